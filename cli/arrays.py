@@ -35,12 +35,12 @@ def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
         name = aliases.get(key) or _at_position(key, names)
         if name is None or name in found:
             raise UsageError(
-                f"{key!r} stands for no input of the model"
+                f"{key!r} is not an input of the model"
                 if name is None
-                else f"{key!r} stands for the input {name!r}, which is given already",
+                else f"{key!r} is another name of input {name!r}, which is already given",
                 expected=", ".join(names) or "no inputs",
                 found=", ".join(arrays),
-                fix=f"name the arrays so, or in0 to in{len(names) - 1} by position",
+                fix=f"name the arrays after the inputs, or in0 to in{len(names) - 1} by position",
             )
         found[name] = value
     return found

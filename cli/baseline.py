@@ -50,11 +50,11 @@ class Baseline:
                 f"cannot open {path}: {error.strerror}", fix="--write-baseline makes the file"
             ) from error
         except UnicodeDecodeError as error:
-            raise UsageError(f"{path} is no baseline: {error}") from error
+            raise UsageError(f"{path} is not a baseline: {error}") from error
         try:
             return cls(path, _counted(json.loads(text)))
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-            raise UsageError(f"{path} is no baseline", expected=SCHEMA) from error
+            raise UsageError(f"{path} is not a baseline", expected=SCHEMA) from error
 
     @classmethod
     def read_or_empty(cls, path: str) -> Baseline:

@@ -55,14 +55,14 @@ Examples:
     metavar="FILE",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False),
-    help="A .npz or .npy, as for 'irloop run'; several are several runs. Default: made.",
+    help="A .npz or .npy, as for 'irloop run'; several are several runs. Default: generated.",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="How many sets of inputs are made.",
+    help="How many sets of inputs are generated.",
 )
 @click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
@@ -70,7 +70,7 @@ Examples:
     metavar="N,N,...",
     default="5,2,1,0",
     show_default=True,
-    help="What inputs that are trip counts are set to.",
+    help="The values that inputs which are trip counts get.",
 )
 @dims_option
 @input_type_options
@@ -147,5 +147,5 @@ def _inputs(files: Sequence[str]) -> list[dict[str, Any]] | None:
 def _trips(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--trips {text!r} are no numbers such as 5,2,1,0")
+        raise UsageError(f"--trips {text!r} are not numbers such as 5,2,1,0")
     return [int(part) for part in parts]

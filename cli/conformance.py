@@ -47,7 +47,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
 }
 
 
-@click.command("conformance", epilog=EPILOG, short_help="What an engine gets wrong about loops.")
+@click.command("conformance", epilog=EPILOG, short_help="Test how an engine runs loops.")
 @click.argument("engine")
 @click.option(
     "-o",
@@ -79,7 +79,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     type=click.FloatRange(min=0, min_open=True),
     default=30.0,
     show_default=True,
-    help="What one inference may take.",
+    help="The time limit of one inference.",
 )
 @memory_option
 @click.option(

@@ -167,7 +167,7 @@ def common_options(command: Command) -> Command:
             is_flag=True,
             expose_value=False,
             callback=_set_level,
-            help="Only findings; nothing on stderr but failures.",
+            help="Only findings; only failures on stderr.",
         ),
         click.option(
             "-v",
@@ -175,7 +175,7 @@ def common_options(command: Command) -> Command:
             is_flag=True,
             expose_value=False,
             callback=_set_level,
-            help="Say on stderr what is being done.",
+            help="Report progress on stderr.",
         ),
         click.option(
             "--debug",

@@ -95,12 +95,12 @@ def lengths_of(
 @click.option(
     "--target",
     type=click.Choice(["openvino-2021.4", "openvino-2026"]),
-    help="Write only what this runtime knows.",
+    help="Write only what this runtime supports.",
 )
 @click.option(
     "--loops",
     type=click.Choice(["keep", "scan", "loop", "unroll", "sequence"]),
-    help="The form to write loops in where it can be had; says for each what it became and why.",
+    help="The form to write loops in if possible; reports the form of each loop and the reason.",
 )
 @input_type_options
 @click.option(
@@ -121,7 +121,7 @@ def lengths_of(
 @click.option(
     "--compress-to-fp16",
     is_flag=True,
-    help="Store large constants of f32 as f16; stderr says at what price.",
+    help="Store large f32 constants as f16; reports the rounding error on stderr.",
 )
 @click.option(
     "--standard",

@@ -38,7 +38,7 @@ def size(context: click.Context, parameter: click.Parameter, text: str | None) -
         return None
     match = re.fullmatch(r"(\d{1,15})([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise click.BadParameter(f"{text!r} is no size such as 500M or 2G")
+        raise click.BadParameter(f"{text!r} is not a size such as 500M or 2G")
     return int(match[1]) * _UNITS[match[2].upper()]
 
 

@@ -30,7 +30,7 @@ Examples:
 HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import", "notes")
 
 
-@click.command("ops", epilog=EPILOG, short_help="What can be done with each operation.")
+@click.command("ops", epilog=EPILOG, short_help="What irloop supports of each operation.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=operation_names)
 @click.option(
     "--dialect", type=click.Choice(["openvino", "onnx"]), help="Only this side (default: both)."

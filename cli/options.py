@@ -42,7 +42,7 @@ def dims_of(
     for text in texts:
         name, equals, size = text.rpartition("=")
         if not equals or not name or not size.isdecimal():
-            raise click.BadParameter(f"{text!r} is no size such as batch=4")
+            raise click.BadParameter(f"{text!r} is not a size such as batch=4")
         sizes[name] = int(size)
     return sizes
 
@@ -60,7 +60,7 @@ def shapes_of(
             or not equals
             or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts)
         ):
-            raise click.BadParameter(f"{text!r} is no shape such as x=1,3,224,224")
+            raise click.BadParameter(f"{text!r} is not a shape such as x=1,3,224,224")
         shapes[name] = [None if part in ("?", "-1") else int(part) for part in parts]
     return shapes
 
@@ -73,7 +73,7 @@ def types_of(
     for text in texts:
         name, equals, element = text.rpartition("=")
         if not name or not equals or not element.strip():
-            raise click.BadParameter(f"{text!r} is no element type such as x=f32")
+            raise click.BadParameter(f"{text!r} is not an element type such as x=f32")
         types[name] = element.strip()
     return types
 
@@ -86,7 +86,7 @@ def dims_option(command: Command) -> Command:
         metavar="NAME=N",
         multiple=True,
         callback=dims_of,
-        help="The size of a dimension that is not known; ? for those without a name.",
+        help="The size of a dynamic dimension; ? for those without a name.",
     )(command)
 
 
@@ -98,7 +98,7 @@ def input_type_options(command: Command) -> Command:
         metavar="NAME=DIMS",
         multiple=True,
         callback=shapes_of,
-        help="Another shape for an input, as in x=1,3,224,224; ? is a dimension not known.",
+        help="Another shape for an input, as in x=1,3,224,224; ? is a dynamic dimension.",
     )
     element = click.option(
         "--type",
@@ -122,7 +122,7 @@ def comparison_options(command: Command) -> Command:
             type=click.FloatRange(min=0, min_open=True),
             default=60.0,
             show_default=True,
-            help="What one run of one model may take.",
+            help="The time limit of one run of one model.",
         ),
         click.option(
             "--format",
@@ -150,7 +150,7 @@ def memory_option(command: Command) -> Command:
         default="8G",
         show_default=True,
         metavar="SIZE",
-        help="What the process of an engine may hold in memory, as in 500M or 2G. Linux only.",
+        help="The memory limit of the process of an engine, as in 500M or 2G. Linux only.",
     )(command)
 
 

@@ -26,7 +26,7 @@ Examples:
 """
 
 
-@click.command("reduce", epilog=EPILOG, short_help="Two models that differ, made small.")
+@click.command("reduce", epilog=EPILOG, short_help="Reduce two models that differ.")
 @click.argument("first", metavar="A", type=ModelPath())
 @click.argument("second", metavar="B", type=ModelPath())
 @click.option(
@@ -36,14 +36,14 @@ Examples:
     metavar="FOLDER",
     required=True,
     type=click.Path(file_okay=False),
-    help="Where the two small models and their inputs are written.",
+    help="The folder for the two small models and their inputs.",
 )
 @click.option(
     "-i",
     "--inputs",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="A .npz or .npy with which they differ. Default: looked for.",
+    help="A .npz or .npy with which they differ. Default: searched for.",
 )
 @comparison_options
 @common_options

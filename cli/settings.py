@@ -101,13 +101,13 @@ def _table_of(path: str) -> dict[str, Any] | None:
     try:
         content = tomllib.loads(_bytes_of(path).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is no TOML: {error}") from error
+        raise UsageError(f"{path} is not TOML: {error}") from error
     if os.path.basename(path) != "pyproject.toml":
         return content
     tools = content.get("tool", {})
     table = tools.get("irloop") if isinstance(tools, dict) else None
     if table is not None and not isinstance(table, dict):
-        raise UsageError(f"{path}: tool.irloop is no table")
+        raise UsageError(f"{path}: tool.irloop is not a table")
     return table
 
 
@@ -122,7 +122,7 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
         )
     baseline = table.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
-        raise UsageError(f"{path}: baseline is no path", found=repr(baseline))
+        raise UsageError(f"{path}: baseline is not a path", found=repr(baseline))
     return Settings(
         select=_codes(table, "select", path),
         ignore=_codes(table, "ignore", path),
@@ -141,13 +141,13 @@ def _texts(table: dict[str, Any], key: str, path: str) -> tuple[str, ...]:
     texts = table.get(key, [])
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         what = "names" if key == "engines" else "codes"
-        raise UsageError(f"{path}: {key} is no list of {what}", found=repr(texts))
+        raise UsageError(f"{path}: {key} is not a list of {what}", found=repr(texts))
     return tuple(texts)
 
 
 def _severities(table: Any, path: str) -> dict[str, Severity]:
     if not isinstance(table, dict):
-        raise UsageError(f"{path}: severity is no table", expected='such as {IRL513 = "error"}')
+        raise UsageError(f"{path}: severity is not a table", expected='such as {IRL513 = "error"}')
     words = {item.value: item for item in Severity}
     for code, word in table.items():
         if not isinstance(word, str) or word not in words:

@@ -73,7 +73,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 
 
 @click.command(
-    "validate", epilog=EPILOG, short_help="What is wrong with models, without running them."
+    "validate", epilog=EPILOG, short_help="Find problems in models without running them."
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
@@ -118,7 +118,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="Fix what can be fixed in IRs without changing results, then report what is left.",
 )
 @click.option(
-    "--diff", "shows_diff", is_flag=True, help="Show what --fix would change, and write nothing."
+    "--diff", "shows_diff", is_flag=True, help="Show what --fix would change; write nothing."
 )
 @click.option(
     "--unsafe-fixes",
@@ -165,7 +165,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--changed",
     is_flag=True,
-    help="PATHs are changed files: a .bin stands for its .xml, what is no model is left out.",
+    help="PATHs are changed files: a .bin stands for its .xml, what is not a model is left out.",
 )
 @common_options
 @click.pass_context

@@ -56,7 +56,7 @@ class ParsedOnce(os.PathLike[str]):
 
 
 def what_else(path: Path) -> str:
-    """Name the kind of a path that is no file ("a pipe"); empty for a file, or if nothing is there.
+    """The kind of a path that is not a file ("a pipe"); empty for a file or if nothing exists.
 
     Raises:
         OSError: when it cannot be examined although it exists.

@@ -1,4 +1,4 @@
-"""Cases that all operation families share: stored OpenVINO outputs and ONNX's own node tests.
+"""Test cases that all operation families share: stored OpenVINO outputs and ONNX's node tests.
 
 A test module that names its operations in OPCONF_TYPES (types of an IR) or BACKEND_OPS (types
 of ONNX, where BACKEND_DOMAIN may name a domain) gets the cases of exactly those through the
@@ -114,7 +114,7 @@ def run_model(model: Model, inputs: Arrays) -> list[Any]:
 
 @pytest.fixture
 def check_opconf() -> Callable[[Path], None]:
-    """Run a conformance case and compare with what OpenVINO gave."""
+    """Run a conformance case and compare with the stored outputs of OpenVINO."""
 
     def check(case: Path) -> None:
         meta, inputs, outputs = _opconf_data(case)
@@ -126,7 +126,7 @@ def check_opconf() -> Callable[[Path], None]:
 
 @pytest.fixture
 def check_export() -> Callable[[Path, int], None]:
-    """Convert a conformance case to ONNX; ONNX Runtime has to give what OpenVINO gave."""
+    """Convert a conformance case to ONNX; ONNX Runtime must return the outputs of OpenVINO."""
 
     def check(case: Path, opset: int) -> None:
         onnx = pytest.importorskip("onnx")
@@ -151,7 +151,7 @@ def _run_onnxruntime(proto: Any, inputs: Arrays) -> list[Any]:
 
 
 def _plain(item: Any) -> Any:
-    """A value of a node test as irloop holds it."""
+    """A value of a node test in irloop's representation."""
     from onnx import TensorProto, numpy_helper
 
     if isinstance(item, list):
@@ -171,7 +171,7 @@ def _backend_data(name: str) -> tuple[Any, list[Any], list[Any]]:
 
 @pytest.fixture
 def check_backend() -> Callable[..., None]:
-    """Run a node test of ONNX and compare with its stored outputs, to `rtol` where it is given."""
+    """Run a node test of ONNX and compare with its stored outputs, to `rtol` if it is given."""
 
     def check(name: str, rtol: float = 0.0) -> None:
         test, inputs, outputs = _backend_data(name)
@@ -246,7 +246,7 @@ def check_import_of_constants() -> Callable[[str, int], None]:
 
 @pytest.fixture
 def refused() -> Callable[[Callable[[], None]], str]:
-    """The text of the refusal that a call has to end in."""
+    """The message of the refusal that the call must raise."""
 
     def text(call: Callable[[], None]) -> str:
         with pytest.raises(UnsupportedError) as caught:

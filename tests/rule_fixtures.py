@@ -67,7 +67,7 @@ class Fixture:
         return target
 
     def model(self, folder: Path) -> Path:
-        """The model without what it says of itself, written into `folder` beside its .bin."""
+        """The model without its expectations, written into `folder` beside its .bin."""
         if self.path.suffix == ".txt":
             text = re.sub(r"^#.*$", "", self.path.read_text(encoding="utf-8"), flags=re.MULTILINE)
             target = folder / "model.onnx"

@@ -1,4 +1,4 @@
-"""Work is bounded: by sizes that are computed first, by steps, by the clock, by a process."""
+"""Work is limited by precomputed sizes, by steps, by time and by processes."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_regular_expression_is_not_folded(tmp_path: Path) -> None:
 
 
 def test_results_that_are_kept_are_bounded_together(tmp_path: Path) -> None:
-    """One that is as large as may be is folded; a thousand of them are not."""
+    """One result of the largest allowed size is folded; a thousand of them are not."""
     nodes = [helper.make_node("Expand", ["x", "n"], [f"y{at}"]) for at in range(40)]
     nodes.append(helper.make_node("Sum", [f"y{at}" for at in range(40)], ["y"]))
     constants = {"x": np.array([1], np.float32), "n": np.array([4 << 20])}

@@ -1,4 +1,4 @@
-"""Nodes that lack what their operation needs, or contradict it: named, and never a bug of ours."""
+"""Nodes that lack inputs or contradict their operation are named; no internal errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writers are killed, disks are full, readers leave, weights shrink: what is there is whole.
+"""Killed writers, full disks, closed pipes, shrinking weights: files are always complete.
 
 Every target holds what one writer wrote completely, or what was there before, and no temporary
 file is left.
@@ -80,7 +80,7 @@ def _writing(folder: Path, count: int) -> Iterator[list[int]]:
 def test_killed_writers_leave_whole_targets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
 ) -> None:
-    """`named`: on a system that has no files without a name."""
+    """`named`: as on a system without unnamed temporary files."""
     if named:
         monkeypatch.setattr(files, "_unnamed", lambda _: None)
     target = tmp_path / "target.npz"
@@ -151,7 +151,7 @@ def test_a_disk_that_fills_leaves_the_old_files(tmp_path: Path, command: str) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_reader_that_leaves_does_no_harm(tmp_path: Path, command: str) -> None:
-    """What is told about the work meets a closed pipe; the work is done."""
+    """The progress output goes to a closed pipe; the work is still done."""
     reader, writer = os.pipe()
     os.close(reader)
     child = _started(tmp_path, command, stdout=writer, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""What is read is a regular file; what is written is whole; what was killed is cleaned up."""
+"""Only regular files are read, written files are complete, leftovers are removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COUNT = 1 << 20
 
 @pytest.fixture(params=["pipe", "socket", "device", "terminal", "folder", "link"])
 def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """Something that is no file, with the suffix of a model."""
+    """Something that is not a file, with the suffix of a model."""
     path = tmp_path / "m.onnx"
     server = socket.socket(socket.AF_UNIX)
     if request.param == "pipe":

@@ -1,4 +1,4 @@
-"""The floors: a module imports only lower rows, and heavy packages stay where they belong."""
+"""The layers: a module imports only lower rows; heavy packages are imported in one place."""
 
 from __future__ import annotations
 

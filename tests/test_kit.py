@@ -1,4 +1,4 @@
-"""The kit for CI: the hook, the action and the example do what they say, run as CI runs them."""
+"""The hook, the action and the example for CI work as documented, run as CI runs them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_outputs_survive_the_failing_step(action: Action) -> None:
 
 
 def test_nothing_that_matches_is_not_green(action: Action) -> None:
-    # A file of an earlier run is no report of this one.
+    # A file of an earlier run is not a report of this one.
     action.run(paths="models/good.xml", sarif="found.sarif")
     done, outputs = action.run(paths="nowhere/**/*.onnx", sarif="found.sarif")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""What is shipped: the package list, the built wheel, an installation of it."""
+"""The release: the package list, the built wheel, and an installation of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public names, pinned; and what merely importing them costs."""
+"""The public names, and the cost of importing them."""
 
 from __future__ import annotations
 

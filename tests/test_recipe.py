@@ -1,4 +1,4 @@
-"""The recipe for an operation in CONTRIBUTING.md, followed to the letter in a copy of irloop."""
+"""The recipe for an operation in CONTRIBUTING.md, followed exactly in a copy of irloop."""
 
 from __future__ import annotations
 

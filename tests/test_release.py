@@ -1,4 +1,4 @@
-"""What is released: dependencies bounded, locked by hash and of licences that fit."""
+"""The release: dependencies are bounded, locked by hash, and have suitable licences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assertion for tests of other projects: what passes, what fails, and what it then says."""
+"""The assertion for tests of other projects: when it passes, when it fails, and its message."""
 
 from __future__ import annotations
 

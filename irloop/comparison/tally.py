@@ -142,7 +142,7 @@ class Tally:
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
         # Inputs that the first model rejects prove nothing.
-        self._skip(f"the first model does not run: {reason}", trial)
+        self._skip(f"the first model cannot run: {reason}", trial)
 
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
         wanted = self._judge.ordered(reference, self._runs[reference][number])
@@ -186,14 +186,14 @@ class Tally:
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
         if lane.side == 0:
-            self._note(f"the first model does not run: {reason}", trial)
+            self._note(f"the first model cannot run: {reason}", trial)
             return ""
         failed = [peer for peer in peers if self._runs[peer][number].outputs is None]
         if lane.engine != NUMPY and peers and len(failed) == len(peers):
             self._note(f"neither model runs in its engine: {reason}", trial)
             return ""
         if self._runs[lane][number].late and (lane.engine == NUMPY or self._seconds < HANG):
-            self._skip(f"the second model does not run: {reason}", trial)
+            self._skip(f"the second model cannot run: {reason}", trial)
             return ""
         problem = f"the second model did not run: {reason}"
         self._problems.setdefault(problem, []).append(trial.label)

@@ -188,7 +188,7 @@ def to_onnx(
             raise
         converter = Converter(EXPORTS, newer, options=options)
         result = _run(model, _onnx_passes(model, converter))
-        reason = f"opset {newer} is written: {first} has no form for everything here"
+        reason = f"opset {newer} is written: opset {first} cannot express the whole model"
     if reason:
         converter.notes.append(Diagnostic("CNV105", Severity.INFO, reason))
     result.version = 0

@@ -241,7 +241,8 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
             elif target.name == OLDEST and isinstance(node.op, ROIAlign) and node.op.mode == "max":
                 yield _finding(
                     node,
-                    f"{target.name} computes the maximum of ROIAlign otherwise than specified",
+                    f"{target.name} computes the maximum of ROIAlign differently from the "
+                    "specification",
                     expected="mode avg",
                     found="mode max",
                 )

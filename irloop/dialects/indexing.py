@@ -26,7 +26,7 @@ def integers(args: Arguments, *positions: int) -> None:
     for position in positions:
         element = args.element(position)
         if not element.is_integer and element is not ElementType.DYNAMIC:
-            raise args.error(f"operand {position} is no integer", "i32 or i64", str(element))
+            raise args.error(f"operand {position} is not an integer", "i32 or i64", str(element))
 
 
 def gathered(

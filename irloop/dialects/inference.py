@@ -134,7 +134,7 @@ def strings(args: Arguments, *positions: int) -> None:
     for position in positions or range(len(args)):
         element = args.element(position)
         if element not in (ElementType.STRING, ElementType.DYNAMIC):
-            raise args.error(f"operand {position} is no string", "strings", str(element))
+            raise args.error(f"operand {position} is not a string", "strings", str(element))
 
 
 def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:

@@ -54,4 +54,4 @@ def square(args: Arguments) -> None:
         return
     sizes = [dim for dim in dims[-2:] if isinstance(dim, int)]
     if len(dims) < 2 or (len(sizes) == 2 and sizes[0] != sizes[1]):
-        raise args.error("its operand is no square matrix", "[..., n, n]", str(args.shape(0)))
+        raise args.error("its operand is not a square matrix", "[..., n, n]", str(args.shape(0)))

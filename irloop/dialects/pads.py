@@ -22,7 +22,9 @@ def padded(
         return UNKNOWN_SHAPE if known is None else Shape.of_rank(len(known))
     for given in (begins, ends):
         if given is not None and len(given) != len(shape.dims):
-            raise args.error("not one padding an axis", str(len(shape.dims)), str(len(given)))
+            raise args.error(
+                "there must be one padding per axis", str(len(shape.dims)), str(len(given))
+            )
     if begins is None or ends is None:
         return Shape.of_rank(len(shape.dims))
     return Shape(tuple(_padded(args, *item) for item in zip(shape.dims, begins, ends, strict=True)))
@@ -31,7 +33,9 @@ def padded(
 def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
     result = shapes.total((dim, begin, end))
     if isinstance(result, int) and result < 0:
-        raise args.error("more is cut off than there is", f"{dim} at most", f"{begin} and {end}")
+        raise args.error(
+            "more is cut off than the axis has", f"{dim} at most", f"{begin} and {end}"
+        )
     return result
 
 
@@ -46,7 +50,7 @@ def padded_axes(
     if shape.dims is None or axes is None:
         return shape if shape.dims is None else Shape.of_rank(len(shape.dims))
     if pads is not None and len(pads) != 2 * len(axes):
-        raise args.error("not two paddings an axis", str(2 * len(axes)), str(len(pads)))
+        raise args.error("there must be two paddings per axis", str(2 * len(axes)), str(len(pads)))
     rank = len(shape.dims)
     begins: list[Dim] = [0] * rank
     ends: list[Dim] = [0] * rank

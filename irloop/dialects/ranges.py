@@ -18,7 +18,7 @@ def length(args: Arguments, element: ElementType) -> Dim:
     """
     for position in range(3):
         if args.shape(position).count() not in (None, 1):
-            raise args.error(f"input {position} is no scalar", "[]", str(args.shape(position)))
+            raise args.error(f"input {position} is not a scalar", "[]", str(args.shape(position)))
     numbers = [_number(args, position, element) for position in range(3)]
     start, stop, step = numbers
     if step == 0:

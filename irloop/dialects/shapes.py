@@ -71,14 +71,14 @@ def length_of(args: Arguments, position: int) -> int | None:
     """
     shape = args.shape(position)
     if shape.rank is not None and shape.rank > 1:
-        raise args.error(f"input {position} is no list", "rank 0 or 1", str(shape))
+        raise args.error(f"input {position} is not a list", "rank 0 or 1", str(shape))
     return shape.count()
 
 
 def shape_from(args: Arguments, position: int) -> Shape:
     """The shape given by an integer list input, as far as it is known."""
     if (args.rank(position) or 0) > 1:
-        raise args.error("the shape is no list", "rank 1", str(args.shape(position)))
+        raise args.error("the shape is not a list", "rank 1", str(args.shape(position)))
     dims = args.dims(position)
     if dims is not None:
         return Shape(dims)
@@ -119,7 +119,7 @@ def reshaped(
     text = ",".join(map(str, pattern))
     wrong = [dim for dim in pattern if isinstance(dim, int) and dim < -1]
     if wrong or sum(dim == -1 for dim in pattern) > 1:
-        raise args.error("shape is no pattern", "sizes and at most one -1", text)
+        raise args.error("shape is not a pattern", "sizes and at most one -1", text)
     copied = {at for at, dim in enumerate(pattern) if dim == 0} if special_zero else set()
     if shape.rank is not None and copied and max(copied) >= shape.rank:
         raise args.error("0 copies a dimension that the input lacks", f"{shape}", text)
@@ -237,7 +237,7 @@ def transposed(args: Arguments, shape: Shape, order: tuple[int, ...] | None) -> 
         return Shape(shape.dims[::-1])
     if sorted(order) != list(range(len(shape.dims))):
         expected = f"a permutation of 0 to {len(shape.dims) - 1}"
-        raise args.error("the order is no permutation", expected, str(list(order)), kind="range")
+        raise args.error("the order is not a permutation", expected, str(list(order)), kind="range")
     return Shape(tuple(shape.dims[axis] for axis in order))
 
 

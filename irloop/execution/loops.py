@@ -227,7 +227,7 @@ class Loop:
         return StepError(
             self.node,
             f"the limit of {context.limits.max_iterations} iterations is reached",
-            fix="allow more iterations, or look why the condition stays true",
+            fix="allow more iterations, or find out why the condition stays true",
             limit=True,
         )
 

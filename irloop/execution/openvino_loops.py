@@ -145,7 +145,7 @@ class TensorIterator(_OpenVino):
                 if step == 0 or length == 0 or length % step:
                     raise StepError(
                         self.node,
-                        f"the range of output {port.external} is no number of iterations",
+                        f"the range of output {port.external} is not a whole number of iterations",
                         expected=f"whole steps of {step}",
                         found=f"{port.start}..{port.end}",
                     )

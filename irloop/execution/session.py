@@ -173,7 +173,7 @@ def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
         found = list(inputs)
         if len(found) != len(graph.parameters):
             raise UsageError(
-                "the number of inputs is not that of the model",
+                "wrong number of inputs",
                 expected=f"{len(graph.parameters)} ({', '.join(input_names(graph))})",
                 found=str(len(found)),
             )

@@ -63,7 +63,9 @@ class Stack:
 
     def _first(self, part: Any) -> Array:
         if not isinstance(part, np.ndarray | np.generic):
-            raise StepError(self._node, f"output {self._name!r} gathers values that are no tensors")
+            raise StepError(
+                self._node, f"output {self._name!r} gathers values that are not tensors"
+            )
         self._shape = part.shape
         self._buffer = self._room(FIRST_ROOM if self._exact is None else self._exact, part.dtype)
         return self._buffer

@@ -77,7 +77,7 @@ def describe(value: Any, *, clean: bool = True) -> str:
     if known.size:
         text += f" min {known.min()} max {known.max()}"
     if found:
-        text += f" NaN {found} of {numbers.size}" + (", born here" if clean else "")
+        text += f" NaN {found} of {numbers.size}" + (", first here" if clean else "")
     return text
 
 

@@ -28,7 +28,7 @@ def read(path: Path, bin: Path | None = None, *, expand: Expand | None = None) -
 
         return reader.read(path, bin)
     if bin is not None:
-        raise UsageError("an ONNX model names its weights itself; bin belongs to an IR")
+        raise UsageError("an ONNX model names its weights files itself; bin is for an IR only")
     from irloop.formats.onnx import reader as onnx_reader
 
     return onnx_reader.read(path, expand=expand)
@@ -45,7 +45,9 @@ def write(
     """Write a model in its own format; see `irloop.save_model` for the arguments and the errors."""
     if format_of_suffix(path) != model.dialect:
         (suffix,) = (suffix for suffix, dialect in SUFFIXES.items() if dialect == model.dialect)
-        raise UsageError(f"cannot write {path}: a model of {model.dialect} ends in {suffix}")
+        raise UsageError(
+            f"cannot write {path}: a model of dialect {model.dialect} needs the suffix {suffix}"
+        )
     given = {
         "ir_version": ir_version is not None,
         "external_data": external_data is not None,

@@ -89,7 +89,9 @@ def _members(file: IO[bytes], name: str) -> Iterator[tuple[str, Array]]:
             if member.flag_bits & 1:
                 raise _refused(where, "it is encrypted")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise _refused(where, f"it is packed by method {member.compress_type}")
+                raise _refused(
+                    where, f"it uses the unsupported compression method {member.compress_type}"
+                )
             with archive.open(member) as stream:
                 yield member.filename.removesuffix(".npy"), _array(stream, member.file_size, where)
 
@@ -98,7 +100,7 @@ def _array(stream: IO[bytes], size: int, name: str) -> Array:
     """Read one array; `size` is the number of bytes in `stream`, header included."""
     header = _header(stream, name)
     if header.nbytes > min(size, MOST_BYTES):
-        reason = f"its header tells of {header.nbytes} bytes in a file of {size}"
+        reason = f"its header describes {header.nbytes} bytes, but the file has {size}"
         raise _refused(name, reason)
     data = bytearray(header.nbytes)
     view, done = memoryview(data), 0
@@ -112,14 +114,14 @@ def _array(stream: IO[bytes], size: int, name: str) -> Array:
     if header.dtype.kind == "U" and data:
         order = header.dtype.str[0] if header.dtype.str[0] in "<>" else "="
         if int(np.frombuffer(data, f"{order}u4").max()) > _LARGEST_CODE_POINT:
-            raise _refused(name, "its text has characters that Unicode does not know")
+            raise _refused(name, "its text has characters that are not in Unicode")
     return array.reshape(header.shape, order="F" if header.is_fortran else "C")
 
 
 def _header(stream: IO[bytes], name: str) -> _Header:
     start = stream.read(8)
     if len(start) < 8 or start[:6] != b"\x93NUMPY" or start[6] not in (1, 2, 3):
-        raise _refused(name, f"it starts with {start!r}, as no array of NumPy does")
+        raise _refused(name, f"it starts with {start!r}, not with the signature of a NumPy array")
     length = int.from_bytes(stream.read(2 if start[6] == 1 else 4), "little")
     if length > _LONGEST_HEADER:
         raise _refused(name, f"its header has {length} bytes, more than {_LONGEST_HEADER}")
@@ -130,7 +132,7 @@ def _header(stream: IO[bytes], name: str) -> _Header:
         # The parser raises this for nesting, however much memory there is.
         raise _refused(name, "it is damaged (its header is nested)") from error
     if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
-        raise _refused(name, "its header does not tell type, order and shape")
+        raise _refused(name, "its header lacks the element type, the order or the shape")
     shape, order = found["shape"], found["fortran_order"]
     is_shape = isinstance(shape, tuple) and all(type(dim) is int and dim >= 0 for dim in shape)
     if not is_shape or len(shape) > _MOST_DIMS or not isinstance(order, bool):

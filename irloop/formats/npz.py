@@ -154,5 +154,5 @@ def _plain(array: Array, name: str) -> Array:
     try:
         text: Array = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
     except UnicodeDecodeError as error:
-        raise UsageError(f"{name} holds text that is no UTF-8: {error}") from error
+        raise UsageError(f"{name} holds text that is not UTF-8: {error}") from error
     return text.astype(object)

@@ -158,7 +158,7 @@ class NodeArguments:
     ) -> InferenceError:
         """Make an error that names this node; the caller raises it.
 
-        `kind` is "elements" where element types do not go together, and "range" where the operation
+        `kind` is "elements" if element types do not fit together, and "range" if the operation
         does not have that axis, number or word.
         """
         return InferenceError(

@@ -19,7 +19,7 @@ def verify(graph: Graph) -> None:
     """
     seen: set[Value] = set()
     for node in graph.parameters:
-        _require(isinstance(node.op, Parameter), node, "a parameter that is no Parameter")
+        _require(isinstance(node.op, Parameter), node, "a parameter that is not a Parameter")
         _require(node.graph is graph, node, "a parameter that belongs to another graph")
         _verify_uses(node)
         seen.update(node.outputs)
@@ -35,7 +35,7 @@ def verify(graph: Graph) -> None:
     if count != len(graph):
         raise VerifyError(f"{graph!r} counts {len(graph)} nodes and links {count}")
     for node in graph.results:
-        _require(isinstance(node.op, Result), node, "a result that is no Result")
+        _require(isinstance(node.op, Result), node, "a result that is not a Result")
         _verify_node(node, graph, seen)
 
 

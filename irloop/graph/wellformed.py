@@ -78,21 +78,23 @@ def _body_misfit(node: Node, labels: tuple[str, ...]) -> Misfit | None:
     found = tuple(body.label for body in node.bodies)
     if sorted(found) != sorted(labels):
         return Misfit(
-            "it lacks a body, or has others", ", ".join(labels), ", ".join(found) or "none"
+            "it does not have the bodies that its operation needs",
+            ", ".join(labels),
+            ", ".join(found) or "none",
         )
     for body in node.bodies:
         parameters, results = len(body.graph.parameters), len(body.graph.results)
         ports = body.ports
         for port in ports.inputs:
             if not (0 <= port.external < len(node.inputs) and 0 <= port.parameter < parameters):
-                return Misfit(f"its port map has an input that is not there: {port}")
+                return Misfit(f"its port map has an input that does not exist: {port}")
             if hasattr(port, "result") and not 0 <= port.result < results:
-                return Misfit(f"its back edge starts at a result that is not there: {port}")
+                return Misfit(f"its back edge starts at a result that does not exist: {port}")
         for out in ports.outputs:
             if not (0 <= out.external < len(node.outputs) and 0 <= out.result < results):
-                return Misfit(f"its port map has an output that is not there: {out}")
+                return Misfit(f"its port map has an output that does not exist: {out}")
         if ports.iteration is not None and not 0 <= ports.iteration < parameters:
-            return Misfit("its iteration number enters a parameter that is not there")
+            return Misfit("its iteration number enters a parameter that does not exist")
         if ports.condition is not None and not 0 <= ports.condition < results:
-            return Misfit("its condition is a result that is not there")
+            return Misfit("its condition is a result that does not exist")
     return None

@@ -61,7 +61,7 @@ def activation(name: str, alpha: float = 0.0, beta: float = 0.0) -> Function:
         return plain
     function = _WITH_PARAMETERS.get(name)
     if function is None:
-        raise ValueError(f"{name!r} is no activation function of a recurrent operation")
+        raise ValueError(f"{name!r} is not an activation function of a recurrent operation")
     return lambda x: function(x, alpha, beta)
 
 

@@ -67,7 +67,7 @@ def full_match(pattern: str) -> Function:
         try:
             expression = engine.compile(pattern, options)
         except engine.error as error:
-            raise ValueError(f"{pattern!r} is no expression of RE2: {error}") from error
+            raise ValueError(f"{pattern!r} is not an expression of RE2: {error}") from error
         matches = np.frompyfunc(lambda text: expression.fullmatch(text) is not None, 1, 1)
         return np.asarray(matches(x), dtype=np.bool_)
 

@@ -68,7 +68,7 @@ class Forest:
             node = at[row, tree]
             holds = self._holds(node, x[row, self.features[node]])
             at[row, tree] = np.where(holds, self.true[node], self.false[node])
-        raise ValueError("the nodes of a tree go round in a circle")
+        raise ValueError("the nodes of a tree form a cycle")
 
     def _check(self, x: Array) -> None:
         inner = self.modes != _LEAF
@@ -77,7 +77,7 @@ class Forest:
             raise ValueError(f"features {used.min()} to {used.max()} of {x.shape[1]}")
         ends = np.concatenate((self.roots, self.true[inner], self.false[inner]))
         if ends.size and not 0 <= ends.min() <= ends.max() < len(self.modes):
-            raise ValueError("a branch leads to a node that is not there")
+            raise ValueError("a branch leads to a node that does not exist")
 
     def _holds(self, node: Array, value: Array) -> Array:
         split, mode = self.splits[node], self.modes[node]
@@ -201,7 +201,7 @@ def of_numbers(
         roots[branch[numbers != _LEAF]] = False
     owners = _numbered(keys, voting)
     if owners.min(initial=0) < 0:
-        raise ValueError("a vote is of a node that is not there")
+        raise ValueError("a vote belongs to a node that does not exist")
     weights = np.zeros((count, targets), dtype=vote_weights.dtype)
     votes = np.zeros(weights.shape, dtype=np.bool_)
     place = owners, np.array(vote_targets, dtype=np.int64)

@@ -14,7 +14,8 @@ MESSAGES = (
     Message(
         _BOTH,
         r"[Pp]rotobuf parsing failed|Unable to parse proto from file",
-        "the file is no ONNX model: cut short, a Git LFS pointer, a web page, or another format",
+        "the file is not an ONNX model: cut short, a Git LFS pointer, a web page, or another "
+        "format",
         ("ONX101",),
         "irloop validate says which of these it is",
     ),
@@ -29,7 +30,7 @@ MESSAGES = (
         _BOTH,
         r"must specify opset_import|Missing opset in the model|ModelProto does not have a graph|"
         r"opset_import.{0,40}(?:missing|empty)|model\.cc:\d+ onnxruntime::Model::Model",
-        "the model does not say which opset it is of, or its functions call themselves",
+        "the model does not import an opset, or its functions call themselves",
         ("ONX101",),
         "export the model again",
     ),
@@ -61,7 +62,7 @@ MESSAGES = (
         r"Node input '(?P<name>[^']*)' is not a graph input|input '(?P<other>[^']*)' of "
         r"node:.{0,200}? is "
         r"not output of any previous nodes",
-        "a node reads a name that nothing gives, or gives later",
+        "a node reads a name that is not defined, or only later",
         ("ONX101", "ONX202"),
         "irloop validate names the node; sorting is done by irloop convert MODEL.onnx -o "
         "SORTED.onnx",
@@ -70,22 +71,22 @@ MESSAGES = (
         _BOTH,
         r"Graph output '(?P<name>[^']*)' is not an output|graph\.cc:\d+ void "
         r"onnxruntime::Graph::InitializeStateFro\w* ?(?!.*outer scope)",
-        "an output of a graph or body that nothing gives, or a name that two nodes give",
+        "an output of a graph or body is not defined, or two nodes define one name",
         ("ONX101", "ONX204"),
         "irloop validate names it",
     ),
     Message(
         _ORT,
         r"Subgraph output \((?P<name>[^)]*)\) is an outer scope value",
-        "a body gives out {name!r}, which is a value of the graph around it",
+        "a body returns {name!r}, which is a value of the outer graph",
         ("ONX204",),
-        "put an Identity into the body",
+        "insert an Identity in the body",
     ),
     Message(
         _BOTH,
         r"single static assignment \(SSA\) form, however '(?P<name>[^']*)'|Duplicate definition"
         r"(?: of name|-site for) \((?P<other>[^)]*)\)",
-        "a name is given twice, or a body uses a name of the graph around it",
+        "a name is defined twice, or a body reuses a name of the outer graph",
         ("ONX101", "ONX203"),
         "rename one of the two",
     ),
@@ -117,7 +118,7 @@ MESSAGES = (
         r"Mismatched attribute type in '(?P<node>[^']*)'|Attribute '(?P<twice>\w+)' appeared "
         r"multiple|"
         r"type field and data field mismatch in attribute (?P<kind>\w+)",
-        "an attribute is missing, unknown, there twice or of a wrong kind",
+        "an attribute is missing, unknown, given twice or of the wrong kind",
         ("ONX105",),
         "irloop validate names the node and what its operation takes",
     ),
@@ -156,7 +157,7 @@ MESSAGES = (
         r"Size mismatch validating subgraph inputs\. Got (?P<got>\d+) inputs but subgraph has "
         r"(?P<has>\d+)|"
         r"Graph has (?P<count>\d+) inputs but (?P<given>\d+) were provided",
-        "a body declares other inputs than its Loop, Scan or If feeds",
+        "a body has another number of inputs than its Loop, Scan or If gives it",
         ("ONX101",),
         "irloop validate names the node; inputs of a Loop body are matched by position",
     ),
@@ -164,7 +165,7 @@ MESSAGES = (
         _BOTH,
         r"returned type information for (?P<got>\d+) outputs\. Expected (?P<want>\d+)|"
         r"produce different number",
-        "a Loop or If has other outputs than its body gives, or its branches differ in number",
+        "a Loop or If has another number of outputs than its body, or its branches differ in it",
         ("ONX101", "ONX303"),
         "irloop validate names the node",
     ),
@@ -183,7 +184,7 @@ MESSAGES = (
         r"Loop subgraph input (?P<at>\d+) has unknown shape: (?P<name>\S+)|Subgraph must have "
         r"the shape "
         r"set for all outputs but (?P<out>\S+) did not",
-        "ONNX Runtime wants the shape of a body input or output declared, and it is not",
+        "ONNX Runtime needs a declared shape of a body input or output, which is missing",
         ("ONX205",),
         "irloop convert MODEL.onnx -o NEW.onnx writes inferred types",
     ),
@@ -212,8 +213,7 @@ MESSAGES = (
         r"setting data_type field|initializer name is not unique|initializers must have a "
         r"non-empty name|"
         r"graph\.cc:\d+ onnxruntime::Graph::Graph",
-        "an initializer has not the bytes, the element type, the dimensions or the name it "
-        "should have",
+        "an initializer has wrong bytes, a wrong element type, a wrong shape or no name",
         ("ONX101",),
         "irloop validate names the initializer",
     ),
@@ -230,7 +230,7 @@ MESSAGES = (
     Message(
         _ORT,
         r"Non-zero status code returned while running (?P<type>\w+) node\. Name:'(?P<name>[^']*)'",
-        "{type} {name!r} failed while it ran: its operands are not what it takes",
+        "{type} {name!r} failed while it ran: it does not accept its operands",
         ("ONX201", "ONX206", "ONX302"),
         "irloop run MODEL.onnx --inputs in.npz says which node in which iteration",
         general=True,

@@ -47,14 +47,14 @@ _BODIES = (
     Message(
         _OV,
         r"Number of inputs must be the same as number of input descriptions",
-        "an outer input of the loop stands in no entry of its port map, or in two",
+        "an outer input of the loop has no entry in its port map, or two",
         ("IRL507", "IRL505"),
         "irloop validate --select IRL5 names the port",
     ),
     Message(
         _OV,
         r"No nested TensorIterator",
-        "a TensorIterator stands directly in the body of another",
+        "a TensorIterator is directly in the body of another",
         ("IRL522",),
         "irloop validate names both; write one of them as a Loop",
     ),
@@ -68,7 +68,7 @@ _BODIES = (
     Message(
         _OV,
         r'Invalid "start","stride","end" values|Invalid "stride" value in an iteration component',
-        "start, end and stride of a sliced input do not describe a walk over its axis: stride 0, a "
+        "start, end and stride of a sliced input do not divide its axis: stride 0, a "
         "reversed stride without a reversed range, or a range beyond the axis",
         ("IRL616", "IRL617", "IRL618", "IRL620"),
         "irloop validate --select IRL6 names the entry",
@@ -78,7 +78,7 @@ _BODIES = (
         r"Each iteration must be the same size: length \((?P<length>\d+)\) is not divisible by "
         r"step "
         r"\((?P<step>\d+)\)",
-        "an axis of {length} is cut into parts of {step}, which does not come out even",
+        "an axis of {length} is cut into parts of {step}, which leaves a remainder",
         ("IRL618",),
         "irloop validate --select IRL6 names the entry",
     ),
@@ -101,7 +101,7 @@ _BODIES = (
     Message(
         _OV,
         r"incorrect output shape\[axis\] after iteration for concatenation",
-        "the parts that a loop concatenates have not the size that part_size says, or an input "
+        "the parts that a loop concatenates do not have the size part_size, or an input "
         "that "
         "should be sliced has no axis",
         ("IRL613", "IRL615", "IRL627"),
@@ -111,14 +111,15 @@ _BODIES = (
         f"{_OV}, {_OLD}",
         r"Rank of (?:BodyExecutionCondition output|ExecutionCondition input|If condition input) "
         r"must",
-        "a condition is no single boolean: it has a rank above 1",
+        "a condition must be a single boolean, and its rank is above 1",
         ("IRL604", "IRL707", "ONX302"),
         "squeeze the condition to a scalar",
     ),
     Message(
         _OV,
         r"Incorrect associating in (?P<where>\w+)!|is already associated with another output",
-        "an output of an If is not given by both branches, or one Result gives two of them",
+        "an output of an If is not returned by both branches, or one Result is mapped to two of "
+        "them",
         ("IRL702", "IRL705"),
         "irloop validate --select IRL7 names the entry",
     ),
@@ -172,14 +173,13 @@ _BODIES = (
         r"loop (?P<type>\S+)",
         "a body input of the loop is mapped in a way that this version does not convert",
         ("IRL5", "IRL610", "IRL611"),
-        "irloop validate --select IRL5,IRL6; irloop inspect MODEL spells the port map out",
+        "irloop validate --select IRL5,IRL6; irloop inspect MODEL shows the port map in words",
     ),
     Message(
         _OLD,
         r"Node expects (?P<need>\d+) inputs\. Actual: (?P<got>\d+)",
-        "an operation has {got} inputs where this runtime knows {need}: an older or newer "
-        "version of "
-        "it is meant (LSTMCell-1 has peepholes, LSTMCell-4 has none)",
+        "an operation has {got} inputs where this runtime expects {need}: the file has "
+        "an older or newer version (LSTMCell-1 has peepholes, LSTMCell-4 has none)",
         ("IRL406", "IRL806"),
         _CHECK,
     ),
@@ -235,7 +235,7 @@ _OPERATIONS = (
         _OV,
         r"Argument shapes are inconsistent|Incompatible MatMul matrix dimension|"
         r"matrix dimension.{0,40}(?:incompatible|not)",
-        "the shapes of two operands do not go together",
+        "the shapes of two operands do not fit together",
         ("IRL404", "IRL401"),
         "irloop validate names both shapes; irloop inspect MODEL shows where they come from",
     ),
@@ -249,21 +249,21 @@ _OPERATIONS = (
     Message(
         _OV,
         r"No conversion rule found for operations: (?P<names>[^\n]*)",
-        "OpenVINO's ONNX frontend has nothing for {names}",
+        "OpenVINO's ONNX frontend does not convert {names}",
         ("ONX103", "ONX102"),
-        "irloop convert MODEL.onnx -o MODEL.xml converts more, and names what it cannot say",
+        "irloop convert MODEL.onnx -o MODEL.xml converts more, and names what it cannot convert",
     ),
     Message(
         _OV,
         r"loop body graph canonical inputs size \((?P<size>\d+)\), does not match",
-        "the body of an ONNX Loop declares other inputs ({size}) than the node feeds",
+        "the body of an ONNX Loop declares {size} inputs, and the node has another number",
         ("ONX101",),
         "irloop validate names the Loop",
     ),
     Message(
         _OV,
         r"loop body graph outputs size \((?P<size>\d+)\) is smaller than number of outputs",
-        "an ONNX Loop has more outputs than its body gives ({size})",
+        "an ONNX Loop has more outputs than its body ({size})",
         ("ONX101",),
         "irloop validate names the Loop",
     ),
@@ -277,14 +277,14 @@ _OPERATIONS = (
     Message(
         _OV,
         r"Input tensor isn't found for node \"(?P<name>[^\"]*)\"|Input tensor isn't found for node",
-        "a node reads a name that nothing gives; in a body, also one of another body",
+        "a node reads a name that is not defined; in a body, perhaps one of another body",
         ("ONX101",),
         "irloop validate names the node",
     ),
     Message(
         _OV,
         r"Tensor already exists \"(?P<name>[^\"]*)\"",
-        "the name {name!r} is given twice",
+        "the name {name!r} is defined twice",
         ("ONX101",),
         "rename one of the two",
     ),
@@ -300,7 +300,7 @@ _OPERATIONS = (
         r"size of the initializer does not match the number of|invalid external data: |"
         r"Invalid usage of method for external|resolves to '[^']*'? ?\S* ?outside|"
         r"Path '(?P<path>[^']*)' resolves to",
-        "an initializer has not the bytes that its shape needs, or its external data is "
+        "an initializer does not have the bytes that its shape needs, or its external data is "
         "missing, too "
         "short or outside of the model's folder",
         ("ONX101",),
@@ -316,7 +316,7 @@ _OPERATIONS = (
     Message(
         _OV,
         r'Output tensor "(?P<name>[^"]*)" was declared as a graph output but',
-        "nothing gives the output {name!r} of a graph or body",
+        "the output {name!r} is not defined in of a graph or body",
         ("ONX101",),
         "irloop validate names it",
     ),

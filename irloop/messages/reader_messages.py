@@ -14,7 +14,7 @@ _FILES = (
     Message(
         _OV,
         r"Unable to read the model: .*Please check that model format",
-        "the file is no model that this OpenVINO reads: no XML or protobuf at all, a Git LFS "
+        "OpenVINO cannot read the file as a model: it is neither XML nor protobuf, a Git LFS "
         "pointer "
         "or a web page in place of it, a root element that is not <net>, or an IR version other "
         "than 10 and 11",
@@ -96,7 +96,8 @@ _STRUCTURE = (
     Message(
         _OV,
         r"(?:\bstoll|\bstoull|\bstoi)\b",
-        "a number in the .xml is no number or too large: an id, a port, offset, size, axis, start, "
+        "a number in the .xml is not a number or too large: an id, a port, offset, size, axis, "
+        "start, "
         "end, stride, part_size or external_port_id (in ONNX: offset or length of external data)",
         ("IRL104", "IRL115", "ONX101"),
         "irloop validate names the attribute and the line",
@@ -105,7 +106,7 @@ _STRUCTURE = (
         _OV,
         r'node <(?P<tag>[\w-]+)> has attribute "(?P<name>[\w-]+)" = "(?P<text>[^"]*)" which is not '
         r"an? (?:un)?signed",
-        "{name} of a <{tag}> is {text!r}; digits are wanted, and nothing after them",
+        "{name} of a <{tag}> is {text!r}; write digits and nothing after them",
         ("IRL104", "IRL623"),
         "irloop validate gives the line in place of the byte offset",
     ),
@@ -168,7 +169,7 @@ _STRUCTURE = (
     Message(
         _OV,
         r"Attempt to access node (?P<id>\d+) that not in graph",
-        "the edges form a cycle; layer {id} is on it or behind it",
+        "the edges form a cycle; layer {id} is on it or after it",
         ("IRL207",),
         _CHECK,
     ),
@@ -237,9 +238,9 @@ _STRUCTURE = (
     Message(
         _OLD,
         r"Network input and output use the same name: (?P<name>\S+)",
-        "the model input {name!r} is a model output as well, or shares its name",
+        "the model input {name!r} is a model output as well, or shares the name of one",
         ("IRL117",),
-        "put an operation that changes nothing in between, or rename one",
+        "insert an operation that does not change the value, or rename one",
     ),
     Message(
         _OV,

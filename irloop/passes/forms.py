@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,18 +64,19 @@ class Emitter:
         ).output
 
 
-def selected(c: Emitter, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Elements of `then` where the condition holds, else of `otherwise`, in OpenVINO.
+def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:
+    """Elements of `then` where the condition is true, else of `otherwise`, in OpenVINO.
 
-    Booleans are chosen by logic. OpenVINO's CPU computes booleans as u8, but not those of a Select
-    whose condition they are, and refuses a Select of both.
+    `emit` appends an operation and returns its output. Booleans are chosen by logic: OpenVINO's CPU
+    computes booleans as u8, but leaves a constant condition boolean, and refuses a Select that such
+    a constant is also a choice of.
     """
     if element_of(then) is not ElementType.BOOLEAN:
-        return c.emit(ov_comparison.Select(), condition, then, otherwise)
-    opposite = c.emit(ov_comparison.LogicalNot(), condition)
-    first = c.emit(ov_comparison.LogicalAnd(), condition, then)
-    second = c.emit(ov_comparison.LogicalAnd(), opposite, otherwise)
-    return c.emit(ov_comparison.LogicalOr(), first, second)
+        return emit(ov_comparison.Select(), condition, then, otherwise)
+    opposite = emit(ov_comparison.LogicalNot(), condition)
+    first = emit(ov_comparison.LogicalAnd(), condition, then)
+    second = emit(ov_comparison.LogicalAnd(), opposite, otherwise)
+    return emit(ov_comparison.LogicalOr(), first, second)
 
 
 class Forms(Emitter):
@@ -213,7 +214,7 @@ class Forms(Emitter):
     def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
         """Elements of `then` where the condition holds, else of `otherwise`."""
         if not self.onnx:
-            return selected(self, condition, then, otherwise)
+            return selected(self.emit, condition, then, otherwise)
         element = element_of(then)
         if element is ElementType.BOOLEAN:
             rest = self.emit(

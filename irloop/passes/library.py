@@ -155,7 +155,7 @@ def made_passes(wanted: Iterable[object]) -> list[Pass]:
         if not isinstance(item, str | Pass):
             called = f"{item.__name__}()" if inspect.isclass(item) else ""
             raise UsageError(
-                f"{item!r} is no pass",
+                f"{item!r} is not a pass",
                 expected="the name of a pass, or an object of a class of irloop.passes",
                 fix=f"write {called}" if called else "",
             )

@@ -101,7 +101,7 @@ _TEXTS = {
     "input": "The input ports of a layer; in a port map, a value that enters the body.",
     "output": "The output ports of a layer; in a port map, a value that leaves the body.",
     "port": "A port; edges name it by its id. Inputs come first, outputs are numbered on.",
-    "dim": "One size of the shape; -1 where it is not known before running.",
+    "dim": "One size of the shape; -1 if it is dynamic.",
     "edges": "The edges between ports.",
     "edge": (
         "From the output port of one layer to the input port of another. In back_edges: from "
@@ -121,15 +121,15 @@ _TEXTS = {
     "else_body": "The net that an If runs where its condition is false.",
     "then_port_map": "The wires of the then branch.",
     "else_port_map": "The wires of the else branch.",
-    "rt_info": "Runtime information: kept, without influence on what is computed.",
+    "rt_info": "Runtime information: kept, without effect on the results.",
     "meta_data": "How the file was made.",
     "statistics": "Left by old calibration tools; without effect.",
     "quantization_parameters": "Left by quantisation tools; without effect.",
     "pre-process": "Preprocessing of an old version; not read by OpenVINO today.",
-    "blobs": "Weights in the way of version 7; not read.",
+    "blobs": "Weights as in version 7; ignored.",
     "id": "A number that is unique among the layers of this net, or the ports of this layer.",
     "name": (
-        "The name people and messages use. Those of Parameters and Results name the inputs "
+        "The name that messages show. Those of Parameters and Results name the inputs "
         "and outputs of the model."
     ),
     "type": "The operation.",
@@ -146,8 +146,8 @@ _TEXTS = {
     ),
     "to-port": "The id of its input port.",
     "external_port_id": (
-        "The port of the owner. For inputs OpenVINO takes it as an index, so that ports are "
-        "to be numbered from 0. -1 where the entry has a purpose and no port."
+        "The port of the owner. For inputs OpenVINO uses it as an index, so number "
+        "the ports from 0. -1 if the entry has a purpose and no port."
     ),
     "internal_layer_id": "The id of the Parameter (input) or Result (output) of the body.",
     "axis": (
@@ -270,7 +270,7 @@ def _data() -> Iterator[str]:
     # Attributes of Const and Parameter, which have no operation classes in an opset.
     fixed = {
         "element_type": ("element_type", "Const, Parameter: the type of the elements."),
-        "shape": ("shape", "Const, Parameter: the sizes, separated by commas; ? is not known."),
+        "shape": ("shape", "Const, Parameter: the sizes, separated by commas; ? is dynamic."),
         "offset": ("id", "Const: where its bytes begin in the .bin."),
         "size": ("id", "Const: how many bytes it has in the .bin."),
     }

@@ -120,7 +120,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
         yield Problem(
             "IRL115",
             place,
-            f"{what} has another number of entries",
+            f"{what} has the wrong number of entries",
             f"{least}" if most == least else f"{least} or more",
             repr(text),
             fix="correct the list",
@@ -130,7 +130,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
             yield Problem(
                 "IRL114",
                 place,
-                f"{what} is no boolean and keeps its default",
+                f"{what} is not boolean and keeps its default",
                 "true or false",
                 repr(text),
                 fix="write true or false",

@@ -25,7 +25,7 @@ CODES = {
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_2": "IRL107",
     "SCHEMAV_ELEMENT_CONTENT": "IRL107",
 }
-#: Each round finds one unknown element per parent; a file that needs more rounds is no IR.
+#: Each round finds one unknown element per parent; a file that needs more rounds is not an IR.
 ROUNDS = 16
 #: The number of layers or edges that are checked together.
 PIECE = 500

@@ -30,7 +30,7 @@ def halving() -> Path:
 
 @pytest.fixture
 def irloop() -> Callable[..., Result]:
-    """Runs the command in this process; an exception that leaves it fails the test."""
+    """Runs the command in this process; an uncaught exception fails the test."""
     (entry,) = entry_points(group="console_scripts", name="irloop")
     command: click.Command = entry.load()
 

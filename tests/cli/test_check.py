@@ -26,7 +26,7 @@ def onnx(irloop: Irloop, recurrent: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reversed_model(recurrent: Path, tmp_path: Path) -> Path:
-    """The recurrent model, its steps taken from the end."""
+    """The recurrent model with its steps in reverse order."""
     path = tmp_path / "reversed.xml"
     text = recurrent.read_text(encoding="utf-8")
     whole = 'axis="1" start="0" end="-1" stride="1"'
@@ -59,7 +59,7 @@ def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx
 def test_nothing_compared_is_neither_equal_nor_different(
     irloop: Irloop, recurrent: Path, onnx: Path
 ) -> None:
-    """A ten-thousandth of a second is over before anything has run."""
+    """The limit of 0.0001 seconds is exceeded before anything has run."""
     for options in ((), ("--engines", "numpy")):
         result = irloop("check", recurrent, onnx, "--seconds", "0.0000001", *options)
         assert result.exit_code == 2

@@ -109,7 +109,7 @@ TWICE = """m (bool c, float[2] y) => (float[2] p, float[2] q) {
 def test_a_defect_of_what_is_written_for_onnx_runtime_is_found(
     irloop: Irloop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A branch that returns one value twice is right in OpenVINO, and wrong in ONNX Runtime."""
+    """OpenVINO runs a branch that returns one value twice correctly; ONNX Runtime does not."""
     first, source = tmp_path / "m.onnx", tmp_path / "m.xml"
     first.write_bytes(onnx.parser.parse_model(HEADER + TWICE).SerializeToString())
     assert irloop("convert", first, "-o", source).exit_code == 0

@@ -1,4 +1,4 @@
-"""Standard input, completion, one code for one fault, and other details that commands share."""
+"""Details that commands share: standard input, completion, one code for each fault."""
 
 from __future__ import annotations
 

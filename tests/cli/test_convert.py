@@ -1,4 +1,4 @@
-"""``irloop convert``: every direction, what stops it, and that nothing is left behind."""
+"""``irloop convert``: both directions, refused models, and that no partial output is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``irloop convert`` for a runtime and with weights stored as f16, seen from outside."""
+"""``irloop convert`` for a target runtime, and with weights stored as f16."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_weights_are_stored_as_half_and_the_price_is_told(
 
 
 def test_outputs_are_made_by_layers_that_no_input_is_called_like() -> None:
-    """OpenVINO 2021.4 knows an output by the layer that makes it, and inputs by theirs."""
+    """OpenVINO 2021.4 names inputs and outputs after the layers that compute them."""
 
     def build(b: Builder, x: Value) -> list[Value]:
         doubled = b(elementwise.Add(), x, x)
@@ -153,5 +153,7 @@ def test_what_the_runtime_computes_otherwise_is_refused_by_name() -> None:
         return b(roi.ROIAlign(2, 2, 2, 1.0, "max"), x, boxes, b.i64([0]))
 
     model = model_of(build, (ElementType.F32, (1, 1, 8, 8)), (ElementType.F32, (1, 4)))
-    with pytest.raises(api.UnsupportedError, match=r"'ROIAlign'.*otherwise than specified"):
+    with pytest.raises(
+        api.UnsupportedError, match=r"'ROIAlign'.*differently from the specification"
+    ):
         api.convert(model, target="openvino-2021.4")

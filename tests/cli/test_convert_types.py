@@ -29,4 +29,4 @@ def test_the_result_is_checked_in_the_type_that_is_given(irloop: Irloop, tmp_pat
     assert "no element type is called 'float'" in told.output
     told = irloop("convert", source, "-o", output, "--type", "x")
     assert told.exit_code == 2
-    assert "is no element type such as x=f32" in told.output
+    assert "is not an element type such as x=f32" in told.output

@@ -1,4 +1,4 @@
-"""``irloop inspect``, ``ops``, ``rules``, ``explain``: what there is, in words and as JSON."""
+"""``irloop inspect``, ``ops``, ``rules``, ``explain``: their output as text and as JSON."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_operations_by_name_and_opset(irloop: Irloop) -> None:
     given = ("ops", "RandomUniform", "--dialect", "openvino", "--missing")
     refused = irloop(*given).stdout.splitlines()
     assert refused[2] == "1 operation"
-    assert refused[1].endswith("ONNX leaves the generator open, so the numbers would be others")
+    assert refused[1].endswith("ONNX does not specify the generator, so the numbers would differ")
 
 
 def test_an_operation_that_does_not_exist(irloop: Irloop) -> None:

@@ -76,7 +76,7 @@ def test_shared_weights_are_looked_through_once(
 
 @pytest.fixture
 def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that a step of GitHub Actions writes its summary to; it has text already."""
+    """The summary file of a step of GitHub Actions, which already contains text."""
     path = tmp_path / "summary.md"
     path.write_text("# build\n", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))

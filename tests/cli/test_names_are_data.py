@@ -1,4 +1,4 @@
-"""No name, path or attribute starts a line of the output, moves a cursor or commands a CI service.
+"""Names, paths and attributes never start an output line, move the cursor or command a CI service.
 
 Every command runs in every format on models whose every text is hostile.
 """
@@ -41,7 +41,7 @@ def as_xml(text: str) -> str:
 
 @pytest.fixture
 def hostile_ir(recurrent: Path, tmp_path: Path) -> Path:
-    """An IR that is right but for what its names say."""
+    """A valid IR with hostile names."""
     model = tmp_path / "hostile.xml"
     text = re.sub(r' name="(\w*)"', rf' name="\1{as_xml(IN_XML)}"', recurrent.read_text("utf-8"))
     text = re.sub(r'layer id="(\d+)" name="', rf'layer id="\1" name="{as_xml("::error::")}', text)
@@ -52,7 +52,7 @@ def hostile_ir(recurrent: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def broken_ir(hostile_ir: Path, tmp_path: Path) -> Path:
-    """And one that is wrong as well, with hostile text where identifiers and types belong."""
+    """An invalid IR with hostile text in place of identifiers and types."""
     model = tmp_path / "broken.xml"
     text = hostile_ir.read_text("utf-8")
     evil = as_xml(IN_XML)
@@ -85,7 +85,7 @@ def onnx_model(path: Path, *, constant: float = 1.0, kind: str = "Add") -> Path:
 
 
 def require_harmless(result: Result, *, commands: bool = False) -> None:
-    """Nothing in stdout or stderr is obeyed; `commands`: our own annotations are meant."""
+    """Assert that nothing in the output is a command; `commands` allows our own annotations."""
     text = result.stdout + result.stderr
     assert text.strip()
     unseen = {char for char in text if unicodedata.category(char) in UNSEEN} - {"\n"}

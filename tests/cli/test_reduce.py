@@ -1,4 +1,4 @@
-"""``irloop reduce``: what is left of two models that differ."""
+"""``irloop reduce``: the small models to which two different models are reduced."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Irloop = Callable[..., Result]
 
 @pytest.fixture
 def reversed_model(recurrent: Path, tmp_path: Path) -> Path:
-    """The recurrent model, its steps taken from the end."""
+    """The recurrent model with its steps in reverse order."""
     path = tmp_path / "reversed.xml"
     text = recurrent.read_text(encoding="utf-8")
     whole = 'axis="1" start="0" end="-1" stride="1"'

@@ -150,7 +150,7 @@ def test_gitlab(irloop: Irloop, folder: Path) -> None:
 
 
 def test_azure(irloop: Irloop, folder: Path) -> None:
-    """Commands as the documentation of Azure Pipelines writes them."""
+    """Logging commands in the format that the documentation of Azure Pipelines defines."""
     result = irloop("validate", "my models", "--format", "azure")
     commands = [line for line in result.stdout.splitlines() if line.startswith("##vso[")]
     assert commands

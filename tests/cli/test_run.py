@@ -54,9 +54,9 @@ def test_a_npy_is_the_only_input(irloop: Irloop, halving: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arrays", "said"),
     [
-        ({"y": X}, "'y' stands for no input"),
-        ({"in1": X}, "'in1' stands for no input"),
-        ({"x": X, "in0": X}, "given already"),
+        ({"y": X}, "'y' is not an input"),
+        ({"in1": X}, "'in1' is not an input"),
+        ({"x": X, "in0": X}, "already given"),
         ({}, "missing: x"),
         ({"x": X.astype(np.float64)}, "expected: f32[1,2]"),
         ({"x": X.reshape(2)}, "found: float32[2]"),

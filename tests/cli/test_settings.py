@@ -92,17 +92,17 @@ def test_settings_by_name(irloop: Irloop, project: Path) -> None:
     ("text", "said"),
     [
         ("selekt = []", "no setting is called 'selekt'"),
-        ("select = 'IRL2'", "select is no list of codes"),
-        ("ignore = [203]", "ignore is no list of codes"),
+        ("select = 'IRL2'", "select is not a list of codes"),
+        ("ignore = [203]", "ignore is not a list of codes"),
         ("fail-on = 'never'", "wrong fail-on"),
         ("fail-on = []", "wrong fail-on"),
-        ("baseline = 1", "baseline is no path"),
-        ("severity = 'error'", "severity is no table"),
+        ("baseline = 1", "baseline is not a path"),
+        ("severity = 'error'", "severity is not a table"),
         ("severity = {IRL203 = 'fatal'}", "wrong severity of IRL203"),
         ("severity = {XYZ1 = 'error'}", "begins with 'XYZ1'"),
         ("select = ['XYZ1']", "begins with 'XYZ1'"),
-        ("select = [", "is no TOML"),
-        (f"select = {'[' * 5000}", "is no TOML"),
+        ("select = [", "is not TOML"),
+        (f"select = {'[' * 5000}", "is not TOML"),
     ],
 )
 def test_wrong_settings_are_refused(irloop: Irloop, project: Path, text: str, said: str) -> None:
@@ -179,7 +179,7 @@ def test_what_is_no_baseline_is_refused(irloop: Irloop, project: Path, text: str
     (project / "known.json").write_text(text, encoding="utf-8")
     result = irloop("validate", "models", "--baseline", "known.json")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "is no baseline" in result.stderr
+    assert "is not a baseline" in result.stderr
 
 
 def test_a_baseline_that_is_missing_or_not_named(irloop: Irloop, project: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_report_that_cannot_be_written(irloop: Irloop, project: Path) -> None:
 
 
 def test_changed_files(irloop: Irloop, project: Path) -> None:
-    """Weights stand for their model; other XML and files that are gone for nothing."""
+    """Weights select their model; other XML files and deleted files are ignored."""
     (project / "pom.xml").write_text("<project/>", encoding="utf-8")
     (project / "data.bin").write_bytes(b"data")
     others = ("pom.xml", "data.bin", "gone.onnx")

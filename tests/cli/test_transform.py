@@ -1,4 +1,4 @@
-"""``irloop transform`` and ``passes``: passes by name, watched, proved; pictures of models."""
+"""``irloop transform`` and ``passes``: passes by name, profiles, checks, and pictures of models."""
 
 from __future__ import annotations
 

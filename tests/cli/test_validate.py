@@ -1,4 +1,4 @@
-"""``irloop validate``: what is found where, formats, selection, exit status."""
+"""``irloop validate``: findings and their locations, formats, selection, exit status."""
 
 from __future__ import annotations
 

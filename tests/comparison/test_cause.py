@@ -114,7 +114,7 @@ def edges(path: Path) -> dict[str, str]:
 
 
 def states(loop: Path) -> tuple[str, str, str, str]:
-    """The ids of acc and far, and of the Results that they continue with."""
+    """The ids of acc and far, and of the Results that carry their next values."""
     text = loop.read_text()
     ids = [str(re.findall(rf'id="(\d+)" name="{name}" type="Parameter"', text)[0])
            for name in ("acc", "far")]  # fmt: skip
@@ -126,7 +126,7 @@ PAIRS = pytest.mark.parametrize("other", ["IR", "ONNX"])
 
 
 def original(source: Path, other: str, folder: Path) -> Path:
-    """What the tampered model is compared with: the IR itself, or its conversion."""
+    """The model that the tampered one is compared with: the IR itself, or its conversion."""
     if other == "IR":
         return source
     converted, _ = irloop.convert(irloop.read_model(source))
@@ -406,7 +406,7 @@ def test_an_output_of_another_result(tmp_path: Path) -> None:
 
 @PAIRS
 def test_a_purpose_of_another_entry(loop: Path, tmp_path: Path, other: str) -> None:
-    """The condition is a state, which is no boolean."""
+    """The condition is a state, which is not boolean."""
     _, _, result, _ = states(loop)
     purpose = ' purpose="execution_condition"'
     wrong = tampered(

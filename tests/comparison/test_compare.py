@@ -32,7 +32,7 @@ def model(text: str) -> Model:
 
 
 def compare(first: Any, second: Any, **options: Any) -> Comparison:
-    """A comparison in irloop's own executor, where no other engine is asked for."""
+    """Compare in irloop's own executor unless another engine is named."""
     if not {"engines", "engine_a", "engine_b"} & {*options}:
         options["engines"] = "numpy"
     return compare_in_engines(first, second, **options)

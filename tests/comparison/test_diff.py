@@ -1,4 +1,4 @@
-"""Differences between models of one format: what counts, what does not, and how it is said."""
+"""Differences between models of one format: which count, and how they are reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SOURCE = MODELS / "recurrent" / "model.xml"
 
 
 def changed(folder: Path, *edits: tuple[str, str], weights: bytes | None = None) -> ModelDiff:
-    """What `diff` says about the recurrent model after edits of its text."""
+    """The changes that `diff` reports after edits of the text of the recurrent model."""
     text = SOURCE.read_text(encoding="utf-8")
     for old, new in edits:
         assert old in text, old
@@ -29,7 +29,7 @@ def changed(folder: Path, *edits: tuple[str, str], weights: bytes | None = None)
 
 
 def in_layer(name: str, old: str, new: str) -> tuple[str, str]:
-    """An edit of the first `old` behind the name of a layer."""
+    """An edit of the first `old` after the name of a layer."""
     text = SOURCE.read_text(encoding="utf-8")
     start = text.index(f'name="{name}"')
     before = text[start : text.index(old, start) + len(old)]

@@ -1,4 +1,4 @@
-"""Comparisons in several engines: who takes part, who is to blame, what was shown."""
+"""Comparisons in several engines: which engines run, which one is wrong, what was exercised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def model(text: str) -> Model:
 
 
 def own_engine(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> str:
-    """The name of an engine of one's own: `run(values, number)`, the number counting from 1."""
+    """The name of a custom engine: `run(values, number)`, where `number` counts runs from 1."""
     text = f"import numpy as np\nimport os\ndef run(values, number):\n{body}\n"
     text += """
 def make(path):
@@ -115,7 +115,7 @@ def test_what_an_earlier_inference_left_is_told_apart(
 def test_rounding_is_measured_against_double_precision(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In f32, x + 10000 - 10000 is x to three digits; an engine that gives x is the better one."""
+    """In f32, x + 10000 - 10000 equals x to three digits; an engine may return x itself."""
     text = """
     m (float[8] x) => (float[8] y) {
        k = Constant <value_float = 10000.0> ()
@@ -135,7 +135,7 @@ def test_rounding_is_measured_against_double_precision(
 
 
 def test_a_fault_of_the_engine_of_the_first_model_is_told_from_a_wrong_conversion() -> None:
-    """ONNX Runtime 1.31 joins what the body is given to garbage; the second model copies it."""
+    """ONNX Runtime 1.31 concatenates body inputs to garbage; the second model copies the value."""
     text = """
     m (float[3,2] x) => (float[?,2] y) {
        y = Scan <num_scan_inputs = 1, body = f (float[2] row) => (float[2] OUT) { BODY }> (x)
@@ -173,7 +173,7 @@ def test_an_output_that_no_trial_shows_is_named() -> None:
 
 
 def test_images_become_large_enough_for_their_outputs() -> None:
-    """Three poolings of 3x3, stride 3, leave nothing of an image below 27."""
+    """Three poolings of 3x3 with stride 3 need an image of 27 or more."""
     text = "m (float[N,3,height,width] x) => (float[N,3] y) {"
     for source, made in (("x", "a"), ("a", "b"), ("b", "c")):
         text += f"{made} = MaxPool <kernel_shape = [3,3], strides = [3,3]> ({source})\n"
@@ -284,7 +284,7 @@ STATEFUL = """<?xml version="1.0"?>
 
 
 def test_models_with_variables_are_compared_over_several_steps(tmp_path: Path) -> None:
-    """The two differ in what they keep, which the first step does not show."""
+    """The models differ in their variables, which the first step does not show."""
     paths = []
     for name, source, port in (("sum", "2", "2"), ("old", "1", "1")):
         path = tmp_path / f"{name}.xml"

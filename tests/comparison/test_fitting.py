@@ -1,4 +1,4 @@
-"""Sizes of inputs are fitted to what the model computes, where it fails with equal sizes."""
+"""Sizes of inputs are fitted to a model that fails with equal sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs that are made: the same for a seed, inside their bounds, of every kind of use."""
+"""Generated inputs: reproducible by seed, within bounds, and fitting each use."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_int8_kernels_can_be_turned_off(tmp_path: Path) -> None:
 
 
 def test_what_int8_kernels_make_of_the_source_is_explained(tmp_path: Path) -> None:
-    """Whatever they differ by on this processor is in the note, and blames no conversion."""
+    """The note reports the difference on this processor, and does not blame the conversion."""
     path = fake_quantised(tmp_path)
     model, _ = irloop.convert(path)
     irloop.save_model(model, tmp_path / "quantised.onnx")

@@ -1,4 +1,4 @@
-"""A pair that differs is made small, and what is left still differs."""
+"""A pair that differs is reduced, and the reduced pair still differs."""
 
 from __future__ import annotations
 

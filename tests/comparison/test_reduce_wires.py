@@ -1,4 +1,4 @@
-"""Faults in the wires of a loop are made small: few operations, axes and trips, the same cause."""
+"""Faults in port maps are reduced to few operations, axes and trips with the same cause."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, other: str) -> None
 
 
 def test_a_constant_trip_count_is_lowered(tmp_path: Path) -> None:
-    """The loop may run 50 times; one iteration shows that it halves by another number."""
+    """The loop may run 50 times; one iteration shows that it divides by another number."""
     text = HALVING.read_text(encoding="utf-8")
     assert text.count('type="Multiply"') == 1
     wrong = tmp_path / "wrong.xml"

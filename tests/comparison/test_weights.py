@@ -1,4 +1,4 @@
-"""How far weights are apart, piece by piece, and differences that only bits have."""
+"""Distances between weights, computed piece by piece, and differences only in bits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurren
 
 
 def test_distance_by_hand() -> None:
-    """Norms: 5, sqrt(3^2 + 5.5^2) = 6.26498; the difference has 1.5, 0.3 of the old norm."""
+    """Norms: 5 and sqrt(3^2 + 5.5^2) = 6.26498; the difference has norm 1.5, 0.3 of the old one."""
     old = ArrayTensor(np.array([3.0, 4.0, np.nan], np.float32))
     new = ArrayTensor(np.array([3.0, 5.5, np.nan], np.float32))
     assert weights.distance(old, new) == (
@@ -57,7 +57,7 @@ def test_numbers_of_all_kinds(old: weights.Array, new: weights.Array, said: str)
 
 
 def test_four_bits(tmp_path: Path) -> None:
-    """0x21 holds 1 and 2, the first in the low bits."""
+    """0x21 contains 1 (in the low bits) and 2."""
     path = tmp_path / "w.bin"
     path.write_bytes(b"\x21\x31")
     file = MappedFile(path)
@@ -86,7 +86,7 @@ def test_metadata_on_request() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in the units of Linux")
 def test_weights_do_not_have_to_fit_into_memory(tmp_path: Path) -> None:
-    """Two constants of 256 MB, told apart in less memory than one of them."""
+    """Two constants of 256 MB are compared in less memory than one of them needs."""
     path = tmp_path / "w.bin"
     count = 1 << 26
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""What the suite finds in real engines, and how crashes and bad engines are reported."""
+"""Faults that the suite finds in real engines, and how crashes and bad engines are reported."""
 
 from __future__ import annotations
 

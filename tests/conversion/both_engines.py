@@ -41,7 +41,7 @@ def agree(
     *,
     loops: Loops | None = None,
 ) -> None:
-    """Assert that IR made of an ONNX text gives what ONNX Runtime gives, for each set of inputs.
+    """Assert that the IR of an ONNX model returns what ONNX Runtime returns, for all inputs.
 
     The IR is run by OpenVINO, all sets in one compiled model, and by irloop's executor.
     """
@@ -58,7 +58,7 @@ def agree(
 
 
 def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
-    """Equal types, shapes and numbers; empty arrays may differ in dimensions that nothing fills."""
+    """Equal types, shapes and numbers; empty arrays may differ in their other dimensions."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype, place

@@ -90,7 +90,7 @@ def _rows(kind: str, given: Given) -> Iterator[Array]:
 
 
 def _run(kinds: tuple[str, ...], h: Array, given: Given) -> list[Array]:
-    """The last state, the parts, the sums and lengths of the inner parts, and the starts."""
+    """Return the last state, the parts, the sums and lengths of the inner parts, and the starts."""
     kind, *inner = kinds
     if kind == "branch" and not given.flag:
         nothing = np.zeros(2, np.float32), np.zeros(2, np.int64)
@@ -116,7 +116,7 @@ def expected(outer: str, inner: str) -> list[list[Array]]:
 
 
 def same(found: list[list[Any]], wanted: list[list[Array]]) -> bool:
-    """True where all is equal, element types included; what is empty may have other sizes."""
+    """True if all arrays are equal, element types included; empty ones may have other sizes."""
     pairs = [pair for sets in zip(found, wanted, strict=True) for pair in zip(*sets, strict=True)]
     return all(
         x.dtype == y.dtype and (np.array_equal(x, y) or x.size == y.size == 0) for x, y in pairs

@@ -46,7 +46,7 @@ IN_BODY = "number = Cast <to = 1> (i)  item = Add (x, number)  odd = Mod (i, two
 
 
 def loop(body: str, start: str = EMPTY, goes_on: str = "Identity (ci)") -> str:
-    """A Loop that makes `seq` from `start`; its body makes t from s in iteration i."""
+    """A Loop that computes `seq` from `start`; its body computes t from s in iteration i."""
     begin = "" if start == "start" else f"start = {start}"
     return f"""
     {begin}
@@ -65,7 +65,7 @@ def either(condition: str, then: str, otherwise: str, *, gives: str = "t") -> st
 
 
 def nested(body: str) -> str:
-    """A Loop over s that makes t; its body makes v from u in iteration j."""
+    """A Loop over s that computes t; its body computes v from u in iteration j."""
     return f"""
     t = Loop (N, "", s) <body = inner (int64 j, bool cj, seq(float[2]) u)
         => (bool cjo, seq(float[2]) v) {{

@@ -1,4 +1,4 @@
-"""What `transform` leaves of loops runs in OpenVINO: several inferences in one compiled model.
+"""Loops that `transform` changed run in OpenVINO: several inferences in one compiled model.
 
 The numbers are worked out by hand.
 """
@@ -35,7 +35,7 @@ Runs = list[tuple[list[Any], list[Any]]]
 
 
 def transformed(model: Model, name: str, runs: Runs, folder: Path) -> list[str]:
-    """Run a pass and give the passes that changed something.
+    """Run a pass and return the passes that changed something.
 
     OpenVINO and irloop give the second list of each run for the first one.
     """
@@ -61,7 +61,7 @@ def kind_of(parameter: Value) -> Any:
 
 
 def test_slices_that_only_dead_values_read(tmp_path: Path) -> None:
-    """OpenVINO would run a TensorIterator once that reads none of its slices."""
+    """OpenVINO would run a TensorIterator only once if its slices are not read."""
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -83,7 +83,7 @@ def test_slices_that_only_dead_values_read(tmp_path: Path) -> None:
 
 
 def joined_backwards(b: Builder, a: Value) -> Value:
-    """Loop(3, true): a' = a + c, joined backwards; c is a captured constant."""
+    """Loop(3, true): a' = a + c, concatenated backwards; c is a captured constant."""
     inner = b.nested("body")
     state = inner.parameter("a", a.type)
     fixed = inner.parameter("c", TensorType(F32, Shape.of()))
@@ -99,7 +99,7 @@ def joined_backwards(b: Builder, a: Value) -> Value:
 
 @pytest.mark.parametrize("name", ["constant_folding", "simplify"])
 def test_inputs_that_the_body_has_as_constants(name: str, tmp_path: Path) -> None:
-    """OpenVINO drops the input, and then refuses the output that runs backwards."""
+    """OpenVINO drops the input, and then rejects the output that is concatenated backwards."""
     model = model_of(joined_backwards, (F32, (1, 2)))
     runs: Runs = [
         ([[[1, 2]]], [[[4, 5], [3, 4], [2, 3]]]),
@@ -109,7 +109,7 @@ def test_inputs_that_the_body_has_as_constants(name: str, tmp_path: Path) -> Non
 
 
 def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
-    """OpenVINO then takes the trip count for the length of what is joined."""
+    """OpenVINO then assumes the trip count as the concatenated length."""
 
     def build(b: Builder, c: Value, a: Value) -> list[Value]:
         inner = b.nested("body")
@@ -136,7 +136,7 @@ def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
 
 
 def test_a_choice_of_booleans_that_become_constants(tmp_path: Path) -> None:
-    """OpenVINO refuses Select(true, true, s) in a body: it computes `s` as u8, but no constants."""
+    """OpenVINO rejects Select(true, true, s) in a body: only `s` is computed as u8."""
 
     def build(b: Builder, y: Value) -> Value:
         inner = b.nested("body")
@@ -183,7 +183,7 @@ def test_a_loop_that_becomes_constant(tmp_path: Path) -> None:
 
 
 def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
-    """OpenVINO fails on it where it does not rewrite the Loop, as for the unread `x` here."""
+    """OpenVINO fails on it unless it rewrites the Loop, as it does not for the unread `x` here."""
 
     def build(b: Builder, n: Value, x: Value) -> Value:
         inner = b.nested("body")
@@ -204,7 +204,7 @@ def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
-    """OpenVINO dies of a TensorIterator or Loop with two outputs of such a state."""
+    """OpenVINO crashes on a TensorIterator or Loop with two outputs of such a state."""
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -289,14 +289,14 @@ def test_sums_of_double_constants_of_an_unrolled_loop(tmp_path: Path) -> None:
 
 
 def test_loops_that_have_such_a_form_already_stay() -> None:
-    """A pass that has nothing to do changes nothing."""
+    """A pass without a match leaves the model unchanged."""
     model = model_of(joined_backwards, (F32, (1, 2)))
     _, profile = irloop.transform(model, ["dead_code"])
     assert not profile.modified
 
 
 def test_types_that_contradict_each_other_are_no_reason_to_stop() -> None:
-    """Passes may be what is to repair them."""
+    """A pass may be meant to repair the contradiction."""
 
     def build(b: Builder, a: Value) -> list[Value]:
         joined = joined_backwards(b, a)

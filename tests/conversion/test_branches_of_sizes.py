@@ -1,4 +1,4 @@
-"""An If that a size decides: the branch is chosen where the size is known, else advised."""
+"""An If that depends on a size: decided if the size is known, else a note names the option."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def written(folder: Path) -> Path:
 def test_the_advice_names_the_inputs_whose_sizes_decide(tmp_path: Path) -> None:
     _, notes = irloop.convert(written(tmp_path))
     (note,) = [item for item in notes if item.code == "CNV101"]
-    assert note.fix.endswith("only the branch taken is written: --shape x=N,N")
+    assert note.fix.endswith("only the branch that is taken is written: --shape x=N,N")
 
 
 @needs_engines

@@ -1,4 +1,4 @@
-"""Narrow elements in operations that do not move them as they are."""
+"""Narrow element types in operations that cannot move them directly."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ NF4 = [
 
 @dataclass(frozen=True)
 class Weights:
-    """Codes [rows, groups, size] of an element type, what they stand for, scale, zero point."""
+    """Codes [rows, groups, size] of an element type, the numbers they encode, scale, zero point."""
 
     element: ElementType
     codes: Array
@@ -208,7 +208,7 @@ numpy.save(sys.argv[3], compiled(numpy.load(sys.argv[2]))[0])
 def test_blocks_of_onnx_are_groups_of_an_ir(
     name: str, axis: int, columns: int, tmp_path: Path
 ) -> None:
-    """OpenVINO computes wrong numbers, or dies, where 4 bits have a scale for each element."""
+    """OpenVINO computes wrong numbers or crashes if 4-bit codes have a scale for each element."""
     pytest.importorskip("openvino")
     weights = WEIGHTS[name]
     wanted = X[:, :columns] @ weights.whole[:, :columns].T

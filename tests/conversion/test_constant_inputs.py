@@ -1,4 +1,4 @@
-"""ONNX's node tests with their small inputs made constants, as axes and shapes mostly are."""
+"""ONNX's node tests with small inputs as constants, which axes and shapes usually are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _tests() -> dict[str, Any]:
 
 
 def _with_constants(test: Any) -> tuple[Any, list[Any]]:
-    """The model with every small input but the first made an initializer, and what is left."""
+    """The model with its small inputs but the first as initializers, and the other inputs."""
     model, inputs = onnx.ModelProto(), []
     model.CopyFrom(test.model)
     del model.graph.input[:]

@@ -1,4 +1,4 @@
-"""Loops that depend on constants only: folded before OpenVINO meets them, within bounds."""
+"""Loops that depend on constants only are folded for OpenVINO, within limits."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ g (float[2] x) => (float[2] y) <float[2] q = {1, 2}> {
 @needs_engines
 @pytest.mark.parametrize("trips", [0, 3])
 def test_a_folded_loop_counts_another_one(trips: int, engines: Engines, tmp_path: Path) -> None:
-    """A trip count that is a constant only once the first Loop is run: 0 of them is no Loop."""
+    """The trip count is a constant 0 once the first Loop is folded; then no Loop is left."""
     text = f"""
 g (float[2] x) => (float[2] last, float[n, 2] all) {{
   n = Constant <value_int = {trips}> ()  zero = Constant <value_int = 0> ()
@@ -172,7 +172,7 @@ g (float[2] x) => (float[2] y, float[2] z) <float[2] q = {1, 2}, float limit = {
 
 @needs_engines
 def test_a_condition_computed_from_constants(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO folds it too, and cannot compile a Loop that it then knows not to start."""
+    """OpenVINO folds it too, and cannot compile a Loop that it then knows never to start."""
     agree(NOT_STARTED, [[np.array(x, F32)] for x in ([1, 2], [3, 4])], engines, tmp_path)
 
 
@@ -183,7 +183,7 @@ def test_it_takes_the_loops_away() -> None:
 
 @needs_engines
 def test_a_loop_that_changes_nothing(engines: Engines, tmp_path: Path) -> None:
-    """No output of the Loop is left when the constant ones are looked for."""
+    """The Loop has no outputs left when constant Loops are searched."""
     text = """
 g (bool c, float[2] x) => (float[2] y) <int64 three = {3}> {
   y = Loop ("", c, x) <body = b (int64 i, bool e, float[2] a) => (bool f, float[2] o) {

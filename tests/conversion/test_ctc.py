@@ -1,4 +1,4 @@
-"""Temporal classification in ONNX: OpenVINO's own values, and drawn labels and lengths."""
+"""Temporal classification in ONNX: OpenVINO's own values, and random labels and lengths."""
 
 from __future__ import annotations
 

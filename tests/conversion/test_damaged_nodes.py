@@ -1,4 +1,4 @@
-"""Operations whose attributes or constants make no sense are refused by name, and nothing fails."""
+"""Operations with contradictory attributes or constants are refused by name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_operation_that_makes_no_sense_is_refused(tmp_path: Path, name: str) 
 
 
 def test_sizes_that_are_not_known_are_written_without_a_number(tmp_path: Path) -> None:
-    """Exporters write -1 for them, on which the inference of the onnx package ends the process."""
+    """Exporters write -1 for them, which crashes the inference of the onnx package."""
     path, again = tmp_path / "m.onnx", tmp_path / "again.onnx"
     model = onnx.parser.parse_model(
         f"{HEAD.format(17)} g (float[2] x) => (float[2] y) {{ y = Relu (x) }}"

@@ -1,4 +1,4 @@
-"""DetectionOutput in ONNX: OpenVINO's own values, and drawn priors, moves and settings."""
+"""DetectionOutput in ONNX: OpenVINO's own values, and random priors, offsets and attributes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def priors(draw: Draw, lists: int, count: int, plain: bool) -> Array:
 
 
 def up_to_the_end(outputs: list[Any]) -> list[Any]:
-    """The rows up to the first of item -1, behind which nothing is specified."""
+    """The rows before the first one of item -1; later rows are not specified."""
     rows = outputs[0].reshape(-1, 7)
     ends = np.flatnonzero(rows[:, 0] == -1)
     return [rows[: ends[0] + 1] if ends.size else rows]

@@ -1,4 +1,4 @@
-"""Small detectors as IR: what OpenVINO gives for them, ONNX Runtime gives for their exports."""
+"""Small detectors as IR: ONNX Runtime must return for the export what OpenVINO returns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Net(Builder):
         return self(activation.ReLU(), self.convolved(x, (6, 8), 2))
 
     def listed(self, x: Value) -> Value:
-        """Channels last, as [1, everything]."""
+        """Transposed to channels last and flattened to [1, n]."""
         moved = self(shape.Transpose(), x, self.i64([0, 2, 3, 1]))
         return self(shape.Reshape(special_zero=True), moved, self.i64([0, -1]))
 
@@ -70,7 +70,7 @@ class Net(Builder):
 
 
 def one_stage(*, dynamic: bool) -> Model:
-    """After SSD: priors of the map's size, decoded and suppressed."""
+    """As in SSD: priors of the size of the feature map, decoded and suppressed."""
     net = Net(dynamic=dynamic)
     features = net.backbone()
     moves = net.listed(net.convolved(features, (8, ANCHORS * 4)))
@@ -97,7 +97,7 @@ def one_stage(*, dynamic: bool) -> Model:
 
 
 def two_stage(*, dynamic: bool) -> Model:
-    """After Faster R-CNN: regions proposed, their features pooled and classified."""
+    """As in Faster R-CNN: proposed regions whose features are pooled and classified."""
     net = Net(dynamic=dynamic)
     features = net.backbone()
     scores = net(activation.Sigmoid(), net.convolved(features, (8, 2 * ANCHORS)))

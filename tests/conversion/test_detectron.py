@@ -1,4 +1,4 @@
-"""What Detectron's models do around their proposals, in ONNX: stored values and drawn settings."""
+"""Detectron's operations around proposals, in ONNX: stored values and random attributes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def best(draw: Draw) -> tuple[Op, list[Array]]:
 
 
 def specified(op: Op) -> bool:
-    """True where no part of the output is left as it was, which irloop fills with zeros."""
+    """True where OpenVINO writes the output; it leaves the rest, which irloop fills with zeros."""
     if isinstance(op, ov.ExperimentalDetectronPriorGridGenerator):
         return (op.h or 3, op.w or 4) == (3, 4)
     return not isinstance(op, ov.ExperimentalDetectronTopKROIs) or op.max_rois <= 9

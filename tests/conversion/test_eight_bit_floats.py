@@ -91,7 +91,7 @@ def test_fake_conversions_saturate(element: ElementType, engines: Engines, tmp_p
 def test_what_onnx_rounds_once_is_rounded_once(
     element: ElementType, engines: Engines, tmp_path: Path
 ) -> None:
-    """Numbers that are next to a tie, and whose f16 is the tie.
+    """Numbers next to a tie that become the tie when rounded to f16.
 
     Below 2^-14, OpenVINO's own conversion to f8e5m2 deviates in the last place.
     """

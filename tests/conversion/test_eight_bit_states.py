@@ -134,7 +134,7 @@ def test_an_input_that_is_an_output_is_copied(engines: Engines, tmp_path: Path) 
 
 
 def test_an_input_that_leaves_through_a_convert(tmp_path: Path) -> None:
-    """irloop's own runner keeps inputs until the next inference no longer needs them."""
+    """Outputs are read after the inputs of the inference were freed."""
     b = Builder(Graph("g"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape((UNKNOWN_DIM, 3))))
     b.result(b(Convert(ElementType.F32), x), "y")

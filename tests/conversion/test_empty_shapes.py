@@ -1,4 +1,4 @@
-"""Dimensions that become 0 while a model runs, in opsets whose Reshape cannot name them."""
+"""Dimensions that are 0 at run time, in opsets whose Reshape cannot express them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _runs(model: Model, opset: int, path: Path, feeds: list[list[Array]]) -> lis
 def test_loops_join_parts_without_elements(
     element: str, axis: int, opset: int, tmp_path: Path
 ) -> None:
-    """Parts [2, b, c] (axis 0) or [a, 2, c] (axis 1), of which a Loop joins any number."""
+    """A Loop concatenates parts [2, b, c] (axis 0) or [a, 2, c] (axis 1), zero or more of them."""
     dims = [UNKNOWN_DIM] * 3
     part = TensorType(ElementType(element), Shape.of(*dims[:axis], 2, *dims[axis + 1 :]))
     b = Builder(Graph("joined"))
@@ -84,7 +84,7 @@ def test_an_empty_tensor_in_a_computed_shape(opset: int, tmp_path: Path) -> None
 def test_an_inferred_size_beside_a_copied_one(
     pattern: tuple[int, ...], expected: tuple[int, ...], opset: int, tmp_path: Path
 ) -> None:
-    """The rows of x [n,3,4] keep their number, which may be 0; ONNX infers no -1 then."""
+    """The number of rows of x [n,3,4] is copied and may be 0, with which ONNX infers no -1."""
     b = Builder(Graph("rows"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM, 3, 4)))
     b.result(b(Reshape(special_zero=True), x, b.constant(list(pattern), I64)), "y")

@@ -160,7 +160,7 @@ def test_imports(
     ("type", "attributes", "reason"),
     [
         ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "nothing on them"),
-        ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "no error for an element"),
+        ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "cannot raise an error for an element"),
         ("TreeEnsembleRegressor", {**TREE, "n_targets": 2, "nodes_falsenodeids": [0] * 5}, "deep"),
         ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "do not fit together"),
         (

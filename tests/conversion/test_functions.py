@@ -1,4 +1,4 @@
-"""Operations of ONNX that are converted as the function that the standard defines them by."""
+"""ONNX operations that are converted by the function that defines them in the standard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges, fills, one-hot codes and windows in the other dialect, against OpenVINO and ONNX."""
+"""Ranges, constants, one-hot codes and windows in the other dialect, against OpenVINO and ONNX."""
 
 from __future__ import annotations
 

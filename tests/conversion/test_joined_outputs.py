@@ -1,4 +1,4 @@
-"""What Loops join, in OpenVINO: also after they ran zero times, or were stopped, in any body."""
+"""Concatenated outputs of Loops in OpenVINO, also after zero iterations, early stops, in bodies."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ g (int64 M, {dtype}[2] x) => ({dtype}[2] last, {dtype}[n, 2] all) {{
 
 
 def test_joined_parts_whose_size_has_bounds(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO knows 2 to 3 elements from the branches, and gives 0 without an iteration."""
+    """OpenVINO infers 2 to 3 elements from the branches, and returns 0 after zero iterations."""
     text = """
 g (int64 M, bool c, float[3] x) => (float[n, m] all) {
   start = Constant <value_ints = [0]> ()  end = Constant <value_ints = [2]> ()

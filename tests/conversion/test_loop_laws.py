@@ -1,4 +1,4 @@
-"""Random loops mean the same in both formats, at any number of iterations.
+"""Random loops compute the same in both formats, with any number of iterations.
 
 Loops of every legal wiring are drawn, run, converted, run again, converted back and run once
 more. The executor itself is held against hand-worked cases and engines elsewhere; here the law

@@ -178,7 +178,7 @@ g (int64 M, float[3] h, bool b) => (float[3] last, bool flag, bool same, bool ca
 def test_an_output_of_an_if_that_is_an_output_of_the_model(
     engines: Engines, tmp_path: Path
 ) -> None:
-    """The sum, computed after the If, was written over what the If gave."""
+    """OpenVINO wrote the sum, computed after the If, over the output of the If."""
     text = """
 g (bool c, bool[n] x, int64[1, m] k) => (bool[n] y, int64[1, m] s) <int64 one = {1}> {
   y = If (c) <then_branch = tb () => (bool[n] a) { a = Or (x, x) },

@@ -1,4 +1,4 @@
-"""MulticlassNms and MatrixNms in ONNX: OpenVINO's own values, and drawn boxes and settings."""
+"""MulticlassNms and MatrixNms in ONNX: OpenVINO's own values, and random boxes and attributes."""
 
 from __future__ import annotations
 

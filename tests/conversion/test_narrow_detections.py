@@ -1,4 +1,4 @@
-"""Final detections among boxes that are narrower than a border, or turned inside out."""
+"""Final detections of boxes that are narrower than a border, or have negative sizes."""
 
 from __future__ import annotations
 

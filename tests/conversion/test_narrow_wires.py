@@ -67,7 +67,7 @@ def test_slices_joined_parts_and_states(axis: int, loops: Any, tmp_path: Path) -
 
 @FORMS
 def test_states_exchanged_with_a_count(loops: Any, tmp_path: Path) -> None:
-    """Two states change places `n` times, which may be 0; one of them is joined."""
+    """Two states are exchanged `n` times, which may be 0; one of them is concatenated."""
     m = IrModel()
     n = m.input("n", element=I64)
     a = m(Convert(U4), m.input("a", 3, element=I32))

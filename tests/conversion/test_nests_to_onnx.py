@@ -1,4 +1,4 @@
-"""Loop, TensorIterator and If of an IR in each other, converted to ONNX and run by ONNX Runtime.
+"""Nested Loops, TensorIterators and Ifs of an IR, converted to ONNX and run by ONNX Runtime.
 
 ONNX Runtime optimises as it does by default. A TensorIterator over whole axes becomes a Scan. Each
 model infers several times in one session; the expected numbers are plain NumPy (`nests`).
@@ -60,7 +60,7 @@ OUTPUTS = ("last", "parts", "sums", "lengths", "starts")
 
 
 class Scope:
-    """The model or a body; an outer value that a body asks for becomes an invariant of it."""
+    """The model or a body; an outer value that a body reads becomes an invariant input of it."""
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
@@ -101,7 +101,7 @@ class Scope:
 
 
 def step(scope: Scope, h: Value, row: Value, inner: str) -> list[Value]:
-    """The next state, and what is joined: that state, at the outer loop all that `nests` names."""
+    """The next state, and the values to concatenate: in the outer loop all of `nests`."""
     b = scope.b
     if not inner:
         following = b(Subtract(), row, h)
@@ -149,7 +149,7 @@ def construct(scope: Scope, kind: str, start: Value, inner: str) -> list[Value]:
 def emit(
     scope: Scope, inside: Scope, op: Loop | TensorIterator, results: list[Value], ports: PortMap
 ) -> list[Value]:
-    """A loop whose body gives a condition (a Loop), the state and what is joined."""
+    """A loop whose body returns a condition (Loop only), the state and the concatenated values."""
     first = 1 if isinstance(op, Loop) else 0
     outputs: list[OutputPort] = [LastValue(first, 0)]
     outputs += [Concatenated(first + at, at, 0) for at in range(1, len(results) - first)]
@@ -162,7 +162,7 @@ def emit(
 
 
 def branch(scope: Scope, start: Value, inner: str) -> list[Value]:
-    """An If that runs the body once, or gives the state twice."""
+    """An If that runs the body once, or returns the state twice."""
     then, other = Scope(scope), Scope(scope)
     # Both branches share the inputs of the If; each names those that it has.
     then.known = {"start": then.parameter("start", start.type)}

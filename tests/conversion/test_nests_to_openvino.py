@@ -1,4 +1,4 @@
-"""Loop, Scan and If of ONNX in each other, converted to IR and run by OpenVINO.
+"""Nested Loops, Scans and Ifs of ONNX, converted to IR and run by OpenVINO.
 
 A Scan of known length becomes a TensorIterator, one of unknown length a Loop. Each model is
 compiled once and infers several times; the expected numbers are plain NumPy (`nests`).
@@ -80,7 +80,7 @@ def construct(depth: int, inner: str, kind: str, start: str) -> str:
 
 
 def branch(depth: int, inner: str, start: str, made: str) -> str:
-    """An If that runs the body once, or gives the state twice."""
+    """An If that runs the body once, or returns the state twice."""
     d = depth
     then = [f"next{d}", f"once{d}"]
     other = [f"less{d}", f"twice{d}"]

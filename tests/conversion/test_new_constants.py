@@ -1,4 +1,4 @@
-"""Constants of types that the default opset of ONNX does not have, which nothing converts."""
+"""Constants, not converted by any operation, of types that the default ONNX opset lacks."""
 
 from __future__ import annotations
 

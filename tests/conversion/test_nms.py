@@ -1,4 +1,4 @@
-"""Non-maximum suppression in the other dialect: stored values, and drawn boxes and settings."""
+"""Non-maximum suppression in the other dialect: stored values, and random boxes and attributes."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def model_of(rule: Rule, arrays: Sequence[Array]) -> Model:
 
 
 def run(rule: Rule, opset: int, *arrays: Array) -> list[Any]:
-    """What ONNX Runtime gives for the export."""
+    """The outputs of ONNX Runtime for the export."""
     model = model_of(rule, arrays)
     proto = writer.to_proto_model(pipelines.to_onnx(model, opset=opset)[0])
     checker.check_model(proto, full_check=True)

@@ -1,4 +1,4 @@
-"""IR in opsets 8 to 10 of ONNX: Scan with a batch axis, Loops with a state, forms for the rest.
+"""IR in ONNX opsets 8 to 10: Scan with a batch axis, Loops with a state, older operations.
 
 Everything is checked by onnx.checker with full_check and run by ONNX Runtime.
 """
@@ -61,7 +61,7 @@ def test_loops_in_loops(
 
 
 def session_of(built: Model, opset: int) -> Any:
-    """ONNX Runtime on what `built` becomes."""
+    """An ONNX Runtime session of the export of `built`."""
     proto = writer.to_proto_model(to_onnx(built, opset=opset)[0])
     onnx.checker.check_model(proto, full_check=True)
     return onnxruntime.InferenceSession(
@@ -70,7 +70,7 @@ def session_of(built: Model, opset: int) -> Any:
 
 
 def run(opset: int, rule: Callable[..., Value], *inputs: Array) -> Array:
-    """What ONNX Runtime gives for one operation."""
+    """The outputs of ONNX Runtime for one operation."""
     graph = Graph("model")
     build = Builder(graph)
     values = []
@@ -134,7 +134,7 @@ def test_ranges_of_slices(
 
 
 def test_a_branch_that_gives_another_shape_needs_opset_11() -> None:
-    """If-1 wants one shape of both branches, If-11 does not."""
+    """If-1 requires branches of the same shape, If-11 does not."""
     b = Builder(Graph("model"))
     condition = b.parameter("c", TensorType(BOOL, Shape.of()))
     bodies = []
@@ -204,7 +204,7 @@ def test_comparisons(op: Any, rule: Any, values: Array, opset: int) -> None:
 @pytest.mark.parametrize("opset", [8, 9])
 @pytest.mark.parametrize("type", [np.float32, np.int64, np.bool_])
 def test_choices(type: Any, opset: int) -> None:
-    """Numbers that are infinite or not a number leave the others alone."""
+    """Infinite numbers and NaN do not affect other elements."""
     condition = np.array([[True], [False]])
     then, otherwise = ODD[None], np.array([[np.nan, 1, 2, np.inf, 3, 4, 5]], np.float32)
     if type is not np.float32:

@@ -1,4 +1,4 @@
-"""Dimensions that only a constant of one element brings, which OpenVINO's CPU plugin loses."""
+"""Dimensions that come only from a constant of one element, which OpenVINO's CPU plugin loses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX loops as OpenVINO loops: every rule of the table, expectations worked by hand.
+"""ONNX loops as OpenVINO loops: each conversion rule; expected values are worked out by hand.
 
 Each model is ONNX text; the IR made of it is run by irloop's executor, and where OpenVINO's
 CPU was measured to go wrong also by OpenVINO itself.
@@ -35,7 +35,7 @@ def read(text: str, folder: Path) -> Model:
 
 
 def through_ir(text: str, folder: Path, inputs: Sequence[Any]) -> list[Any]:
-    """Outputs of the IR; the ONNX made of that IR has to give the same."""
+    """Outputs of the IR; the ONNX model made from that IR must return the same."""
     model, _ = to_openvino(read(text, folder))
     outputs = list(run(model, inputs).values())
     again, _ = to_onnx(model)
@@ -373,7 +373,7 @@ g (TRIP float[2] a, float[2] b, float[2] d, float[4] v) => (float[2] x, float[2]
 def test_openvino_does_not_alias_states(
     tmp_path: Path, kind: str, order: tuple[int, int, int]
 ) -> None:
-    """States handed on to each other: OpenVINO carries back edges out one after another."""
+    """States that exchange values: OpenVINO performs back edges one after another."""
     results = ", ".join(f"float[2] s{index}" for index in order) + ", float[2] s0, float[2] s2"
     states = "float[2] s0, float[2] s1, float[2] s2"
     if kind == "Loop":
@@ -403,7 +403,7 @@ def test_openvino_does_not_alias_states(
 
 
 def test_a_branch_result_that_stands_twice_is_written_twice(tmp_path: Path) -> None:
-    """ONNX Runtime's If writes only one of two results that are one value."""
+    """ONNX Runtime's If writes only one of two results that return the same value."""
     import onnxruntime
 
     text = """if_model (bool c, float[2] x) => (float[2] y, float[2] z) {

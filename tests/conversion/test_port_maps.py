@@ -147,7 +147,7 @@ Drawn = tuple[list[list[Array]], list[list[Array]]]
 
 
 def drawn(axis: int, joined: int, step: int) -> Drawn:
-    """Two sets of inputs, and what the model gives for each."""
+    """Two sets of inputs, and the expected outputs for each."""
     given = [inputs(axis, seed) for seed in (1, 2)]
     return given, [worked_out(*item, axis=axis, joined=joined, step=step) for item in given]
 

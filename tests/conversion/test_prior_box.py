@@ -1,4 +1,4 @@
-"""Prior boxes in ONNX: OpenVINO's own values, and drawn settings with sizes that are inputs."""
+"""Prior boxes in ONNX: OpenVINO's own values, and random attributes with sizes as inputs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def clustered(draw: Draw) -> Op:
 
 
 def all_made(op: Op) -> bool:
-    """True where as many boxes are counted as made: the CPU plugin leaves the rest as it was."""
+    """True if all declared boxes are computed; the CPU plugin leaves others uninitialised."""
     from irloop.kernels.prior_box import count_of, element_boxes
 
     if not isinstance(op, ov.SizedPriors):

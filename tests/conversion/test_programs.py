@@ -1,4 +1,4 @@
-"""Programs drawn at random, in both formats and in the real engines."""
+"""Randomly generated programs, in both formats and in the real engines."""
 
 from __future__ import annotations
 

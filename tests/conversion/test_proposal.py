@@ -1,4 +1,4 @@
-"""Region proposals in ONNX: OpenVINO's own values, and drawn anchors, moves and settings."""
+"""Region proposals in ONNX: OpenVINO's own values, and random anchors, offsets and attributes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def generated(draw: Draw) -> tuple[Op, list[Array]]:
 
 
 def specified(outputs: list[Any]) -> list[Any]:
-    """All but the scores of Proposal behind the last row of an item."""
+    """All but the scores of Proposal after the last row of an item."""
     if outputs[0].shape[1] != 5 or len(outputs) == 1:
         return outputs
     rows, scores = outputs

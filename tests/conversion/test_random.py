@@ -1,4 +1,4 @@
-"""Random numbers and variables have no counterpart: they are refused, all of them, by name."""
+"""Random numbers and variables have no counterpart: every occurrence is refused by name."""
 
 from __future__ import annotations
 

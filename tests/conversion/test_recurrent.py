@@ -1,4 +1,4 @@
-"""Recurrent operations in the other format: stored outputs, ONNX Runtime, and the forms chosen."""
+"""Recurrent operations in the other format: stored outputs, ONNX Runtime, and the form chosen."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_stored_outputs_in_onnx(case: Path, opset: int) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """One ONNX node: what it has, and whether its weights and shapes are known."""
+    """One ONNX node: its inputs and attributes, and whether its weights and shapes are known."""
 
     op: str
     attributes: dict[str, Any] = field(default_factory=dict)

@@ -39,7 +39,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
 def test_nothing_is_reduced_along_an_axis_from_the_end(
     opset: int, axes: list[int], keep: bool, tmp_path: Path
 ) -> None:
-    """ONNX Runtime 1.31 gives an empty value as it is where an axis counts from the end."""
+    """ONNX Runtime 1.31 returns an empty input unchanged if an axis counts from the end."""
     runtime = pytest.importorskip("onnxruntime", reason="needs the onnxruntime package")
     model = model_of(
         lambda b, x: b(reduction.ReduceSum(keep_dims=keep), x, b.i64(axes)),

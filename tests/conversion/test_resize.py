@@ -53,7 +53,7 @@ def test_imports_of_constants(
     ],
 )
 def test_nothing_known_but_the_rank(how: dict[str, Any], scale: float) -> None:
-    """Every weight is computed when the model runs, as ONNX Runtime has them."""
+    """Every weight is computed at run time, as in ONNX Runtime."""
     onnxruntime = pytest.importorskip("onnxruntime")
     graph = Graph("model")
     build = Builder(graph)

@@ -47,7 +47,7 @@ SOURCES = ("s0", "s1", "f0", "f1", "k", "c")
 
 @dataclass(frozen=True)
 class Case:
-    """What the two states become, and what is joined."""
+    """The next values of the two states, and the concatenated values."""
 
     kind: str
     states: tuple[str, ...]
@@ -72,7 +72,7 @@ def _sum(left: Array, right: Array) -> Array:
 
 
 def _build(case: Case) -> Model:
-    """The IR of a case. A part that is joined has two elements, as a slice has."""
+    """The IR of a case. A concatenated part has two elements, like a slice."""
     pair = TensorType(case.element, Shape.of(2))
     b = Builder(Graph("case"))
     count = b.parameter("n", TensorType(ElementType.I64, Shape.of()))
@@ -147,7 +147,7 @@ def _feeds(case: Case) -> list[dict[str, Array]]:
 def _check(
     path: Path, feeds: Sequence[dict[str, Array]], wanted: Sequence[Sequence[Array]]
 ) -> list[str]:
-    """Where ONNX Runtime gives something else than is wanted."""
+    """The outputs in which ONNX Runtime differs from the expected ones."""
     session = onnxruntime.InferenceSession(path)
     wrong = []
     for feed, want in zip(feeds, wanted, strict=True):
@@ -247,7 +247,7 @@ def _branch(outer: Builder, label: str, names: Sequence[str]) -> Body:
 @pytest.mark.parametrize("opset", [11, None])
 @pytest.mark.parametrize("around", ["nothing", "TensorIterator"])
 def test_what_branches_return(around: str, opset: int | None, tmp_path: Path) -> None:
-    """Each branch returns three values, which are joined where a TensorIterator is around."""
+    """Each branch returns three values, which an enclosing TensorIterator concatenates."""
     flag_type = TensorType(ElementType.BOOLEAN, Shape.of())
     wrong = {}
     for names in product(("x", "double", "k"), repeat=3):

@@ -58,7 +58,7 @@ def test_imports(
 )
 @pytest.mark.parametrize("items", [[0, 1, 1, -1, 0], [-1, 0, 1, 0, 0]])
 def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]) -> None:
-    """As Proposal fills up: what is behind gives zeros, as OpenVINO's CPU does."""
+    """Proposal ends its rows like this; later rows return zeros, as in OpenVINO's CPU plugin."""
     rng = np.random.default_rng(0)
     low = rng.random((5, 2)) * 3
     rois = np.concatenate((np.array(items)[:, None], low * scale, (low + 2) * scale), axis=1)
@@ -72,7 +72,7 @@ def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]
 @pytest.mark.parametrize("mode", ["asymmetric", "half_pixel", "half_pixel_for_nn"])
 @pytest.mark.parametrize(("ratio", "opset"), [(0, 11), (0, 21), (1, 16), (2, 17)])
 def test_the_largest_sample(mode: str, ratio: int, opset: int) -> None:
-    """Of a fixed number in a bin, or of as many as the region has elements; 0 at least."""
+    """The largest of a fixed number of samples in a bin, or of as many as elements; at least 0."""
     rng = np.random.default_rng(opset)
     op = ov.ROIAlign9(
         pooled_h=2,

@@ -1,4 +1,4 @@
-"""Turned regions and moving bins in ONNX: OpenVINO's own values, and drawn regions."""
+"""Rotated regions and deformable bins in ONNX: OpenVINO's own values, and random regions."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _near(found: Any, wanted: Any, declared: Value) -> bool:
 def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
     hazard: type[Hazard], engine: InferenceEngine, tmp_path: Path
 ) -> None:
-    """The old runtime gets the minimal model wrong, and right what is written for it."""
+    """The old runtime computes the minimal model wrongly, and the written model correctly."""
     case = {case.name: case for case in CONFORMANCE}[hazard.case]
 
     def is_right(path: Path, item: Run, inputs: list[Any]) -> bool:

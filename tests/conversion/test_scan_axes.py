@@ -144,7 +144,7 @@ def test_a_loop_that_a_pass_writes_as_a_scan(tmp_path: Path) -> None:
 
 
 def test_a_scan_of_the_source_stays(tmp_path: Path) -> None:
-    """A user who asks for another change gets the Scan as it was."""
+    """Other requested changes leave the Scan unchanged."""
     (tmp_path / "scan.onnx").write_bytes(onnx.parser.parse_model(SCAN).SerializeToString())
     model, _ = irloop.transform(tmp_path / "scan.onnx", ["constant_folding"])
     assert axes(model) == [1, 1]

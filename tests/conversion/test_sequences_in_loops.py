@@ -104,7 +104,7 @@ def test_items_of_a_shape_not_known(engines: Engines, tmp_path: Path) -> None:
 
 @needs_engines
 def test_items_that_turn_out_to_differ_are_an_error(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO joins parts of different shapes without a word; a Concat refuses them."""
+    """OpenVINO concatenates parts of different shapes silently; a Concat refuses them."""
     model, notes = to_openvino(read(ANY_LENGTH + PART + TAIL))
     assert [note.code for note in notes] == ["CNV103"]
     ir = tmp_path / "model.xml"
@@ -118,7 +118,7 @@ def test_items_that_turn_out_to_differ_are_an_error(engines: Engines, tmp_path: 
 
 @pytest.mark.parametrize("name", ["at the front", "in some iterations", "nested, at the front"])
 def test_unrolled(name: str) -> None:
-    """A constant trip count: the loop written out, before and after it is converted."""
+    """A constant trip count: the loop is unrolled, before or after conversion."""
     text = MODELS[name].replace("int64 M, ", "").replace("int64 N, ", "")
     text = text.replace(
         "  zero =", "  M = Constant <value_int = 3> ()\n  N = Identity (M)\n  zero ="

@@ -1,4 +1,4 @@
-"""Slices, splits and joins in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Slices, splits and concatenations in the other dialect, against OpenVINO's and ONNX's values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
 
 
 def test_an_end_past_all_is_no_open_end_backwards() -> None:
-    """ONNX Runtime takes the largest integers for an open end, whatever the direction."""
+    """ONNX Runtime treats the largest integers as an open end, in either direction."""
     ort = pytest.importorskip("onnxruntime")
     b = Builder(Graph())
     x = b.parameter("x", TensorType(ElementType.F32, Shape((4,))))

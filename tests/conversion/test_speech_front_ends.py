@@ -1,4 +1,4 @@
-"""STFT of a signal [batch, length], as front ends of speech models have it."""
+"""STFT of a signal [batch, length], as in the front ends of speech models."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ g (float[2] x) => (float[k] last, int64[j] numbers) {
 def test_the_initial_value_may_be_smaller_than_what_the_body_makes(
     lower: int, engines: Engines, tmp_path: Path
 ) -> None:
-    """OpenVINO bounds the last value by what Concat makes: `lower` elements or more."""
+    """OpenVINO bounds the last value by the size of the Concat: `lower` elements or more."""
     text = f"""
 g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
   part = Constant <value = float[{lower}] {{{", ".join(["3"] * lower)}}}> ()
@@ -150,7 +150,7 @@ g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
 
 
 def test_states_of_known_size_get_no_operations_more() -> None:
-    """Nothing is added for hazards that cannot occur: a read state, and a Loop that runs."""
+    """Nothing is added if the hazard cannot occur: the state is read, and the Loop runs."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] last, float[n, 2] all) {
   three = Constant <value_int = 3> ()

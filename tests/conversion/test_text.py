@@ -1,4 +1,4 @@
-"""Strings, n-grams and images are refused by name on the way to OpenVINO."""
+"""Conversion to OpenVINO refuses strings, n-grams and images by name."""
 
 from __future__ import annotations
 

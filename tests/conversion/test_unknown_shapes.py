@@ -1,4 +1,4 @@
-"""Conversions of models whose shapes are forgotten: the same numbers, or a refusal that says so."""
+"""Conversions of models without known shapes: the same numbers, or a precise refusal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REASONS = (
 
 
 def forget(model: Model, *, keep_ranks: bool) -> None:
-    """Take the dimensions, or the ranks too, from everything but constants."""
+    """Make the dimensions, or also the ranks, of everything but constants unknown."""
     for value in model.graph.inputs:
         value.type = _forgotten(value.type, keep_ranks)
     for node in all_nodes(model.graph):
@@ -68,7 +68,7 @@ def _forgotten(type: Any, keep_rank: bool) -> Any:
 
 
 def converted(convert: Callable[[Model], tuple[Model, Any]], model: Model) -> Model | None:
-    """The model in the other dialect; None where it is refused for what is not known."""
+    """The model in the other dialect; None if it is refused because something is unknown."""
     refusal = ""
     try:
         return convert(model)[0]

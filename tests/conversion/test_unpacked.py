@@ -1,4 +1,4 @@
-"""Constants of types that the opset being written lacks: expectations by hand."""
+"""Constants of types that the written opset lacks; expected values are worked out by hand."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_linear_models(sign: int, classes: int, engines: Engines, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rho": [0.1, 0.2]}, "rho is not of each two classes"),
+        ({"rho": [0.1, 0.2]}, "rho does not have one number per pair of classes"),
         ({"coefficients": [1.0]}, "coefficients do not fit"),
         ({"vectors_per_class": [3]}, "vectors_per_class do not fit"),
         ({"support_vectors": [1.0, 2.0]}, "coefficients do not fit"),

@@ -1,4 +1,4 @@
-"""Convolutions and poolings there and back, against ONNX Runtime."""
+"""Convolutions and poolings in both directions, against ONNX Runtime."""
 
 from __future__ import annotations
 

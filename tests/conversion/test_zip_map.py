@@ -1,4 +1,4 @@
-"""Classifiers that end in ZipMap: the tensor in it is the output."""
+"""Classifiers that end in ZipMap: its tensor is the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as scripts: the files that they show, the commands, and what those print.
+"""Pages as scripts: the files and commands that they show, and the expected output.
 
 A block with a title is a file. In a ``console`` block a line that begins with ``$`` is a command,
 continued behind a backslash, and the lines below it are what it prints; ``...`` alone stands for
@@ -37,7 +37,7 @@ class Command:
     output: str
 
     def difference(self, found: str) -> str:
-        """What the page says wrongly, nothing where it is right."""
+        """The first difference between the page and the real output; empty if there is none."""
         pattern = r"\n".join(_line_pattern(line) for line in self.output.splitlines())
         pattern = pattern.replace(r"\n<any>\n", r"\n(?:.*\n)*?").replace(r"<any>\n", r"(?:.*\n)*?")
         pattern = pattern.replace(r"\n<any>", r"(?:\n.*)*").replace("<any>", r"(?:.*\n?)*")
@@ -69,7 +69,7 @@ def _commands(content: str) -> Iterator[Command]:
 def run(
     command: Command, folder: Path, environment: Mapping[str, str], status: int
 ) -> tuple[str, int]:
-    """What the command prints, errors included, and its status; `status` is that before it."""
+    """The output of the command, errors included, and its status; `status` is the previous one."""
     done = subprocess.run(
         ["bash", "-c", f"(exit {status}); {command.line}"],
         check=False,

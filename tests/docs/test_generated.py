@@ -1,4 +1,4 @@
-"""What the site makes from the code: complete, and true of the models that its pictures show."""
+"""Generated pages: complete, and consistent with the models in their pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "pages"
 
 
 def asked_for(kind: str) -> set[str]:
-    """What the pages ask for: generated blocks, or pictures."""
+    """The generated blocks, or the pictures, that pages request."""
     texts = (path.read_text("utf-8") for path in PAGES.rglob("*.md"))
     return {name for text in texts for name in re.findall(rf"^<!-- {kind}: (.+) -->$", text, re.M)}
 

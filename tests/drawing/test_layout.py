@@ -1,4 +1,4 @@
-"""Layers and places: the rules of a layered drawing, checked on drawn graphs."""
+"""Layers and positions: the rules of a layered drawing, checked on random graphs."""
 
 from __future__ import annotations
 

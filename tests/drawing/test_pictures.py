@@ -1,4 +1,4 @@
-"""Pictures of whole models: well-formed, the same each time, bodies inside, nothing lost."""
+"""Pictures of whole models: well-formed, deterministic, bodies inside their owners, complete."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_names_cannot_break_out() -> None:
 
 
 def test_values_read_far_away_are_named_instead_of_drawn() -> None:
-    """A value that hundreds of layers read would cost as many bends for each."""
+    """Otherwise a value that is read hundreds of layers later needs a bend in each layer."""
     b = Builder(Graph("wide"))
     x = b.parameter("x", F32)
     starts = [b(Abs(), x, name=f"start{number}") for number in range(40)]

@@ -1,4 +1,4 @@
-"""Loops of every legal wiring, drawn at random: what passes and conversions must not change."""
+"""Random loops with every legal port map, whose results passes and conversions must keep."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BLOCK = TensorType(F32, Shape.of(2, 2))
 
 @dataclass(frozen=True)
 class Plan:
-    """What a drawn loop looks like."""
+    """The properties of a generated loop."""
 
     kind: str
     trips: int
@@ -165,5 +165,5 @@ def build(plan: Plan) -> tuple[Model, list[Array]]:
 
 
 def values(model: Model, arrays: list[Array]) -> list[Array]:
-    """What irloop's executor gives."""
+    """The outputs of irloop's executor."""
     return list(run(model, arrays).values())

@@ -30,17 +30,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Draw:
-    """Settings and arrays that a seed decides."""
+    """Random attributes and arrays, determined by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of these."""
+        """Choose one of these."""
         return items[int(self.rng.integers(len(items)))]
 
     def chance(self, share: float) -> bool:
-        """True that often."""
+        """True with this probability."""
         return bool(self.rng.random() < share)
 
 
@@ -71,7 +71,7 @@ def model_of(
 
 
 def run_onnxruntime(model: Model, given: Sequence[Array]) -> list[Any]:
-    """What ONNX Runtime gives for a model that onnx.checker has nothing against."""
+    """The outputs of ONNX Runtime for a model that onnx.checker accepts."""
     onnx = pytest.importorskip("onnx")
     ort = pytest.importorskip("onnxruntime")
     proto = writer.to_proto_model(model)
@@ -99,7 +99,7 @@ def _engines() -> Engines:
 
 
 def run_openvino(model: Model, given: Sequence[Array]) -> list[Any]:
-    """What OpenVINO's CPU gives for an IR, in a child process."""
+    """The outputs of OpenVINO's CPU plugin for an IR, in a child process."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
         ir_writer.write(model, path)
@@ -107,7 +107,7 @@ def run_openvino(model: Model, given: Sequence[Array]) -> list[Any]:
 
 
 def everything(outputs: list[Any]) -> list[Any]:
-    """All that an operation gives."""
+    """Keep all outputs of an operation."""
     return outputs
 
 
@@ -122,7 +122,7 @@ def check_operation(
     atol: float = 1e-4,
     openvino: Callable[[list[Any]], list[Any]] | None = None,
 ) -> list[Any]:
-    """The operation's own values, which its export and what is made of that again must give.
+    """Compare the operation with its export and with the IR made from that export.
 
     ONNX Runtime runs the export, the executor the export and the IR made of it. With `openvino`,
     which takes what is specified out of the outputs, OpenVINO runs both IRs, too.

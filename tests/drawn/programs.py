@@ -1,4 +1,4 @@
-"""ONNX models drawn at random: loops, scans and branches in each other, with captures.
+"""Randomly generated ONNX models: nested loops, scans and branches with captures.
 
 Every value is f32 [2,3], so that anything may be fed into anything. Results of a Scan body and of
 a branch are values of their own: ONNX Runtime, the oracle, is wrong about others (ONX310, ONX402).
@@ -38,13 +38,13 @@ def _infos(names: Sequence[str]) -> list[onnx.ValueInfoProto]:
 
 
 class _Block:
-    """The nodes of one graph or body; `depth` is how many bodies may stand in each other."""
+    """The nodes of one graph or body; `depth` is how deep bodies may be nested."""
 
     def __init__(self, random: Random, net: Layers, depth: int) -> None:
         self.random, self.net, self.depth = random, net, depth
 
     def grow(self, values: list[str], count: int) -> None:
-        """Append operations on `values`, which their results join."""
+        """Append operations on `values`, and add their results to `values`."""
         simple = [self._binary] * 4 + [self._unary] * 3
         nested = [self._if, self._loop, self._loop, self._scan, self._scan]
         for _ in range(count):
@@ -76,7 +76,7 @@ class _Block:
         return _Block(self.random, Layers(outer=self.net), self.depth - 1)
 
     def _own(self, candidates: list[str], inputs: Sequence[str], count: int) -> list[str]:
-        """Some of the candidates as results, none of them twice or an input."""
+        """Choose results among the candidates: no value twice, and no input."""
         results: list[str] = []
         for _ in range(count):
             value = self.random.choice(candidates)
@@ -173,7 +173,7 @@ class _Block:
         return str(self.net.op("Concat", *parts, axis=axis))
 
     def _summed(self, made: list[str], n_states: int, axes: list[int]) -> list[str]:
-        """The states, and scans summed to one block each."""
+        """The states, and the sum of each scan output."""
         scans = zip(made[n_states:], axes, strict=True)
         sums = [self.net.op("ReduceSum", x, self.net.ints(axis), keepdims=0) for x, axis in scans]
         return [*made[:n_states], *sums]

@@ -1,4 +1,4 @@
-"""Engines in processes of their own: what passes the pipe, and what becomes of failures."""
+"""Engines in processes of their own: values that pass the pipe, and failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def saved(folder: Path, text: str) -> Path:
 
 
 def written_module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
-    """The name of an engine of one's own: `make` in a module with this text."""
+    """The name of a custom engine: `make` in a module with this text."""
     (folder / "own_engine.py").write_text("import os, time\n" + text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
     return "own_engine:make"
@@ -235,7 +235,7 @@ def make(path):
 def test_the_bound_of_memory_holds_in_a_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No engine of this kind fits into 1 MB: the interpreter alone is larger."""
+    """The interpreter alone needs more than 1 MB."""
     if not Path("/proc/self/statm").exists():
         pytest.skip("memory is watched on Linux only")
     name = written_module(tmp_path, monkeypatch, "def make(path):\n    time.sleep(60)\n")

@@ -1,4 +1,4 @@
-"""Without ONNX Runtime and OpenVINO everything works, and what was not proved is named."""
+"""Without ONNX Runtime and OpenVINO everything works, and the output names the missing checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops put together at random, against ONNX Runtime."""
+"""Randomly generated loops, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Writer:
         return f"v{self._count}"
 
     def lines(self, known: list[str], length: int, depth: int) -> list[str]:
-        """`length` operations on the values in `known`, to which their results are added."""
+        """Write `length` operations on the values in `known`, and add their results to `known`."""
         found = []
         for _ in range(length):
             new = self.name()
@@ -77,7 +77,7 @@ class Writer:
         )
 
     def model(self) -> str:
-        """A Loop with two states, two gathered outputs and an end of its own."""
+        """A Loop with two states, two scan outputs and a condition."""
         known = ["x", "k", "p", "q", "n3"]
         lines = self.lines(known, 6, 2)
         made = known[5:]
@@ -166,7 +166,7 @@ CONDITIONS = [
 def test_conditions_of_one_element(
     given: tuple[int, ...] | None, declared: tuple[int, ...] | None, made: str
 ) -> None:
-    """A body sees a condition of the rank it declares; what it gives has the rank it has."""
+    """A body reads the condition with the rank it declares, and returns one of any rank."""
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
     g (int64 n, bool[1] go, float[2] x)
         => (float[2] y, bool[?] first, bool[?] next) {{

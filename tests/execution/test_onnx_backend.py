@@ -1,4 +1,4 @@
-"""Backend tests of the onnx package: control flow, sequences, recurrence, what is written out."""
+"""Backend tests of the onnx package: control flow, sequences, recurrence, expanded functions."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def model(
     iteration: int | None = None,
     condition: int | None = None,
 ) -> Model:
-    """A model that is one loop: its inputs and outputs are those of the model."""
+    """A model of one loop: its inputs and outputs are those of the model."""
     graph = Graph("test")
     builder = Builder(graph)
     given = [builder.parameter(f"in{at}", type) for at, type in enumerate(outer)]
@@ -331,7 +331,7 @@ def test_one_result_may_feed_two_states_and_two_outputs() -> None:
 
 
 def gathering(part: int, axis: int, stride: int, inner: tuple[int, ...] = ()) -> Model:
-    """A Loop that gathers (iteration number + the state), of shape [2, part] or `inner`."""
+    """A Loop that concatenates (iteration number + state), of shape [2, part] or `inner`."""
     shape = inner or (2, part)
 
     def make(builder: Builder, values: Sequence[Value]) -> list[Value]:
@@ -714,7 +714,7 @@ def test_a_condition_of_several_values_is_refused() -> None:
 
 @pytest.mark.parametrize("op", [Loop(), TensorIterator()])
 def test_a_body_parameter_without_a_value_is_named(op: Op) -> None:
-    """OpenVINO reads unwritten memory there (Loop) or refuses the file; neither is a value."""
+    """OpenVINO reads uninitialised memory there (Loop) or refuses the file."""
     subject = model(
         op,
         [t(I64), t(BOOL)],

@@ -1,4 +1,4 @@
-"""What goes into a run and what comes out: names, types, limits, traces, refusals."""
+"""Sessions: names and types of inputs and outputs, limits, traces, refusals."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_operations_without_a_kernel_are_all_named_before_anything_runs() -> Non
 
 
 class Dice(Op):
-    """Another number every time."""
+    """An operation that returns another number every time."""
 
     pure: ClassVar[bool] = False
 

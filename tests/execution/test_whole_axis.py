@@ -1,4 +1,4 @@
-"""Work done once for all slices gives what it gives slice by slice."""
+"""Operations computed once for all slices return the same as slice by slice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model(dims: str, body: str) -> Model:
 
 
 def whole_steps(session: Session) -> list[str]:
-    """The operations of the loop that are done for all slices at once."""
+    """The operations of the loop that are computed for all slices at once."""
     loop = session._program.steps[0].fn
     assert isinstance(loop, Loop)
     return [step.node.op.type for step in loop.program.whole]

@@ -117,7 +117,7 @@ def test_strings_are_stored_as_openvino_stores_them() -> None:
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list them")
 def test_many_models_keep_few_files_open(tmp_path: Path) -> None:
-    """A thousand models would otherwise leave no descriptors to the program that holds them."""
+    """Otherwise a thousand models would use up the file descriptors of the process."""
     files = []
     before = len(os.listdir("/proc/self/fd"))
     for number in range(100):

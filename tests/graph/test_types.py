@@ -1,4 +1,4 @@
-"""Shapes: what holds at once, what may be either, what broadcasts; laws by property."""
+"""Shapes: refining, widening and broadcasting, with property tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The atlas of hazards: complete, found where the pattern is, and true of the engines."""
+"""The catalogue of hazards: complete, patterns are found, and the engines have the faults."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ IN_FILES = {"ORT103", "ORT104", "ORT105", "ORT106", "OVN119"}
 
 @ALL
 def test_the_pattern_is_found_in_the_minimal_model(hazard: type[Hazard], tmp_path: Path) -> None:
-    """By the rule in every validation; where the rule finds none, where the engine is named."""
+    """By the rule in every validation, or else if the engine is named."""
     _, path = write_case(CASE[hazard.case], tmp_path)
     engine = f"{hazard.engine}-{hazard.versions[-1]}"
     codes = {item.code for item in irloop.validate(path, engines=[engine]).diagnostics}
@@ -190,7 +190,7 @@ def test_conversion_reports_the_pattern_where_it_stays(
 def test_what_conversion_writes_does_not_have_the_pattern(
     hazard: type[Hazard], tmp_path: Path
 ) -> None:
-    """The passes that a hazard names take the pattern out of its minimal model."""
+    """The passes that a hazard names remove the pattern from its minimal model."""
     if not hazard.passes:
         pytest.skip(f"{hazard.code} is avoided by conversion itself, or reported")
     model, _ = write_case(CASE[hazard.case], tmp_path)
@@ -209,7 +209,7 @@ def test_the_documentation_has_a_page_with_a_picture(hazard: type[Hazard]) -> No
 
 @ALL
 def test_the_engine_has_the_fault(hazard: type[Hazard]) -> None:
-    """The case shows the fault; a refusal is one only where the hazard is that it is refused."""
+    """The case shows the fault; a rejected model is one only for hazards with that effect."""
     installed = version(hazard.engine)
     if not any(installed.startswith(known.rsplit(".", 1)[0]) for known in hazard.versions):
         pytest.skip(f"measured in {hazard.engine} {hazard.versions}, not in {installed}")
@@ -252,7 +252,7 @@ def test_validate_warns_where_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_validate_refuses_engines_that_it_does_not_know(tmp_path: Path) -> None:
-    """Whatever the file is like, the name of the engine is looked at first."""
+    """The name of the engine is checked before the file is read."""
     path = tmp_path / "broken.xml"
     path.write_text("<net")
     told = validate(str(path), "--engine", "tensorrt")

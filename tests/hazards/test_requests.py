@@ -1,4 +1,4 @@
-"""A fault of OpenVINO that shows where each inference has a request of its own."""
+"""A fault of OpenVINO that occurs if each inference has a request of its own."""
 
 from __future__ import annotations
 

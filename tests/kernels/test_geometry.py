@@ -1,4 +1,4 @@
-"""Where windows stand: sizes and padding by hand."""
+"""Positions of windows: sizes and padding, worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Malformed models, made on demand: what stands in them and what irloop has to say."""
+"""Malformed models, generated on demand, and the findings that irloop must report."""

@@ -1,4 +1,4 @@
-"""Every malformed model, and where what engines say of them is recorded."""
+"""Every malformed model, and the file with the recorded reactions of engines."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ class Case:
 
     @property
     def good(self) -> bool:
-        """True when nothing is wrong with the model."""
+        """True if the model is valid."""
         return not self.code
 
 
 def edited(text: str, *edits: tuple[str, str]) -> str:
-    """`text` with the first occurrence of each text replaced; it has to occur."""
+    """`text` with the first occurrence of each text replaced; it must occur."""
     for old, new in edits:
         if old not in text:
             raise ValueError(f"{old!r} does not occur")

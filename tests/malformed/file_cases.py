@@ -1,4 +1,4 @@
-"""Malformed files: what is given as a model is something else, or is damaged as a whole."""
+"""Malformed files: files that are not models, or damaged as a whole."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _xml() -> Iterator[Case]:
 
 
 def _good() -> Iterator[Case]:
-    """What looks bad and is none: readers agree on these."""
+    """Files that look malformed but are valid for all readers."""
     yield _given("good: UTF-8 with a byte order mark", "", b"\xef\xbb\xbf" + _BYTES)
     utf16 = FLAT.replace('"1.0"', '"1.0" encoding="UTF-16"').encode("utf-16")
     yield _given("good: UTF-16", "", utf16)
@@ -172,7 +172,7 @@ def _good() -> Iterator[Case]:
 
 
 def _places() -> Iterator[Case]:
-    """The path leads to something else than one file that can be read."""
+    """The path is not that of one readable file."""
 
     def case(
         name: str,

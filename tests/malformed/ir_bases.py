@@ -1,4 +1,4 @@
-"""Sound IRs that the malformed ones are made of: flat, Loop, TensorIterator, If, recurrent."""
+"""Valid IRs from which malformed ones are made: flat, Loop, TensorIterator, If, recurrent."""
 
 from __future__ import annotations
 

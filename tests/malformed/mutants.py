@@ -1,4 +1,4 @@
-"""Systematic damage to a sound IR: every element and attribute deleted, doubled or changed."""
+"""Systematic damage to a valid IR: every element and attribute deleted, doubled or changed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def remove(element: etree._Element) -> None:
 
 
 def _place(element: etree._Element) -> str:
-    """An element as people look for it: its tag, and the type of the layer around it."""
+    """A description of an element: its tag, and the type of the enclosing layer."""
     layer: etree._Element | None = element
     while layer is not None and layer.tag != "layer":
         layer = layer.getparent()
@@ -84,12 +84,12 @@ def _with_numbers(root: etree._Element, texts: tuple[str, ...]) -> Iterator[Muta
 
 
 def with_wrong_numbers(root: etree._Element) -> Iterator[Mutant]:
-    """Each number replaced by no number, a negative, an empty and other numbers."""
+    """Each number replaced by a word, a negative number, an empty text and other numbers."""
     yield from _with_numbers(root, ("abc", "-7", "", "0", "1", "4", "77"))
 
 
 def with_huge_numbers(root: etree._Element) -> Iterator[Mutant]:
-    """Each number longer than what Python turns into an int without a complaint of its own."""
+    """Each number replaced by one with more digits than Python's int() accepts."""
     yield from _with_numbers(root, ("9" * 5000,))
 
 
@@ -135,7 +135,7 @@ def with_other_types(root: etree._Element) -> Iterator[Mutant]:
 
 
 def without_references(root: etree._Element) -> Iterator[Mutant]:
-    """Mutants in which something names what does not exist, or what is needed is gone."""
+    """Mutants with a dangling reference, or without a required element."""
     for number, element in enumerate(elements(root)):
         for name in sorted(REFERENCES & {str(key) for key in element.attrib}):
             # Edges of dead layers do not occur in these models.

@@ -1,4 +1,4 @@
-"""Sound ONNX models that the malformed ones are made of, a fresh one at each call."""
+"""Valid ONNX models from which malformed ones are made, a new one at each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every malformed model: the cause and the place are named, nothing is written, nothing hangs."""
+"""Every malformed model: cause and location are reported, nothing is written, nothing hangs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Irloop = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def in_time() -> Iterator[None]:
-    """An exception after so many seconds, where the system can tell."""
+    """Raise an exception after so many seconds, if the system supports it."""
     if not hasattr(signal, "setitimer"):
         yield
         return

@@ -14,7 +14,7 @@ HEIGHT, HIDDEN, LETTERS = 16, 24, 30
 
 
 def build() -> onnx.ModelProto:
-    """A line of text [batch, 1, 16, width] to [width / 4, batch, letters]; opset 12."""
+    """From a line of text [batch, 1, 16, width] to [width / 4, batch, letters]; opset 12."""
     net = Layers(7)
     x = net.op("Relu", net.convolution("line", (1, 16)))
     x = net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])

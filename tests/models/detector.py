@@ -53,7 +53,7 @@ def _block(net: Layers, x: str, channels: tuple[int, int], stride: int = 1) -> s
 
 
 def _partial(net: Layers, x: str, channels: int) -> str:
-    """One half goes on as it is, the other through a bottleneck."""
+    """Pass one half of the channels on unchanged, the other through a bottleneck."""
     half = channels // 2
     kept, worked = net.op("Split", x, net.ints(half, half), outputs=2, axis=1)
     worked = net.op("Add", worked, _block(net, worked, (half, half)))

@@ -15,7 +15,7 @@ WORDS, LONGEST, WIDTH, HEADS, DEPTH = 200, 32, 64, 4, 3
 
 
 def build() -> onnx.ModelProto:
-    """Words and a mask of [batch, length] to states and a pooled vector; opset 17."""
+    """From words and a mask of [batch, length] to states and a pooled vector; opset 17."""
     net = Layers(5)
     words = net.op("Gather", net.weight(WORDS, WIDTH), "words", axis=0)
     length = net.op("Squeeze", net.size("words", 1), net.ints(0))

@@ -39,7 +39,7 @@ class Layers:
         return self.constant(values, np.int64)
 
     def weight(self, *shape: int, gain: float = 1.5) -> str:
-        """Random numbers that keep the size of what they multiply, activations included."""
+        """Random weights scaled so that activations keep their magnitude."""
         fan_in = math.prod(shape[1:]) or 1
         return self.constant(self.random.normal(0, gain / math.sqrt(fan_in), shape))
 
@@ -85,7 +85,7 @@ class Layers:
         inputs: Sequence[onnx.ValueInfoProto],
         outputs: Sequence[onnx.ValueInfoProto],
     ) -> onnx.GraphProto:
-        """What has grown so far, as a graph or as a body."""
+        """The nodes added so far, as a graph or a body."""
         return helper.make_graph(self.nodes, name, inputs, outputs, self.constants)
 
     def rename(self, value: str, name: str) -> onnx.NodeProto:

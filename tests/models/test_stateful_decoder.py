@@ -117,7 +117,7 @@ class _Decoder:
         return ov.Model([logits], self.sinks, inputs, "decoder")
 
     def _seen(self, mask: Any, positions: Any) -> Any:
-        """Which keys each new token sees: those that are not masked and not later than it."""
+        """The keys that each new token attends to: not masked, and not later than the token."""
         ops = self.ops
         length = ops.gather(ops.shape_of(mask), self.ints(1), self.ints(0))
         count = ops.squeeze(length, self.ints(0))
@@ -129,7 +129,7 @@ class _Decoder:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The stateful IR that OpenVINO saved, and the ONNX model with the cache at its border."""
+    """The stateful IR that OpenVINO saved, and the ONNX model with its cache as inputs."""
     ov = pytest.importorskip("openvino")
     pytest.importorskip("onnxruntime")
     folder = tmp_path_factory.mktemp("decoder")

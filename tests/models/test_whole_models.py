@@ -1,4 +1,4 @@
-"""Whole models in both directions: what the real engines give before and after."""
+"""Whole models in both directions: outputs of the real engines before and after conversion."""
 
 from __future__ import annotations
 

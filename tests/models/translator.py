@@ -1,4 +1,4 @@
-"""Sequence to sequence: a GRU reads, a Loop writes word after word until it writes the end."""
+"""Sequence to sequence: a GRU encodes, a Loop decodes word by word until the end token."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build() -> onnx.ModelProto:
 
 
 def _body(net: Layers, table: str, memory: str) -> onnx.GraphProto:
-    """One step: attend to what was read, then a GRU cell of single gates, then the next word.
+    """One step: attention to the encoded words, a GRU cell of separate gates, the next word.
 
     The table and the memory are captured from outside.
     """

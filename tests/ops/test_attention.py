@@ -18,7 +18,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 
 
 def test_shares_of_many_keys_are_a_whole() -> None:
-    """A sum of bf16 that went from key to key would stand still at 256."""
+    """A bf16 sum that adds keys one by one would stop at 256."""
     keys = np.zeros((1, 1, 4099, 1), ml_dtypes.bfloat16)
     ones = np.ones_like(keys)
     found = Attention().kernel()(keys[:, :, :1], keys, ones)
@@ -42,7 +42,7 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
 
 @pytest.mark.parametrize(("interleaved", "expected"), [(1, [-2, 1, -4, 3]), (0, [-3, -4, 1, 2])])
 def test_a_quarter_turn(interleaved: int, expected: list[int]) -> None:
-    """(a, b) becomes (-b, a), for neighbours or for elements half the size apart."""
+    """(a, b) becomes (-b, a), for adjacent elements or for those half the size apart."""
     data = np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4)
     cosines, sines = np.zeros((1, 1, 2), np.float32), np.ones((1, 1, 2), np.float32)
     found = RotaryEmbedding(interleaved=interleaved).kernel()(data, cosines, sines)
@@ -50,7 +50,7 @@ def test_a_quarter_turn(interleaved: int, expected: list[int]) -> None:
 
 
 def test_linear_attention_sums_what_was_written() -> None:
-    """One number a head: each step adds key * value, which the query reads."""
+    """One number per head: each step adds key * value, which the query multiplies."""
     op = LinearAttention(q_num_heads=1, kv_num_heads=1, update_rule="linear", scale=1.0)
     steps = np.array([1, 2, 3], np.float32).reshape(1, 3, 1)
     ones = np.ones_like(steps)

@@ -17,7 +17,7 @@ def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]
 
 
 def test_grey_and_red_by_hand() -> None:
-    """Y 16 is black, 235 white (1.164 * 219 = 254.9); V over 128 adds red, takes green."""
+    """Y 16 is black, 235 white (1.164 * 219 = 254.9); V above 128 adds red and removes green."""
     luma = np.array([[16, 235], [16, 16]], np.uint8).reshape(1, 2, 2, 1)
     pairs = np.array([128, 128], np.uint8).reshape(1, 1, 1, 2)
     found = color.NV12toRGB().kernel()(luma, pairs)
@@ -30,7 +30,7 @@ def test_grey_and_red_by_hand() -> None:
 
 
 def test_region_by_hand() -> None:
-    """Zeros become halves, and equal classes share one; width and height stay."""
+    """Zeros become 0.5, equal class scores share 1; width and height stay."""
     op = region.RegionYolo(coords=4, classes=2, num=1, axis=1, end_axis=3)
     found = op.kernel()(np.zeros((1, 7, 1, 1), np.float32))
     assert found.tolist() == [[0.5, 0.5, 0, 0, 0.5, 0.5, 0.5]]

@@ -1,4 +1,4 @@
-"""What each operation lacks, named; and that no operation of opset1 to opset8 lacks a class."""
+"""The known gaps of each operation; every operation of opset1 to opset8 has a class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts that operation classes state about themselves, against their kernels."""
+"""Facts declared in operation classes, compared with their kernels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ELEMENTWISE = [cls for cls in all_classes() if cls.elementwise and ready(cls)]
 
 
 def operands(cls: type[Op]) -> list[Any]:
-    """Tensors that the kernel of the class takes; parameters beside the operand are scalars."""
+    """Tensors for the kernel of the class; inputs other than the operand are scalars."""
     is_logical = any(word in cls.type for word in ("And", "Or", "Xor", "Not"))
     pair = [LOGICAL, ~LOGICAL] if is_logical and "Equal" not in cls.type else [FLOATS, OTHER]
     least, most = cls.arity
@@ -45,7 +45,7 @@ def operands(cls: type[Op]) -> list[Any]:
 
 
 def moved(tensor: Any) -> Any:
-    """The elements in another order and shape; a scalar stays."""
+    """The elements in another order and shape; a scalar is returned unchanged."""
     return tensor.reshape(-1)[ORDER].reshape(3, 2) if tensor.ndim else tensor
 
 

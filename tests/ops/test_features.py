@@ -190,7 +190,7 @@ def test_onnx_runtime_agrees(
 
 
 def test_the_last_of_equal_keys_counts() -> None:
-    """As LabelEncoder-4 says; NaN is found whatever its bits."""
+    """As LabelEncoder-4 specifies; NaN is found whatever its bits."""
     keys = ArrayTensor(np.array([1.5, np.nan, 1.5]))
     values = ArrayTensor(np.array([1, 2, 3], np.int16))
     op = labels.LabelEncoder4(keys_tensor=keys, values_tensor=values)
@@ -240,9 +240,9 @@ def test_a_target_without_votes_is_zero() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nodes_truenodeids": (0, 1), "nodes_falsenodeids": (0, 2)}, "circle"),
+        ({"nodes_truenodeids": (0, 1), "nodes_falsenodeids": (0, 2)}, "cycle"),
         ({"nodes_featureids": (0, 2)}, "features 0 to 2 of 2"),
-        ({"nodes_falsenodeids": (1, 5)}, "not there"),
+        ({"nodes_falsenodeids": (1, 5)}, "does not exist"),
         ({"membership_values": None}, "members of 0 sets"),
         ({"leaf_targetids": (0, 1)}, "differ in length"),
     ],

@@ -97,7 +97,7 @@ def test_shapes_of_gathers() -> None:
         inferred(onnx.Gather(axis=3), f32(2, 3), i64(1))
     with pytest.raises(InferenceError, match="more coordinates than axes"):
         inferred(onnx.GatherND(), f32(2), i64(3, 2))
-    with pytest.raises(InferenceError, match="operand 1 is no integer"):
+    with pytest.raises(InferenceError, match="operand 1 is not an integer"):
         inferred(onnx.Gather(), f32(2), f32(1))
 
 

@@ -87,7 +87,7 @@ def test_the_length_of_a_range() -> None:
     assert str(b(onnx.Range(), b.i64(9), b.i64(0), b.i64(-4)).type) == "i64[3]"
     with pytest.raises(InferenceError, match="the step is 0"):
         b(onnx.Range(), b.i64(0), size, b.i64(0))
-    with pytest.raises(InferenceError, match="is no scalar"):
+    with pytest.raises(InferenceError, match="is not a scalar"):
         inferred(ov.Range4(ElementType.F32), f32(2), f32(), f32())
 
 
@@ -145,5 +145,5 @@ def test_shapes_of_codes() -> None:
     assert inferred(onnx.ConstantOfShape(), i64(2)) == ["f32[?,?]"]
     with pytest.raises(InferenceError, match="axis is out of range"):
         b(ov.OneHot(axis=3), x, b.i64(5), b.i64(1), b.i64(0))
-    with pytest.raises(InferenceError, match="no matrix"):
+    with pytest.raises(InferenceError, match="not a matrix"):
         inferred(onnx.EyeLike(), f32(2))

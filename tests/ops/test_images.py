@@ -1,4 +1,4 @@
-"""Encoded images: ONNX's own values where Pillow is installed, its absence named where not."""
+"""Encoded images: ONNX's own values if Pillow is installed, else an error that names it."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_what_is_no_sequence_is_refused() -> None:
     with pytest.raises(InferenceError, match="not a sequence"):
         inferred(SequenceLength(), F32)
     assert inferred(SequenceAt(), UNKNOWN_TYPE, 0) == UNKNOWN_TYPE
-    with pytest.raises(InferenceError, match="no scalar"):
+    with pytest.raises(InferenceError, match="not a scalar"):
         inferred(SequenceAt(), sequence(2), [0, 1])
 
 

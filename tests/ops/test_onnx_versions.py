@@ -1,4 +1,4 @@
-"""Every version of every ONNX operation has a class that fits its schema, or a reason why not.
+"""Every version of every ONNX operation has a class that fits its schema, or a stated reason.
 
 What versions mean differently is compared with ONNX Runtime, which runs them all.
 """
@@ -47,7 +47,7 @@ CONTROL_FLOW = (If, Loop, Scan, Scan8)
 
 
 def _schemas() -> Iterator[OpSchema]:
-    """All versions of all operations; of ai.onnx those that opset 7 or a newer one has."""
+    """All versions of all operations; for ai.onnx those in opset 7 or later."""
     versions: dict[tuple[str, str], list[OpSchema]] = defaultdict(list)
     for schema in onnx.defs.get_all_schemas_with_history():
         versions[schema.domain, schema.name].append(schema)
@@ -278,7 +278,7 @@ def _recurrent() -> Iterator[Case]:
 
 
 def _edges() -> Iterator[Case]:
-    """Overflow, NaN, infinities, signs of remainders, shifts by more than there are bits."""
+    """Overflow, NaN, infinities, signs of remainders, shifts by more bits than the type has."""
     odd = np.array([1, np.nan, -np.inf, np.inf, -0.0, 0.0, 2.5, -3], F)
     other = np.array([np.nan, 2, np.inf, -np.inf, 0.0, -0.0, 2.5, 3], F)
     for type in ("Max", "Min"):

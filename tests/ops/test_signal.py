@@ -47,7 +47,7 @@ def test_real_dft_of_two_axes_is_undone() -> None:
 
 @pytest.mark.parametrize("center", [False, True])
 def test_inverse_stft_undoes_stft(center: bool) -> None:
-    """A window that is nowhere zero gives every sample back that a frame covers."""
+    """A window without zeros restores every sample that a frame covers."""
     signal = np.linspace(-1, 1, 20, dtype=np.float32)
     window = np.array([0.5, 1, 1.5, 1], np.float32)
     size, step = np.array(4), np.array(2)

@@ -149,7 +149,7 @@ def test_stop_words_in_any_case() -> None:
 
 
 def weighted(mode: str) -> TfIdfVectorizer:
-    """The 1-grams a and b, the 2-grams (a, b) and (b, a), of which the third is not wanted."""
+    """The 1-grams a and b and the 2-grams (a, b) and (b, a); the third is not counted."""
     return TfIdfVectorizer(
         max_gram_length=2,
         max_skip_count=1,

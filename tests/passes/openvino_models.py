@@ -31,7 +31,7 @@ def model_of(build: Build, *inputs: tuple[ElementType, tuple[int | None, ...]]) 
 
 
 def after(model: Model, item: Pass) -> Model:
-    """The model as a pass leaves it: checked, and with nothing left to do."""
+    """The model after a pass: verified, and unchanged by a second run."""
     Manager([item], check=True).run_passes(model)
     verify(model.graph)
     assert not Manager([item]).run_passes(model)

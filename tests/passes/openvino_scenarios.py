@@ -1,4 +1,4 @@
-"""What OpenVINO's own transformation classes do with models in a folder; run as a child process.
+"""OpenVINO's own transformation classes applied to models in a folder; runs as a child process.
 
     python openvino_scenarios.py FOLDER
 
@@ -40,7 +40,7 @@ def types(source: Any) -> list[str]:
 
 
 class Recorder(ov.MatcherPass):  # type: ignore[misc]  # the package is half typed
-    """Records where its pattern matches and gives a fixed answer."""
+    """Records where its pattern matches and returns a fixed result."""
 
     def __init__(
         self, tag: str, pattern: Any, log: list[str], answer: bool | Callable[[Any], bool] = False
@@ -138,7 +138,7 @@ def requeued() -> dict[str, list[str]]:
 
 
 def fused() -> list[str]:
-    """Three nodes become one; what only they read is gone."""
+    """Three nodes become one; nodes that only they read are removed."""
     source = model("chain")
 
     def replaced(matcher: Any) -> bool:
@@ -256,7 +256,7 @@ def replaced_output() -> dict[str, Any]:
 
 
 def eliminated() -> dict[str, list[str]]:
-    """A node is taken out; where it was an output, its name stays."""
+    """A node is removed; if it was an output, its name stays."""
     found = {}
     for name in ("b", "c"):
         source = model("chain")
@@ -296,7 +296,7 @@ def constant_folding() -> list[list[Any]]:
 
 
 class Doubled(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
-    """Lets `a` read a vector twice as long."""
+    """Makes `a` read a vector twice as long."""
 
     def run_on_model(self, source: Any) -> bool:
         first = node(source, "a")
@@ -306,7 +306,7 @@ class Doubled(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
 
 
 class Shown(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
-    """Notes the shape of `b`."""
+    """Records the shape of `b`."""
 
     def __init__(self, log: list[str]) -> None:
         super().__init__()

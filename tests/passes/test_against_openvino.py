@@ -1,4 +1,4 @@
-"""The framework beside OpenVINO's own: the same small models, the same passes, one outcome.
+"""The framework compared with OpenVINO's: the same models and passes, the same outcome.
 
 Each function here has its counterpart of the same name in `openvino_scenarios.py`, which runs in
 a child process. What irloop does on purpose in another way is said where it differs.
@@ -92,7 +92,7 @@ def opened(b: Builder) -> None:
 
 
 def nested(b: Builder) -> None:
-    """An If, a Loop that holds a TensorIterator, and a node behind them."""
+    """An If, a Loop that contains a TensorIterator, and a node after them."""
     x, condition = b.parameter("x", F32), b.parameter("go", _of(ElementType.BOOLEAN))
     branched = b.emit(
         If(),
@@ -169,7 +169,7 @@ def types(source: Model) -> list[str]:
 
 
 class Recorder(MatcherPass):
-    """Records where its pattern matches; `act` edits the graph and answers."""
+    """Records where its pattern matches; `act` edits the graph and returns the result."""
 
     def __init__(
         self,
@@ -387,7 +387,7 @@ def wrong_number_of_outputs() -> bool:
 
 
 def constant_folding() -> list[list[Any]]:
-    """Operands that nobody reads any more go with dead code."""
+    """Operands that are no longer read are removed as dead code."""
     source = model("constants")
     Manager([ConstantFolding(), DeadCode()]).run_passes(source)
     graph = source.graph
@@ -402,7 +402,7 @@ def _names(values: tuple[Value, ...]) -> list[str]:
 
 
 class Doubled(ModelPass):
-    """Lets `a` read a vector twice as long."""
+    """Makes `a` read a vector twice as long."""
 
     name = "doubled"
 
@@ -416,7 +416,7 @@ class Doubled(ModelPass):
 
 
 class Shown(ModelPass):
-    """Notes the shape of `b`."""
+    """Records the shape of `b`."""
 
     name = "shown"
 

@@ -1,4 +1,4 @@
-"""Bodies that return what enters them, conditions of shape [1]: what passes make of them.
+"""Passes on bodies that return their inputs, and on conditions of shape [1].
 
 The numbers are worked out by hand, and both irloop and ONNX Runtime have to give them, in two runs
 of one session.
@@ -264,7 +264,7 @@ def test_a_loop_keeps_a_state_where_the_opset_wants_one(
 
 
 def test_a_state_that_grows_stays_in_a_loop(tmp_path: Path) -> None:
-    """OpenVINO gives another shape, or none, where a TensorIterator carries it."""
+    """OpenVINO returns another shape, or fails, if a TensorIterator carries it."""
     text = """
     g (float[2] x) => (float[k] l, int64[j] y) {
       n = Constant <value_int = 3> ()

@@ -1,4 +1,4 @@
-"""Copies where states of a loop would share memory in OpenVINO's CPU plugin."""
+"""Copies of loop states that would share memory in OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def tensor(*dims: int) -> TensorType:
 
 
 def crooked() -> Model:
-    """A TensorIterator with everything in it that may be written in another way."""
+    """A TensorIterator with every part that can be written in several ways."""
     b = Builder(Graph("crooked"))
     x = b.parameter("x", tensor(2, 5), ("x",))
     h = b.parameter("h", tensor(2, 1), ("h",))

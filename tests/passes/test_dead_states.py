@@ -1,4 +1,4 @@
-"""Dead states of ONNX Loops: below opset 11 the standard asks for one state at least."""
+"""Dead states of ONNX Loops: below opset 11 the standard requires at least one state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations of newer opsets in the words of older ones: text, numbers, and what stays."""
+"""Operations of newer opsets expressed by older ones: graphs, results, and unchanged operations."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 7
 
 
 def of_x(build: Build, dims: tuple[int | None, ...] = X.shape) -> Model:
-    """x -> y, as `build` says it."""
+    """A model x -> y with the operations that `build` adds."""
     return model_of(build, (ElementType.F32, dims))
 
 
 def newest(model: Model) -> int:
-    """The newest opset that an operation of the model needs."""
+    """The newest opset that any operation of the model needs."""
     ops = [node.op for node in all_nodes(model.graph)]
     return max(op.since for op in ops if op.type != "Const" and not isinstance(op, UnknownOp))
 

@@ -1,4 +1,4 @@
-"""Passes by name: options as text, what a pass says of itself, passes of other packages."""
+"""Passes by name: options as text, descriptions, passes of other packages."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_pass_describes_itself() -> None:
 
 @pytest.mark.parametrize("name", sorted(LIBRARY))
 def test_every_pass_of_the_library_is_described(name: str) -> None:
-    """The command line and the documentation are made of this."""
+    """The command line and the documentation use these descriptions."""
     cls = LIBRARY[name]
     info = describe(cls)
     assert info.name == name

@@ -1,4 +1,4 @@
-"""Inputs that become constants: shapes known after it, and what is no value for an input."""
+"""Inputs that become constants: shapes known afterwards, and refused values."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_the_largest_integer_stays_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x1", "'x1' is no input and numbers"),
-        ("x1=one", "'x1=one' is no input and numbers"),
+        ("x1", "'x1' is not an input and numbers"),
+        ("x1=one", "'x1=one' is not an input and numbers"),
         ("y=1", "the model has no input 'y'"),
         ("x0=1,2,3", "3 numbers for input 'x0'"),
     ],

@@ -1,4 +1,4 @@
-"""Folding leaves the numbers as running gives them, half precision included."""
+"""Folding returns the same numbers as running, half precision included."""
 
 from __future__ import annotations
 

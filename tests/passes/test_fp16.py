@@ -1,4 +1,4 @@
-"""Weights stored as f16 and back: text, bytes, errors by hand, and that OpenVINO knows them."""
+"""Weights stored as f16 and back: graphs, bytes, rounding errors, and that OpenVINO reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The framework behaves as nGraph's was measured to (order, requeueing, dispatch, config)."""
+"""The framework behaves as measured in nGraph (order, requeueing, dispatch, config)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Second(Recorder):
 
 
 class AbsToSquare(MatcherPass):
-    """|x| -> x * x, which is no Abs any more."""
+    """|x| -> x * x, which contains no Abs."""
 
     name = "abs_to_square"
 
@@ -85,7 +85,7 @@ class AbsToSquare(MatcherPass):
 
 
 class MultiplyToAdd(MatcherPass):
-    """x * x -> x + x: only reachable through what AbsToSquare made."""
+    """x * x -> x + x: matches only nodes that AbsToSquare inserted."""
 
     name = "multiply_to_add"
 
@@ -194,7 +194,7 @@ def test_callbacks_hold_for_one_pass_or_for_all() -> None:
 
 
 class Renamer(ModelPass):
-    """Renames the nodes that it is not asked to leave alone."""
+    """Renames the nodes that no callback protects."""
 
     name = "renamer"
 
@@ -215,7 +215,7 @@ def test_a_pass_over_the_whole_model_asks_by_itself() -> None:
 
 
 class EditsButKeepsTheRoot(Recorder):
-    """Puts a node in front of the root and answers that the root is still there."""
+    """Inserts a node before the root and returns False, since the root stays."""
 
     name = "edits"
 

@@ -1,4 +1,4 @@
-"""Every pass of the library: what it makes of a model, and that the numbers stay.
+"""Every pass of the library: the graph afterwards, and that the results stay the same.
 
 The numbers are compared before and after on loops of every legal wiring, in both dialects.
 """

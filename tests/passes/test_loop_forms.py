@@ -1,4 +1,4 @@
-"""One loop said as another: TensorIterator and Loop of IR, Scan and Loop of ONNX."""
+"""Loops rewritten as others: TensorIterator and Loop of IR, Scan and Loop of ONNX."""
 
 from __future__ import annotations
 

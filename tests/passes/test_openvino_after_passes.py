@@ -1,4 +1,4 @@
-"""What passes leave has to run in OpenVINO: several inferences in one compiled model.
+"""Models after passes must run in OpenVINO: several inferences in one compiled model.
 
 The numbers are worked out by hand.
 """
@@ -208,7 +208,7 @@ def test_a_loop_of_invariants_stays() -> None:
 
 
 def test_a_branch_with_a_loop_that_never_runs_stays() -> None:
-    """OpenVINO refuses to fold such a loop where all that enters is constant."""
+    """OpenVINO cannot fold such a loop if all its inputs are constant."""
 
     def build(b: Builder, c: Value) -> Value:
         bodies = []

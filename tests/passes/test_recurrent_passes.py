@@ -144,7 +144,7 @@ def test_a_cell_is_its_gates(kind: str) -> None:
 
 
 def around(lengths: list[int]) -> tuple[Model, list[Array]]:
-    """A forward GRU whose steps are reversed before and behind it."""
+    """A forward GRU with reversals before and after it."""
     made, arrays = model("GRU", "forward", lengths)
     (node,) = [node for node in made.graph.nodes if node.op.type == "GRUSequence"]
     rewriter = Rewriter(made.graph)
@@ -193,7 +193,7 @@ def test_gates_are_a_cell(kind: str) -> None:
 
 
 def written_out(kind: str) -> tuple[Model, list[Array]]:
-    """A cell as frameworks write it: gates in their order, each product with a bias of its own."""
+    """A cell as frameworks write it: gates in the framework's order, and one bias per product."""
     rng = np.random.default_rng(4)
     b = Builder(Graph("cell"))
     gates, states = KINDS[kind]

@@ -1,4 +1,4 @@
-"""What a rewrite carries over by itself: names, tensor names, runtime information, constants."""
+"""What a rewrite keeps automatically: names, tensor names, runtime information, constants."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_matched_node_that_others_read_stays_and_keeps_its_information() -> No
 
 
 class TwoForSplit(MatcherPass):
-    """Each output of a Split from a node of its own."""
+    """Replaces a Split by one node per output."""
 
     name = "two_for_split"
 
@@ -165,7 +165,7 @@ def test_copied_information_overwrites_what_is_not_among_the_sources() -> None:
 
 
 class Scaled(MatcherPass):
-    """|x| -> x * (2 * 3), the product folded in the callback."""
+    """|x| -> x * (2 * 3), where the callback folds the product."""
 
     name = "scaled"
 

@@ -261,5 +261,5 @@ def test_narrow_constants_are_stored_wide(element: str, wide: str) -> None:
 
 def test_only_the_types_asked_for_are_widened() -> None:
     assert not Manager([UnpackConstants(("i4",))]).run_passes(packed(ElementType.U4))
-    with pytest.raises(UsageError, match="'f32' is no narrow type"):
+    with pytest.raises(UsageError, match="'f32' is not a narrow type"):
         UnpackConstants(("f32",))

@@ -1,4 +1,4 @@
-"""The schema for editors: it takes sound files, marks typical mistakes, and explains everything."""
+"""The schema for editors accepts valid files, marks typical mistakes, and explains everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: places, selection, what an error silences, and files that are no models."""
+"""The engine: locations, selection, suppressed follow-up findings, other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ONNX Runtime refuses to load, `validate` finds; found by mutants (`benchmarks/gate.py`)."""
+"""`validate` finds errors for which ONNX Runtime rejects a model (from `benchmarks/gate.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HEAD = '<ir_version: 10, opset_import: ["" : {}]> g '
 RESIZE = "(float[1,1,4,4] x, int64{}) => (float[a,b,c,d] y) {{ y = Resize <{}> (x, , , n) }}"
 REFUSED = {
     "fewer sizes than axes": (19, RESIZE.format("[2] n", 'mode = "linear"')),
-    "sizes that are no list": (19, RESIZE.format("[2,2] n", 'mode = "linear"')),
+    "sizes that are not a list": (19, RESIZE.format("[2,2] n", 'mode = "linear"')),
     "an axis that is not there": (19, RESIZE.format("[2] n", "axes = [2, 4]")),
     "unknown coordinates": (
         19,

@@ -1,4 +1,4 @@
-"""What engines read and run is no error, and convert goes on with it."""
+"""Models that engines run have no errors, and convert accepts them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_parameter_that_goes_straight_into_a_result(tmp_path: Path) -> None:
 
 
 def test_two_results_of_one_named_tensor_stay_an_error() -> None:
-    """Measured: OpenVINO 2026.4 reads them in no way."""
+    """Measured: OpenVINO 2026.4 rejects them."""
     report = irloop.validate(FIXTURES / "irl117" / "bad_two_results_of_a_named_tensor.xml")
     assert [(item.code, item.severity) for item in report] == [("IRL117", Severity.ERROR)]
 

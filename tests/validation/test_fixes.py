@@ -1,4 +1,4 @@
-"""Fixes of IRs: what is repaired, what stays as it is, and that safe fixes change no number."""
+"""Fixes of IRs: repaired and unchanged parts; safe fixes keep all results."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_condition_of_one_element_becomes_a_scalar(tmp_path: Path) -> None:
     ],
 )
 def test_a_range_is_counted_as_openvino_counts_it(tmp_path: Path, was: str, wanted: str) -> None:
-    """The axis has 6 elements: -7 is its beginning, -5 the place before the third element."""
+    """The axis has 6 elements: -7 is its beginning, -5 the position before the third element."""
     place = 'internal_layer_id="0" axis="1" '
     path = edited(tmp_path, (f'{place}start="0" end="-1"', f"{place}{was}"))
     fixed = irloop.fix(path, select=["IRL620"])

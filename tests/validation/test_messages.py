@@ -1,4 +1,4 @@
-"""Pasted messages: each entry of the table against real messages, kept verbatim.
+"""Pasted messages: each entry of the table against real messages, stored verbatim.
 
 ``fixtures/messages.json`` holds what OpenVINO, ONNX Runtime and onnx.checker said of broken
 models, and four messages of older versions as users quote them in public issues.

@@ -1,4 +1,4 @@
-"""Systematic damage to sound models: always a report, and an error where a reference broke."""
+"""Systematic damage to valid models: always a report, and an error for each broken reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules on bodies agree with ONNX Runtime, which refuses the bad fixtures and loads the others."""
+"""Rules on bodies agree with ONNX Runtime, which rejects the bad fixtures and loads the others."""
 
 from __future__ import annotations
 

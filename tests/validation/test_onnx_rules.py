@@ -76,7 +76,7 @@ def test_place_leads_into_the_body(tmp_path: Path) -> None:
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
         (b"<html><body>404</body></html>", "web page"),
         (b"<net version='10'/>", "OpenVINO IR"),
-        (b"\x08\x08\x12\x04abcd\xff\xff\xff", "no ONNX model"),
+        (b"\x08\x08\x12\x04abcd\xff\xff\xff", "not an ONNX model"),
     ],
 )
 def test_what_is_no_model(data: bytes, message: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Attributes in which OpenVINO finds what the specification's types alone do not tell.
+"""Attributes that OpenVINO rejects although they have the specified types.
 
 Every case was given to OpenVINO 2026.4, which refused to read or compile it or crashed on it.
 """

@@ -1,4 +1,4 @@
-"""Every rule against its fixtures, and what every rule has to have."""
+"""Every rule against its fixtures, and the parts that every rule must have."""
 
 from __future__ import annotations
 

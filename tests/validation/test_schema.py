@@ -1,4 +1,4 @@
-"""The XSD of the envelope, and what libxml2 says about it as stable codes."""
+"""The XSD of the file structure, and libxml2's errors as stable codes."""
 
 from __future__ import annotations
 

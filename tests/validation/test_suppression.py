@@ -1,4 +1,4 @@
-"""Findings that a model says to leave out: reported apart, and they do not fail."""
+"""Findings that a model suppresses: reported separately, without failing."""
 
 from __future__ import annotations
 

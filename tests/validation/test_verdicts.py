@@ -1,4 +1,4 @@
-"""Validating and reading agree: what `validate` finds no error in, `read_model` reads.
+"""Validating and reading agree: `read_model` reads every file without errors of `validate`.
 
 The fixtures of rules, and the models beside them, are damaged by chance, with a fixed seed. What
 the reader raises is what a rule reports, in the same words; irloop reads what OpenVINO reads.

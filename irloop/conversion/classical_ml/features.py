@@ -159,6 +159,8 @@ def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
     if op.cats_strings:
         raise c.refuse("OpenVINO computes nothing on strings", "encode outside of the model")
     if not op.zeros:
-        raise c.refuse("OpenVINO has no error for an element of no category", "set zeros to 1")
+        raise c.refuse(
+            "OpenVINO cannot raise an error for an element without a category", "set zeros to 1"
+        )
     items = forms.unsqueeze(c, forms.converted(c, data, ElementType.I64), [needed_rank(c, data)])
     return forms.convert(c, forms.equal(c, items, c.i64(list(op.cats_int64s))), F32)

@@ -44,7 +44,9 @@ def transformed(c: Conversion, scores: Value, how: str) -> Value:
         return c(activation.Sigmoid(), scores)
     if how == "SOFTMAX":
         return forms.softmax(c, scores, 1)
-    raise c.refuse(f"OpenVINO has nothing for post_transform {how}", "transform outside of it")
+    raise c.refuse(
+        f"OpenVINO has no counterpart of post_transform {how}", "apply it outside of the model"
+    )
 
 
 def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
@@ -76,7 +78,9 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
         found = labelled(c, scores, op.classlabels_ints)
         return [found, transformed(c, scores, op.post_transform)][: len(c.node.outputs)]
     if op.post_transform == "PROBIT":
-        raise c.refuse("OpenVINO has nothing for post_transform PROBIT", "transform outside of it")
+        raise c.refuse(
+            "OpenVINO has no counterpart of post_transform PROBIT", "apply it outside of the model"
+        )
     share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
     other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
     both = forms.concat(c, [other, share], 1)
@@ -106,7 +110,7 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
         raise c.refuse("its labels are strings", "give it integers and look the names up outside")
     if op.vectors_per_class and op.prob_a:
         raise c.refuse(
-            "its probabilities come from an iteration over the duels of classes",
+            "its probabilities are computed iteratively from pairs of classes",
             "export the model without probabilities",
         )
     if not op.vectors_per_class:

@@ -95,7 +95,7 @@ def export_pyramid(
 ) -> list[Value]:
     """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, then a choice by level."""
     if op.aligned and c.opset < 16:
-        raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
+        raise c.refuse("RoiAlign supports half pixels since opset 16", opset=16)
     if c.opset < 10:
         raise c.refuse("ONNX has RoiAlign since opset 10", opset=10)
     count = forms.gather(c, forms.shape(c, rois), c.i64([0]), 0)

@@ -111,7 +111,7 @@ def export_roi_align(
     if finest and ratio < 1:
         return _largest(c, op, data, rois, items)
     if aligned != "asymmetric" and c.opset < 16:
-        raise c.refuse("RoiAlign knows half pixels since opset 16", opset=16)
+        raise c.refuse("RoiAlign supports half pixels since opset 16", opset=16)
     if aligned == "half_pixel":
         rois = forms.add(c, rois, forms.scalar(c, 0.5, rois))
     factor = ratio if finest else 1
@@ -277,8 +277,7 @@ def import_roi_align(
     if half:
         c.warn(
             "CNV804",
-            "regions smaller than one element are read as one element: opset8 knows no other "
-            "ROIAlign",
+            "regions smaller than one element are read as one element, as ROIAlign of opset8 does",
             "write opset9 or newer",
         )
         if not op.spatial_scale:

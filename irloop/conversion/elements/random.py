@@ -15,7 +15,7 @@ no_counterpart(
     EXPORTS,
     ov.RandomUniform,
     ov.Multinomial,
-    reason="ONNX leaves the generator open, so the numbers would be others",
+    reason="ONNX does not specify the generator, so the numbers would differ",
     fix=_AS_INPUT,
 )
 

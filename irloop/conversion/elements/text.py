@@ -13,7 +13,7 @@ no_counterpart(
     EXPORTS,
     ov.StringTensorPack,
     ov.StringTensorUnpack,
-    reason="ONNX makes no strings of bytes and takes none apart",
+    reason="ONNX has no operation that packs or unpacks strings",
     fix="make the strings an input of the model, or its output",
 )
 
@@ -24,13 +24,13 @@ no_counterpart(
     onnx.StringNormalizer,
     onnx.StringSplit,
     reason="OpenVINO computes nothing on strings",
-    fix="do it before the model runs, or behind it",
+    fix="do it before or after the model runs",
 )
 
 no_counterpart(
     IMPORTS,
     onnx.TfIdfVectorizer,
-    reason="OpenVINO has nothing that counts n-grams",
+    reason="OpenVINO has no operation that counts n-grams",
     fix="make its output an input of the model",
 )
 

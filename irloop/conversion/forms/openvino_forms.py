@@ -42,6 +42,7 @@ from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.plugin import one_of_several
+from irloop.passes.forms import selected
 
 __all__ = [
     "add",
@@ -195,16 +196,8 @@ def logical_not(c: Conversion, value: Value) -> Value:
 
 
 def select(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Select: the second operand where the first is true, else the third.
-
-    Booleans are chosen by logic. OpenVINO 2026.4 computes booleans as u8, but leaves a constant
-    condition boolean, and refuses a Select that such a constant is a choice of, too.
-    """
-    if element_of(then) is not ElementType.BOOLEAN:
-        return c(comparison.Select(), condition, then, otherwise)
-    first = c(comparison.LogicalAnd(), condition, then)
-    second = c(comparison.LogicalAnd(), logical_not(c, condition), otherwise)
-    return c(comparison.LogicalOr(), first, second)
+    """Select: elements of `then` where the condition is true, else of `otherwise`."""
+    return selected(c, condition, then, otherwise)
 
 
 _REDUCTIONS = {

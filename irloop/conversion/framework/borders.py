@@ -118,7 +118,7 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
     for node in source.parameters:
         type = node.outputs[0].type
         if not isinstance(type, TensorType):
-            fix = f"say how many tensors it holds, as in --length {node.name}=2"
+            fix = f"give the number of tensors that it holds, as in --length {node.name}=2"
             converter.refusals.append(_refused_border(node, str(type), fix))
     for node, value in zip(source.results, results, strict=True):
         if isinstance(value, Growing) or (isinstance(value, Maybe) and value.item is None):
@@ -150,7 +150,7 @@ def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
         Severity.ERROR,
         f"model {side} {node.name!r} is of type {type}; OpenVINO IR has tensors only",
         location=Location(line=node.location.line, path=node.name),
-        fix=fix or "give the model tensors at its border",
+        fix=fix or "let the model have tensors as inputs and outputs",
     )
 
 
@@ -193,7 +193,7 @@ def require_known_ranks(graph: Graph) -> None:
         Diagnostic(
             "CNV005",
             Severity.ERROR,
-            f"model {side} {node.name!r} has no known rank, and ONNX has no form for that",
+            f"model {side} {node.name!r} has no known rank, which ONNX cannot declare",
             Location(line=node.location.line, path=node.name),
             fix="give the inputs shapes, as in --shape x=1,?,224",
         )

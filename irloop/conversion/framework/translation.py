@@ -230,7 +230,9 @@ class Conversion(Builder):
         results = self.convert_any(source, parameters)
         for node, value in zip(source.results, results, strict=True):
             if not isinstance(value, Value):
-                raise self.refuse(f"{node.name!r} is {value}; only tensors can leave a graph")
+                raise self.refuse(
+                    f"{node.name!r} is {value}; only tensors can be outputs of a graph"
+                )
         return [value for value in results if isinstance(value, Value)]
 
     def convert_any(self, source: Graph, parameters: Sequence[Converted]) -> list[Converted]:
@@ -274,7 +276,9 @@ class Conversion(Builder):
             return self._placeholder(node)
         except (ArithmeticError, ValueError) as error:
             # Attributes and constants of a file may be any numbers: infinite, zero, huge.
-            reason = f"its numbers do not fit: {type(error).__name__}: {error}"
+            reason = (
+                f"its attributes or shapes contradict each other: {type(error).__name__}: {error}"
+            )
             self._refused(node, RefusedError(reason))
             return self._placeholder(node)
         except (IrloopError, MemoryError, RecursionError):
@@ -297,7 +301,7 @@ class Conversion(Builder):
             reason = why_not(node, self.converter.source)
         else:
             reason = reason_of(node.op)
-        return RefusedError(reason or "irloop knows no way to write it in the other format")
+        return RefusedError(reason or "irloop has no conversion for it")
 
     def _refused(self, node: Node, error: RefusedError | InferenceError) -> None:
         expected = found = fix = ""

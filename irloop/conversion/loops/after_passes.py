@@ -302,7 +302,7 @@ class _ChooseByLogic(ModelPass):
             assert condition is not None
             assert then is not None
             assert otherwise is not None
-            made = selected(Emitter(rewriter, node, node.name), condition, then, otherwise)
+            made = selected(Emitter(rewriter, node, node.name).emit, condition, then, otherwise)
             rewriter.replace_node(node, [made])
         return True
 

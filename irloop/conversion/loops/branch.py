@@ -181,8 +181,8 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
             continue
         if differ_in_shape(one.type, other.type):
             raise c.refuse(
-                f"output {index} is {one.type} in one branch and {other.type} in the other, and "
-                f"an If of opset {c.opset} gives one shape",
+                f"output {index} is {one.type} in one branch and {other.type} in the other, "
+                f"but outputs of an If of opset {c.opset} have one shape",
                 opset=SHAPES_DIFFER,
             )
 
@@ -258,4 +258,7 @@ def _cure(c: Conversion) -> str:
     if not inputs:
         return "give both branches the same rank"
     options = " ".join(shape_option(value) for value in inputs)
-    return f"sizes decide this If: fix them, and only the branch taken is written: {options}"
+    return (
+        "the condition depends on sizes; if they are fixed, only the branch that is taken is "
+        f"written: {options}"
+    )

@@ -61,7 +61,7 @@ def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
     if isinstance(value, Stacked):
         return value
     if not isinstance(value, Items):
-        raise RefusedError(f"{_named(value)} is no sequence that a tensor can hold")
+        raise RefusedError(f"{_named(value)} is not a sequence that a tensor can hold")
     if value.values:
         _require_one_shape(value.values)
         return Stacked(stacked(c, value.values))
@@ -96,7 +96,7 @@ def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
         parts = shape_forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []
         return [shape_forms.squeeze(c, part, [0]) for part in parts]
     if not isinstance(value, Items) or len(value.values) != count:
-        raise RefusedError(f"{value} is no sequence of {count} tensors")
+        raise RefusedError(f"{value} is not a sequence of {count} tensors")
     return list(value.values)
 
 

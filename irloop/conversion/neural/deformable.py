@@ -206,7 +206,7 @@ def import_deformable(
     """DeformConv -> DeformableConvolution of opset8, plus the bias."""
     if c.opset < 8:
         raise c.refuse(
-            "DeformableConvolution of opset7 reads the border otherwise", "write opset8 or newer"
+            "DeformableConvolution of opset7 treats the border differently", "write opset8 or newer"
         )
     rank = shape_of(data).rank or shape_of(filters).rank
     if rank != 4:

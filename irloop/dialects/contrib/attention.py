@@ -81,7 +81,7 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
         seen = mask > 0
         seen = s.unsqueeze(seen, *((1, 2) if mask.rank == 2 else (1,)))
     else:
-        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are known")
+        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are supported")
     zero = s.constant(0.0, ElementType.F32)
     return s.where(seen, zero, s.constant(filter, ElementType.F32))
 

@@ -90,7 +90,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         if self.sliding_window_cache:
             raise CannotDecomposeError("its cache is a window that drops places")
         if self.qk_output or s.n_outputs > 3:
-            raise CannotDecomposeError("it gives its scores (qk_output)")
+            raise CannotDecomposeError("it returns its scores (qk_output)")
         if (norms[0] is None) != (norms[1] is None):
             raise CannotDecomposeError("it has the norm of queries or of keys alone")
 

@@ -251,7 +251,9 @@ class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
 
     def decompose(self, s: Steps, x: Term, b: Term, absmax: Term) -> Term:
         if self.quant_type not in (0, 1):
-            raise CannotDecomposeError(f"its codes are of type {self.quant_type}, 0 or 1 are known")
+            raise CannotDecomposeError(
+                f"its codes are of type {self.quant_type}, 0 or 1 are supported"
+            )
         count = self.columns * self.rows
         blocks = -(-count // max(self.block_size, 1))
         codes = s.reshape(unpacked(s, b, 4, [1, count], high_first=True), [-1])

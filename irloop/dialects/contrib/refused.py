@@ -12,7 +12,7 @@ _SEARCH = (
     " that no standard operation has; convert the decoder alone and search outside of the model"
 )
 _RANDOM = "it draws random numbers by ONNX Runtime's own generator"
-_EXPERTS = "it sends each row to the experts that scores choose, which irloop does not write out"
+_EXPERTS = "it routes each row to experts by their scores, which irloop does not decompose"
 _PAGES = "it keeps its cache in pages that only ONNX Runtime's CUDA provider lays out"
 _STEPS = (
     "it quantizes its input and its state anew in each step, by ONNX Runtime's own kernel; export"

@@ -284,7 +284,7 @@ class Clip11(Activation, type="Clip", since=11, inputs=(1, 3)):
         for position in (1, 2):
             if args.has(position) and args.shape(position).count() not in (1, None):
                 found = str(args.shape(position))
-                raise args.error(f"input {position} is no scalar", "[]", found)
+                raise args.error(f"input {position} is not a scalar", "[]", found)
         return inference.same_as_first(args)
 
 

@@ -204,7 +204,7 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
             )
         if min(self.kv_num_heads, self.q_num_heads) < 1 or self.q_num_heads % self.kv_num_heads:
             raise args.error(
-                "q_num_heads is no multiple of kv_num_heads",
+                "q_num_heads is not a multiple of kv_num_heads",
                 f"a multiple of {self.kv_num_heads}",
                 str(self.q_num_heads),
             )

@@ -211,7 +211,7 @@ class Bitwise(OnnxOp):
             element = args.element(position)
             if not element.is_integer and element is not ElementType.DYNAMIC:
                 expected = "an integer type"
-                raise args.error(f"operand {position} is no integer", expected, str(element))
+                raise args.error(f"operand {position} is not an integer", expected, str(element))
         return inference.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -32,7 +32,9 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
                 "round_mode is not known", "up, down or nearest", self.round_mode, kind="range"
             )
         if self.to is ElementType.DYNAMIC:
-            raise args.error("it names no element type", "one of TensorProto", "none", kind="range")
+            raise args.error(
+                "it is not an element type", "one of TensorProto", "none", kind="range"
+            )
         return [TensorType(self.to, args.shape(0))]
 
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:

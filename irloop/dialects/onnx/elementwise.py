@@ -1,6 +1,6 @@
 """Elementwise arithmetic in ONNX (binary operations before opset 7 are in `legacy`).
 
-`consumed_inputs` of opsets 1 to 5 does not affect the result and is no attribute here.
+`consumed_inputs` of opsets 1 to 5 does not affect the result and is not an attribute here.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
         columns = args.shape(0).dim(-1)
         if isinstance(columns, int) and args.rank(0) == 2 and columns != len(self.labels):
             expected = f"{len(self.labels)} columns"
-            raise args.error("there is not one column a class", expected, str(columns))
+            raise args.error("there must be one column per class", expected, str(columns))
         # The file declares maps, for which there is no type.
         return [UNKNOWN_TYPE]
 
@@ -69,7 +69,7 @@ class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(1) not in (ElementType.I64, ElementType.DYNAMIC):
-            raise args.error("the columns are no i64", "i64", str(args.element(1)))
+            raise args.error("the columns are not i64", "i64", str(args.element(1)))
         dims, count = args.shape(0).dims, args.shape(1).count()
         if dims is None:
             return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -102,7 +102,7 @@ def _fitting(args: Arguments, name: str, count: int) -> None:
     """Check that a list has one entry, or one per column.
 
     Raises:
-        InferenceError: when it has another number of entries.
+        InferenceError: when it has the wrong number of entries.
     """
     dims = args.shape(0).dims
     columns = dims[-1] if dims else UNKNOWN_DIM

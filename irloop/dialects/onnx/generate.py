@@ -100,7 +100,7 @@ class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
         if shape.rank not in (None, 2):
-            raise args.error("the input is no matrix", "rank 2", str(shape))
+            raise args.error("the input is not a matrix", "rank 2", str(shape))
         element = args.element(0) if self.dtype is None else self.dtype
         return [TensorType(element, shape if shape.rank == 2 else Shape.of_rank(2))]
 

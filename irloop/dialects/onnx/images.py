@@ -23,7 +23,7 @@ class ImageDecoder(OnnxOp, type="ImageDecoder", since=20, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(0) not in (ElementType.U8, ElementType.DYNAMIC):
-            raise args.error("the stream is no u8", "u8", str(args.element(0)))
+            raise args.error("the stream is not u8", "u8", str(args.element(0)))
         if args.rank(0) not in (None, 1):
             raise args.error("the stream has another rank", "1", str(args.shape(0)))
         if self.pixel_format not in FORMATS:

@@ -38,7 +38,7 @@ class _TwoWays(MlOp):
         if given is ElementType.DYNAMIC:
             return [TensorType(given, args.shape(0))]
         if given not in _OTHER:
-            raise args.error("input is no label", "string or i64", str(given))
+            raise args.error("input is not a label", "string or i64", str(given))
         return [TensorType(_OTHER[given], args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

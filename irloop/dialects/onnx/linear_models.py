@@ -201,7 +201,9 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
         for name in ("rho", "prob_a", "prob_b"):
             count = len(getattr(self, name))
             if count != pairs and (name == "rho" or self.prob_a or self.prob_b):
-                raise args.error(f"{name} is not of each two classes", str(pairs), str(count))
+                raise args.error(
+                    f"{name} does not have one number per pair of classes", str(pairs), str(count)
+                )
 
     def duels(self) -> Duels:
         """The pairwise comparisons in the form that the kernel takes."""

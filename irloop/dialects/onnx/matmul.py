@@ -47,7 +47,7 @@ class _Gemm(OnnxOp):
         for position in (0, 1):
             if args.rank(position) not in (None, 2):
                 raise args.error(
-                    f"operand {position} is no matrix", "2 dimensions", str(args.shape(position))
+                    f"operand {position} is not a matrix", "2 dimensions", str(args.shape(position))
                 )
         shape = product_shape(args, bool(self.trans_a), bool(self.trans_b))
         if shape.dims is None:

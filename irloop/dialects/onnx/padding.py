@@ -75,7 +75,7 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
 def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
     element = inference.same_element(args, 0, 2) if args.has(2) else args.element(0)
     if args.rank(1) not in (1, None):
-        raise args.error("the pads are no list", "rank 1", f"rank {args.rank(1)}")
+        raise args.error("the pads are not a list", "rank 1", f"rank {args.rank(1)}")
     numbers = args.dims(1)
     shape = args.shape(0)
     length = shapes.length_of(args, 1)
@@ -148,7 +148,7 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
         if sizes is None:
             return [TensorType(args.element(0), Shape.of_rank(rank))]
         if len(sizes) != len(axes):
-            raise args.error("not one size an axis", str(len(axes)), str(len(sizes)))
+            raise args.error("there must be one size per axis", str(len(axes)), str(len(sizes)))
         for axis, size in zip(axes, sizes, strict=True):
             at = inference.axis_in(args, axis, rank)
             assert at is not None

@@ -118,7 +118,7 @@ class Multinomial(_Random, type="Multinomial", since=7, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
         if shape.rank not in (None, 2):
-            raise args.error("the input is no batch of classes", "rank 2", str(shape))
+            raise args.error("the input is not a batch of classes", "rank 2", str(shape))
         return [TensorType(self.dtype, Shape((shape.dim(0), self.sample_size)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

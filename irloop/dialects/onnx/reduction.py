@@ -97,7 +97,9 @@ class ByInput(Reduction):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.has(1) and args.rank(1) not in (1, None):
-            raise args.error("axes are no vector", "rank 1", f"rank {args.rank(1)}", kind="range")
+            raise args.error(
+                "axes are not a vector", "rank 1", f"rank {args.rank(1)}", kind="range"
+            )
         return self._infer(args, self.known_axes(args), self.keepdims)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

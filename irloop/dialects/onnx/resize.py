@@ -53,7 +53,7 @@ class Upsample1(OnnxOp, type="Upsample", since=1, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
         if rank not in (None, 4):
-            raise args.error("its data is no image", "[N, C, H, W]", str(args.shape(0)))
+            raise args.error("its data is not an image", "[N, C, H, W]", str(args.shape(0)))
         return [TensorType(args.element(0), Shape.of_rank(4))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -79,7 +79,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         rank = args.rank(0)
         if rank not in (len(self.scales), None):
-            raise args.error("there is not one scale an axis", str(rank), str(len(self.scales)))
+            raise args.error("there must be one scale per axis", str(rank), str(len(self.scales)))
         shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
         return [TensorType(args.element(0), shape)]
 
@@ -109,7 +109,7 @@ class _ByScales(OnnxOp):
         if scales is None or sizes is None:
             return [TensorType(element, Shape.of_rank(len(dims)))]
         if scales.size != len(dims):
-            raise args.error("there is not one scale an axis", str(len(dims)), str(scales.size))
+            raise args.error("there must be one scale per axis", str(len(dims)), str(scales.size))
         counts = kernels.resize.counts_of_scales(sizes, scales.reshape(-1))
         return [TensorType(element, Shape(tuple(counts)))]
 
@@ -210,7 +210,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
             length = args.shape(position).count() if args.has(position) else None
             given = given if length is None or length in (0, len(axes)) else length
         if given not in (0, len(axes)):
-            raise args.error("there is not one size or scale an axis", str(len(axes)), str(given))
+            raise args.error("there must be one size or scale per axis", str(len(axes)), str(given))
         if wanted and self.policy() == "stretch":
             return list(wanted)
         shape = args.shape(0)

@@ -14,7 +14,7 @@ __all__ = ["MaxRoiPool", "RoiAlign", "RoiAlign10"]
 def _shape(args: Arguments, height: int, width: int, row: int) -> Shape:
     data, rois = args.shape(0).dims, args.shape(1).dims
     if data is not None and len(data) != 4:
-        raise args.error("its data is no feature map", "[N, C, H, W]", str(args.shape(0)))
+        raise args.error("its data is not a feature map", "[N, C, H, W]", str(args.shape(0)))
     if rois is not None and (len(rois) != 2 or (isinstance(rois[1], int) and rois[1] != row)):
         raise args.error("the regions have a wrong shape", f"[R, {row}]", str(args.shape(1)))
     channels: Dim = UNKNOWN_DIM if data is None else data[1]
@@ -30,7 +30,7 @@ class MaxRoiPool(OnnxOp, type="MaxRoiPool", since=1, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if len(self.pooled_shape) != 2:
-            raise args.error("pooled_shape is no height and width", "2", str(self.pooled_shape))
+            raise args.error("pooled_shape is not a height and width", "2", str(self.pooled_shape))
         height, width = self.pooled_shape
         return [TensorType(args.element(0), _shape(args, height, width, 5))]
 

@@ -91,7 +91,7 @@ def _require_scalar(args: Arguments, position: int) -> None:
         return
     rank = args.rank(position)
     if rank not in (None, 0) and args.shape(position).count() not in (None, 1):
-        raise args.error(f"input {position} is no scalar", "[]", str(args.shape(position)))
+        raise args.error(f"input {position} is not a scalar", "[]", str(args.shape(position)))
 
 
 class SequenceConstruct(OnnxOp, type="SequenceConstruct", since=11, inputs=(1, None)):

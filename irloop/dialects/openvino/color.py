@@ -28,7 +28,7 @@ class FromYuv(OpenVinoOp):
         if dims is None:
             return [TensorType(element, Shape.of(None, None, None, 3))]
         if len(dims) != 4 or (isinstance(dims[3], int) and dims[3] != 1):
-            raise args.error("Y is no image of one channel", "[N, H, W, 1]", str(args.shape(0)))
+            raise args.error("Y is not an image of one channel", "[N, H, W, 1]", str(args.shape(0)))
         height = self._height(args, dims[1]) if len(args) == 1 else dims[1]
         self._even(args, "width", dims[2])
         self._even(args, "height", height)

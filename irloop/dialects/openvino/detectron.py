@@ -34,7 +34,7 @@ def _boxes(args: Arguments, position: int) -> Dim:
     count, width = _dims(args, position, 2)
     if isinstance(width, int) and width != 4:
         found = str(args.shape(position))
-        raise args.error(f"input {position} is no list of boxes", "[R, 4]", found)
+        raise args.error(f"input {position} is not a list of boxes", "[R, 4]", found)
     return count
 
 
@@ -157,7 +157,7 @@ class ExperimentalDetectronROIFeatureExtractor(
         if len(self.pyramid_scales) < len(args) - 1:
             found = str(len(self.pyramid_scales))
             expected = f"{len(args) - 1} or more"
-            raise args.error("some maps have no pyramid scale", expected, found)
+            raise args.error("there must be one pyramid scale per map", expected, found)
         channels = [_dims(args, position, 4)[1] for position in range(1, len(args))]
         size, element = self.output_size, args.element(0)
         shape = Shape((regions, channels[0], size, size))

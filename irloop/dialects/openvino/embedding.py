@@ -43,7 +43,7 @@ def _by_offsets(args: Arguments) -> list[ValueType]:
     indexing.integers(args, 1, 2)
     for position, name in ((1, "indices"), (2, "offsets")):
         if args.rank(position) not in (None, 1):
-            raise args.error(f"the {name} are no list", "rank 1", str(args.shape(position)))
+            raise args.error(f"the {name} are not a list", "rank 1", str(args.shape(position)))
     return _rows(args, args.shape(2).dim(0))
 
 
@@ -123,7 +123,7 @@ def _packed(args: Arguments) -> list[ValueType]:
     indexing.integers(args, 1)
     indices = args.shape(1)
     if indices.rank not in (None, 2):
-        raise args.error("indices are no batch of bags", "rank 2", str(indices))
+        raise args.error("indices are not a batch of bags", "rank 2", str(indices))
     return _rows(args, indices.dim(0))
 
 

@@ -24,7 +24,9 @@ def _gather(args: Arguments, batch_dims: int = 0) -> list[ValueType]:
     indexing.integers(args, 1, 2)
     axis = args.ints(2)
     if axis is not None and len(axis) != 1:
-        raise args.error("axis is no single number", "one element", str(list(axis)), kind="range")
+        raise args.error(
+            "axis is not a single number", "one element", str(list(axis)), kind="range"
+        )
     at = None if axis is None else axis[0]
     shape = indexing.gathered(args, args.shape(0), args.shape(1), at, batch_dims)
     return [TensorType(args.element(0), shape)]
@@ -164,7 +166,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
         if shape is None:
             raise args.error("ids and parents differ", str(args.shape(0)), str(args.shape(1)))
         if shape.rank not in (None, 3):
-            raise args.error("ids are no steps of beams", "rank 3", str(shape))
+            raise args.error("ids are not steps of beams", "rank 3", str(shape))
         return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

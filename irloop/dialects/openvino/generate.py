@@ -65,7 +65,7 @@ class Eye(OpenVinoOp, type="Eye", since=9, inputs=(3, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.shape(2).count() not in (None, 1):
-            raise args.error("the diagonal is no single number", "1 element", str(args.shape(2)))
+            raise args.error("the diagonal is not a single number", "1 element", str(args.shape(2)))
         batch = shapes.shape_from(args, 3) if args.has(3) else Shape(())
         if batch.dims is None:
             return [TensorType(self.output_type, batch)]

@@ -18,7 +18,9 @@ __all__ = ["PriorBox", "PriorBox8", "PriorBoxClustered", "Priored", "SizedPriors
 
 def _check_variance(args: Arguments, variance: tuple[float, ...]) -> None:
     if len(variance) not in (0, 1, 4):
-        raise args.error("not one variance a coordinate", "1 or 4", str(len(variance)))
+        raise args.error(
+            "there must be one variance, or one per coordinate", "1 or 4", str(len(variance))
+        )
 
 
 class Priored(OpenVinoOp):
@@ -35,7 +37,7 @@ class Priored(OpenVinoOp):
         count: Dim = UNKNOWN_DIM
         if layer is not None:
             if len(layer) != 2:
-                raise args.error("the layer size is no height and width", "2", str(len(layer)))
+                raise args.error("the layer size is not a height and width", "2", str(len(layer)))
             height, width = layer
             if isinstance(height, int) and isinstance(width, int):
                 count = 4 * height * width * self.boxes()
@@ -84,7 +86,9 @@ class SizedPriors(Priored):
         _check_variance(args, self.variance)
         densities, sizes = len(self.density), len(self.fixed_size)
         if densities < sizes:
-            raise args.error("not one density a fixed size", f"{sizes} densities", str(densities))
+            raise args.error(
+                "there must be one density per fixed size", f"{sizes} densities", str(densities)
+            )
         return super().infer(args)
 
     def boxes(self) -> int:
@@ -124,7 +128,9 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
         _check_variance(args, self.variance)
         widths, heights = len(self.width), len(self.height)
         if widths != heights:
-            raise args.error("not one height a width", f"{widths} heights", str(heights))
+            raise args.error(
+                "there must be one height per width", f"{widths} heights", str(heights)
+            )
         return super().infer(args)
 
     def boxes(self) -> int:

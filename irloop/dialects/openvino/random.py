@@ -70,7 +70,7 @@ class Multinomial(OpenVinoOp, type="Multinomial", since=13, inputs=2):
         inference.floating(args, 0)
         shape = args.shape(0)
         if shape.rank not in (None, 1, 2):
-            raise args.error("the input is no batch of classes", "rank 1 or 2", str(shape))
+            raise args.error("the input is not a batch of classes", "rank 1 or 2", str(shape))
         found = UNKNOWN_SHAPE
         if shape.dims is not None:
             found = Shape((*shape.dims[:-1], searches.counted(args, 1)))

@@ -135,7 +135,7 @@ class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
 def _check_lengths(args: Arguments, shape: Shape, *lists: tuple[int, ...]) -> None:
     for found in lists:
         if len(found) != shape.rank:
-            raise args.error("not one number an axis", str(shape.rank), str(len(found)))
+            raise args.error("there must be one number per axis", str(shape.rank), str(len(found)))
 
 
 class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
@@ -173,7 +173,7 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
         if shape.rank not in (None, 4):
-            raise args.error("the input is no image", "rank 4", str(shape))
+            raise args.error("the input is not an image", "rank 4", str(shape))
         by = self.stride[0]
         found = blocks.deeper(args, shape, by)
         if shape.dims is not None:
@@ -211,7 +211,7 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
             )
         shape = args.shape(0)
         if shape.rank not in (None, 4):
-            raise args.error("the input is no image", "rank 4", str(shape))
+            raise args.error("the input is not an image", "rank 4", str(shape))
         channels = shapes.multiplied((shape.dim(1), *self.sizes))
         counts = [self._count(shape.dim(2 + at), at) for at in range(2)]
         return [TensorType(args.element(0), Shape((shape.dim(0), channels, *counts)))]
@@ -260,7 +260,7 @@ class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
         )
         count = shapes.multiplied(windows.spatial_dims(args, window, image))
         if isinstance(count, int) and count != columns:
-            raise args.error("not one column a block", str(count), str(columns))
+            raise args.error("there must be one column per block", str(count), str(columns))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.rearrange.sum_of_columns(

@@ -45,7 +45,7 @@ class Reduction(OpenVinoOp):
         axes = args.element(1)
         if not axes.is_integer and axes is not ElementType.DYNAMIC:
             raise args.error(
-                "the element type of the axes is no integer", "i64", str(axes), kind="elements"
+                "the element type of the axes is not an integer", "i64", str(axes), kind="elements"
             )
         shapes.length_of(args, 1)
         return inference.reduced(args, args.shape(0), args.ints(1), keep=self.keep_dims)

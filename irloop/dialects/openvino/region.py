@@ -47,7 +47,7 @@ class RegionYolo(OpenVinoOp, type="RegionYolo", since=1, inputs=1):
         if dims is None:
             return [TensorType(element, Shape(None))]
         if len(dims) != 4:
-            raise args.error("data is no grid", "[N, C, H, W]", str(args.shape(0)))
+            raise args.error("data is not a grid", "[N, C, H, W]", str(args.shape(0)))
         needed = self.regions() * self.each()
         if isinstance(dims[1], int) and dims[1] < needed:
             raise args.error("there are too few channels", str(needed), str(dims[1]))

@@ -33,7 +33,7 @@ def _channels(args: Arguments) -> Dim:
     if dims is None:
         return UNKNOWN_DIM
     if len(dims) != 4:
-        raise args.error("its data is no feature map", "[N, C, H, W]", str(args.shape(0)))
+        raise args.error("its data is not a feature map", "[N, C, H, W]", str(args.shape(0)))
     return dims[1]
 
 

@@ -93,7 +93,7 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
         axis = args.ints(1) if args.has(1) else (0,)
         if axis is not None and len(axis) != 1:
             raise args.error(
-                "axis is no single number", "one element", str(list(axis)), kind="range"
+                "axis is not a single number", "one element", str(list(axis)), kind="range"
             )
         if axis is not None:
             inference.axis_in(args, axis[0], args.rank(0))
@@ -118,7 +118,7 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.rank(1) not in (None, 1):
-            raise args.error("bounds are no list", "rank 1", str(args.shape(1)))
+            raise args.error("bounds are not a list", "rank 1", str(args.shape(1)))
         return [TensorType(self.output_type, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -36,7 +36,9 @@ class Concat(OpenVinoOp, type="Concat", since=1, inputs=(1, None)):
 def _axis(args: Arguments, position: int) -> int | None:
     axis = args.ints(position)
     if axis is not None and len(axis) != 1:
-        raise args.error("axis is no single number", "one element", str(list(axis)), kind="range")
+        raise args.error(
+            "axis is not a single number", "one element", str(list(axis)), kind="range"
+        )
     return None if axis is None else axis[0]
 
 

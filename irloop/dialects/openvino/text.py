@@ -32,7 +32,7 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
         if args.element(2) not in (ElementType.U8, ElementType.DYNAMIC):
             raise args.error("input 2 holds no bytes", "u8", str(args.element(2)))
         if args.rank(2) not in (None, 1):
-            raise args.error("the bytes are no list", "rank 1", str(args.shape(2)))
+            raise args.error("the bytes are not a list", "rank 1", str(args.shape(2)))
         shape = args.shape(0) if args.shape(0).dims is not None else args.shape(1)
         return [TensorType(ElementType.STRING, shape)]
 

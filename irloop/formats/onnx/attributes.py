@@ -144,7 +144,7 @@ class FieldCodec:
             return self.wrap(value)
         except ValueError:
             raise ReadError(
-                f"{where} is no value of this attribute",
+                f"{where} is not a valid value of this attribute",
                 expected=_choices(self.wrap),
                 found=repr(value)[:80],
             ) from None
@@ -155,7 +155,7 @@ class FieldCodec:
             found = data_type_name(value) if isinstance(value, int) else type(value).__name__
         else:
             found = type(value).__name__
-        return ReadError(f"{where} is of another kind", expected=expected, found=found)
+        return ReadError(f"{where} has the wrong kind", expected=expected, found=found)
 
     def dump(self, value: Any) -> Any:
         """Convert the field's value to a plain Python value for the file."""

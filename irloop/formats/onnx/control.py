@@ -177,7 +177,7 @@ def _require(holds: bool, where: str, what: str, expected: object, body: ReadBod
 def _require_outputs(found: int, expected: int, where: str) -> None:
     if found > expected:
         raise ReadError(
-            f"{where} has more outputs than its body gives",
+            f"{where} has more outputs than its body",
             expected=f"{expected} outputs",
             found=f"{found} outputs",
         )
@@ -189,12 +189,12 @@ def _numbers(attributes: dict[str, Any], name: str, count: int, where: str) -> l
         return [0] * count
     if not isinstance(values, list) or len(values) != count:
         raise ReadError(
-            f"{where}: attribute {name!r} does not fit",
+            f"{where}: attribute {name!r} has the wrong length",
             expected=f"{count} numbers",
             found=str(values)[:80],
         )
     if not all(isinstance(item, int) for item in values):
-        raise ReadError(f"{where}: attribute {name!r} is no list of integers")
+        raise ReadError(f"{where}: attribute {name!r} is not a list of integers")
     return values
 
 
@@ -268,7 +268,7 @@ def fold(node: Node) -> FoldedNode:
 def _branch_results(node: Node, body: Body) -> list[Node]:
     by_output = {port.external: port.result for port in body.ports.outputs}
     if sorted(by_output) != list(range(len(node.outputs))):
-        raise _unwritable(node, f"the {body.label} branch does not give every output")
+        raise _unwritable(node, f"the {body.label} branch does not return every output")
     return [body.graph.results[by_output[index]] for index in range(len(node.outputs))]
 
 
@@ -288,7 +288,7 @@ def _fold_loop(node: Node) -> FoldedNode:
     (body,) = node.bodies
     ports, graph = body.ports, body.graph
     if ports.condition is None:
-        raise _unwritable(node, "its body gives no condition")
+        raise _unwritable(node, "its body returns no condition")
     carried = sorted(ports.carried, key=lambda port: port.external)
     condition = next((port for port in carried if port.external == 1), None)
     states = [port for port in carried if port.external > 1]
@@ -347,14 +347,18 @@ def _fold_states(
         found = last.pop(state.result, None)
         outputs.append(None if found is None else node.outputs[found.external])
     if last:
-        raise _unwritable(node, f"output {next(iter(last.values())).external} is no state's value")
+        raise _unwritable(
+            node, f"output {next(iter(last.values())).external} does not return a state"
+        )
     for port in ports:
         if isinstance(port, ScanOutput):
             results.append(body.graph.results[port.result])
             outputs.append(node.outputs[port.external])
     captures = _captures(node, body)
     if len(captures) + sum(item is not None for item in parameters) != len(body.graph.parameters):
-        raise _unwritable(node, "a parameter of its body is connected in a way ONNX does not have")
+        raise _unwritable(
+            node, "a parameter of its body is connected in a way that ONNX cannot express"
+        )
     return FoldedNode(inputs, outputs, [FoldedBody("body", body, parameters, results, captures)])
 
 
@@ -363,12 +367,12 @@ def _ordered(node: Node, body: Body) -> list[OutputPort]:
     lasts = [port.result for port in ports if isinstance(port, LastValue)]
     kinds = all(isinstance(port, LastValue | ScanOutput) for port in ports)
     if not kinds or len(set(lasts)) != len(lasts) or len(ports) != len(node.outputs):
-        raise _unwritable(node, "an output is connected in a way ONNX does not have")
+        raise _unwritable(node, "an output is connected in a way that ONNX cannot express")
     loop = isinstance(node.op, Loop)
     if loop and any(
         isinstance(port, ScanOutput) and (port.axis, port.reverse) != (0, False) for port in ports
     ):
-        raise _unwritable(node, "a Loop stacks its outputs along axis 0, forwards")
+        raise _unwritable(node, "an ONNX Loop stacks outputs only along axis 0, forwards")
     return ports
 
 

@@ -88,7 +88,7 @@ class ExternalFiles:
             )
         if offset + nbytes > file.size:
             raise ReadError(
-                f"{where}: the external data ends behind the file {location!r}",
+                f"{where}: the external data extends beyond the end of the file {location!r}",
                 expected=f"bytes {offset}..{offset + nbytes}",
                 found=f"a file of {file.size} bytes",
                 cause=_why_short(file),
@@ -106,9 +106,9 @@ class ExternalFiles:
             status = path.stat()
         except (OSError, ValueError):
             raise ReadError(
-                f"{where}: the external data file {location!r} is not there",
+                f"{where}: the external data file {location!r} does not exist",
                 found=f"no file {path}",
-                fix="put the data file next to the model, under the name the model gives it",
+                fix="put the data file next to the model, under this name",
             ) from None
         if not stat.S_ISREG(status.st_mode):
             raise ReadError(f"{where}: the external data {location!r} is not a regular file")
@@ -125,7 +125,7 @@ def _inside(folder: Path, location: str, where: str) -> Path:
             f"{where}: the external data location {location!r} is not inside the model's folder",
             expected="a relative path without '..'",
             found=repr(location),
-            cause="the file was made by hand, or to read other files of this computer",
+            cause="the file was written by hand, or in order to read other files on this computer",
         )
     try:
         home = folder.resolve()
@@ -163,7 +163,7 @@ def _number(entries: dict[str, str], key: str, where: str) -> int | None:
         return None
     if not re.fullmatch(r"[0-9]{1,19}", text):
         raise ReadError(
-            f"{where}: the external data has no number as {key}",
+            f"{where}: {key} of the external data is not a number",
             expected="a number of bytes",
             found=repr(text[:80]),
         )

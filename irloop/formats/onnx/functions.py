@@ -96,7 +96,7 @@ def _require_types(graph: onnx.GraphProto) -> None:
     for item in graph.input:
         if item.type.WhichOneof("value") is None:
             raise ReadError(
-                f"functions cannot be written out: input {item.name!r} has no type",
+                f"functions cannot be expanded: input {item.name!r} has no type",
                 fix="give every input of the model its element type",
             )
 

@@ -102,7 +102,7 @@ def _require_sound(function: onnx.FunctionProto) -> None:
         ) from None
     for name in source.captures:
         raise ReadError(
-            f"function {function.name!r} of the model reads {name!r}, which it does not make",
+            f"function {function.name!r} of the model reads {name!r}, which it does not define",
             expected="an input of the function, or an output of one of its nodes",
             found=repr(name),
         )
@@ -142,11 +142,11 @@ def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
         return
     biggest = sorted(sizes, key=lambda key: sizes[key], reverse=True)[:3]
     raise ReadError(
-        "the functions of the model become too many nodes",
+        "the functions of the model expand to too many nodes",
         expected=f"at most {most_nodes} nodes and {most_bytes} bytes",
         found=f"{n_nodes} nodes, {n_bytes} bytes",
         cause="; ".join(f"each call of {key[1]!r} becomes {sizes[key][0]}" for key in biggest),
-        fix="let the functions call each other less often, or write them out in the exporter",
+        fix="call the functions less often, or let the exporter inline them",
     )
 
 
@@ -166,7 +166,7 @@ class _Expansion:
         """Expand the calls in a graph and in its bodies."""
         if depth > NESTING_LIMIT:
             raise ReadError(
-                "the functions of the model become bodies in each other",
+                "the functions of the model expand to bodies that are nested too deep",
                 expected=f"at most {NESTING_LIMIT}, as deep as an ONNX file can be",
                 found="more",
             )
@@ -235,7 +235,7 @@ class _Expansion:
         self._pasted += pasted
         if self._pasted > NODE_LIMIT:
             raise ReadError(
-                "the graphs that are passed to functions of the model become too many nodes",
+                "the graphs that are passed to functions of the model expand to too many nodes",
                 expected=f"at most {NODE_LIMIT}",
                 found=f"more than {NODE_LIMIT}",
             )
@@ -265,10 +265,10 @@ class _Expansion:
             if not known or not same:
                 raise ReadError(
                     f"the function {function.name!r} of the model cannot be written out: "
-                    f"its {node.op_type} is of another opset than the model's",
+                    f"its {node.op_type} is of another opset than that of the model",
                     expected=f"opset {self._opsets[domain]} of {domain or 'ai.onnx'!r}",
                     found=f"opset {version}",
-                    fix="export the model with one opset for all of it",
+                    fix="export the model and its functions with one opset",
                 )
 
 

@@ -148,7 +148,7 @@ def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
         if name in node.proto.input:
             position = list(node.proto.input).index(name)
             return ReadError(
-                f"{node.proto.op_type} {own!r} reads {name!r}, which nothing makes",
+                f"{node.proto.op_type} {own!r} reads {name!r}, which is not defined",
                 location=Location(path=own),
                 expected="the name of an input, an initializer or another node's output",
                 found=f"input {position} is {name!r}",
@@ -158,9 +158,9 @@ def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
                 return _undefined(body, name, f"{path}{step_into(node.proto, label)}/")
     place = path.rstrip("/") or f"graph {source.proto.name!r}"
     return ReadError(
-        f"{place} gives {name!r}, which nothing makes",
+        f"{place} returns {name!r}, which is not defined",
         location=Location(path=path.rstrip("/")),
-        expected="outputs that an input, an initializer or a node gives",
+        expected="the names of inputs, initializers or outputs of nodes",
         found=repr(name),
     )
 
@@ -183,7 +183,7 @@ class _Scope:
             raise ReadError(f"graph {self.graph.name!r} has an input or a constant without a name")
         if name in self.values:
             raise ReadError(
-                f"{name!r} is made twice in graph {self.graph.name!r}",
+                f"{name!r} is defined twice in graph {self.graph.name!r}",
                 location=Location(path=value.producer.name),
                 found=f"by {self.values[name].producer.name!r} and {value.producer.name!r}",
             )
@@ -323,7 +323,7 @@ class _Reader:
             if item.ref_attr_name:
                 raise ReadError(f"{place} refers to a function's attribute outside of a function")
             if item.name in attributes:
-                raise ReadError(f"{place} is there twice")
+                raise ReadError(f"{place} occurs twice")
             if kind_of(item) not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
                 attributes[item.name] = read_value(item, self._files, place)
         return attributes
@@ -334,7 +334,7 @@ class _Reader:
             self._opsets[domain] = implied
         if domain not in self._opsets:
             raise ReadError(
-                f"{where} is of a domain that the model does not import",
+                f"{where} belongs to a domain that the model does not import",
                 expected=f"an opset_import of {domain or 'ai.onnx'!r}",
                 found=", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none",
             )
@@ -361,7 +361,7 @@ class _Reader:
         labels = None if cls is None else LABELS.get(cls, {})
         if labels is not None and set(source.bodies) != set(labels):
             raise ReadError(
-                f"{where} has other bodies than its operation",
+                f"{where} does not have the bodies that its operation needs",
                 expected=", ".join(labels) or "no body",
                 found=", ".join(source.bodies) or "no body",
             )
@@ -441,7 +441,7 @@ def _constant_tensor(attributes: dict[str, Any], where: str) -> Tensor:
     if form in ("value_string", "value_strings"):
         return _string_tensor(value, many, where)
     if form not in elements or isinstance(value, list) is not many:
-        raise ReadError(f"{where}: attribute {form!r} is no value of a Constant")
+        raise ReadError(f"{where}: attribute {form!r} is not a valid value of a Constant")
     import numpy as np
 
     kinds = (int,) if elements[form] is ElementType.I64 else (float,)
@@ -453,6 +453,6 @@ def _constant_tensor(attributes: dict[str, Any], where: str) -> Tensor:
 def _string_tensor(value: Any, many: bool, where: str) -> Tensor:
     items = value if many and isinstance(value, list) else [value]
     if not all(isinstance(item, str | bytes) for item in items):
-        raise ReadError(f"{where}: its value is no string")
+        raise ReadError(f"{where}: its value is not a string")
     texts = tuple(item.encode() if isinstance(item, str) else item for item in items)
     return StringTensor(texts, (len(texts),) if many else ())

@@ -108,10 +108,10 @@ def _define(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> No
         if name and name in names:
             place = label_of(node)
             raise ReadError(
-                f"{name!r} is made twice in graph {graph.name!r}",
+                f"{name!r} is defined twice in graph {graph.name!r}",
                 location=Location(path=place),
-                expected="one input, initializer or node that gives it",
-                found=f"{node.op_type} {place!r} gives it too",
+                expected="one input, initializer or node that defines it",
+                found=f"{node.op_type} {place!r} defines it too",
             )
         names.add(name)
 
@@ -202,7 +202,7 @@ def _cycle(graph: GraphSource, stack: list[int], maker: int, name: str) -> ReadE
     nodes = [graph.nodes[index].proto for index in stack[stack.index(maker) :]]
     names = [f"{node.op_type} {node.name or node.output[0]!r}" for node in nodes[:8]]
     return ReadError(
-        f"the nodes of graph {graph.proto.name!r} form a cycle over {name!r}",
+        f"the nodes of graph {graph.proto.name!r} form a cycle through {name!r}",
         location=Location(path=label_of(nodes[0])),
         expected="nodes that can be put into an order",
         found=" -> ".join(reversed(names)) + (" ..." if len(nodes) > 8 else ""),

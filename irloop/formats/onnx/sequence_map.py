@@ -139,7 +139,9 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
     for result, name in zip(body.output, node.output, strict=True):
         code = int(result.type.tensor_type.elem_type) or kinds.item_type(name)
         if not code:
-            raise ReadError(f"SequenceMap {where!r}: nothing says what its output {name!r} holds")
+            raise ReadError(
+                f"SequenceMap {where!r}: the element type of its output {name!r} is not declared"
+            )
         nodes.append(_collect(loop, inner, result.name, code, names))
     loop.attribute.append(helper.make_attribute("body", inner))
     return [*nodes, loop]
@@ -211,7 +213,7 @@ def _is_sequence_input(kinds: _Kinds, node: onnx.NodeProto, at: int, where: str)
     found = True if at == 0 else kinds.is_sequence(node.input[at])
     if found is None:
         raise ReadError(
-            f"SequenceMap {where!r}: nothing says whether its input {node.input[at]!r} is a "
+            f"SequenceMap {where!r}: it is not declared whether its input {node.input[at]!r} is a "
             "sequence",
             fix="declare its type in value_info",
         )

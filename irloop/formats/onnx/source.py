@@ -129,7 +129,7 @@ def parse(data: bytes, location: Location) -> onnx.ModelProto:
     for prefix, what, fix in _OTHERS:
         if start.startswith(prefix):
             raise ReadError(
-                f"this is no ONNX model but {what}",
+                f"this is not an ONNX model but {what}",
                 location=location,
                 expected="an ONNX protobuf",
                 found=repr(data[:24]),
@@ -140,14 +140,14 @@ def parse(data: bytes, location: Location) -> onnx.ModelProto:
         model.ParseFromString(data)
     except DecodeError:
         raise ReadError(
-            "this is no ONNX model: the protobuf cannot be decoded",
+            "this is not an ONNX model: the protobuf cannot be decoded",
             location=location,
             found=repr(data[:24]),
             cause="the file is cut short or damaged, or of another format",
         ) from None
     if not model.HasField("graph"):
         raise ReadError(
-            "this is no ONNX model: there is no graph in it",
+            "this is not an ONNX model: there is no graph in it",
             location=location,
             found=repr(data[:24]),
             cause="the file is damaged, or a protobuf of another kind (a tensor, a data set)",

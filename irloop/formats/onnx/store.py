@@ -116,7 +116,7 @@ class Store:
         size = sum(map(size_of, pieces))
         if size > PROTOBUF_LIMIT:
             raise WriteError(
-                f"{target} cannot hold the model: a protobuf ends at 2 GiB",
+                f"{target} cannot hold the model: a protobuf is limited to 2 GiB",
                 found=f"{size} bytes",
                 fix="store the weights as external data",
             )
@@ -189,7 +189,7 @@ def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
         reason = reason_of(error, model) if isinstance(error, OSError) else error.message
         raise WriteError(
             f"{model} cannot be written: {reason}",
-            fix="give a place that exists, with enough room and the right to write there",
+            fix="choose an existing folder that is writable and has enough space",
         ) from error
 
 

@@ -144,7 +144,9 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
     indices = tensor_from_proto(proto.indices, files, f"{where} (indices)")
     element, count = values.element, math.prod(shape)
     if max(element.nbytes(count), count) > DENSE_LIMIT:
-        raise ReadError(f"{where}: the sparse tensor is too big to be made dense", found=f"{shape}")
+        raise ReadError(
+            f"{where}: the sparse tensor is too large to be stored as a dense one", found=f"{shape}"
+        )
     if len(values.shape) != 1 or indices.element is not ElementType.I64:
         raise ReadError(f"{where}: a sparse tensor needs values [NNZ] and indices of i64")
     positions = indices.numpy()

@@ -23,7 +23,7 @@ def from_text(text: str, path: str | os.PathLike[str]) -> tuple[Model, Path]:
     try:
         proto = parser.parse_model(text)
     except parser.ParseError as error:
-        raise ReadError("the text is no ONNX model", found=str(error)[:500]) from None
+        raise ReadError("the text is not an ONNX model", found=str(error)[:500]) from None
     file = Path(path)
     file.write_bytes(proto.SerializeToString(deterministic=True))
     return from_proto(proto), file

@@ -76,7 +76,7 @@ def require_text(strings: Iterable[str], where: str) -> None:
         "".join(strings)
     except TypeError:
         raise ReadError(
-            f"{where} is no UTF-8 text", cause="the file is damaged, or no ONNX model"
+            f"{where} is not UTF-8 text", cause="the file is damaged, or not an ONNX model"
         ) from None
 
 
@@ -164,7 +164,7 @@ def type_to_proto(type: ValueType, where: str, *, shape: bool = False) -> onnx.T
             entry = proto.tensor_type.shape.dim.add()
             if isinstance(dim, int) and dim > LARGEST_SIZE:
                 raise WriteError(
-                    f"{where} has a dimension that no file can hold",
+                    f"{where} has a dimension that is too large for ONNX",
                     expected="sizes of 64 bits",
                     found=str(dim),
                 )

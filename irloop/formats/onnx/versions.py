@@ -45,7 +45,7 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
         if version != newest[domain]:
             raise ReadError(
                 f"the model imports two versions of the domain {domain or 'ai.onnx'!r}",
-                expected="one version, or the newest as the last",
+                expected="one version, or the newest one last",
                 found=f"{newest[domain]} and then {version}",
                 fix="remove the opset_import that the model was not made for",
             )
@@ -89,7 +89,8 @@ def check_readable(model: onnx.ModelProto) -> None:
             f"ONNX IR version {model.ir_version} is not known",
             expected=f"an IR version from 1 to {int(onnx.IR_VERSION)}",
             found=str(model.ir_version),
-            cause="the file is no ONNX model, is damaged, or is newer than the installed onnx",
+            cause="the file is not an ONNX model, is damaged, or is newer than the installed onnx "
+            "package",
             fix="install a newer onnx package, or export the model again",
         )
 

@@ -108,7 +108,7 @@ class _Walk:
             length, at = self._varint(at, end)
             first, at = at, at + length
             if at > end:
-                raise ValueError("a field ends behind its message")
+                raise ValueError("a field extends beyond its message")
             number = tag >> 3
             if number not in fields or not self._enter(first, at):
                 continue
@@ -140,7 +140,7 @@ class _Walk:
             if byte < 0x80:
                 return value, at
             shift += 7
-        raise ValueError("a number does not end")
+        raise ValueError("a number is not terminated")
 
     def _skip(self, kind: int, at: int, end: int) -> int:
         if kind == 0:

@@ -238,7 +238,7 @@ class _Writer:
             valid = ONNX.find(op.type, opset, domain) is type(op)
         if not valid:
             raise WriteError(
-                f"{place} is not what opset {opset} means by that operation",
+                f"{place} is another version of the operation than that of opset {opset}",
                 location=node.location,
                 expected=f"an operation of opset {opset}",
                 found=op.label,
@@ -283,7 +283,7 @@ class _Writer:
         if scope.depth > NESTING_LIMIT:
             raise WriteError(
                 f"{node_path(node)!r} is nested too deep for a protobuf",
-                expected=f"at most {NESTING_LIMIT} bodies in each other",
+                expected=f"at most {NESTING_LIMIT} nested bodies",
             )
         scope.name_body(graph, {p: outer.names[v] for p, v in folded.captures.items()})
         for index, parameter in enumerate(folded.parameters):
@@ -312,7 +312,9 @@ class _Writer:
 
     def _identity(self, proto: onnx.GraphProto, graph: Graph, source: str, name: str) -> None:
         if "" not in self._model.opsets:
-            raise WriteError(f"{name!r} needs an Identity, but the model names no opset of ai.onnx")
+            raise WriteError(
+                f"{name!r} needs an Identity, but the model imports no opset of ai.onnx"
+            )
         # ONNX Runtime refuses two nodes with the same name, but accepts nodes without a name.
         taken = any(node.name == name for node in graph.nodes)
         own = "" if taken else name
@@ -370,7 +372,8 @@ def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
         described = None if schema is None else schema.attributes.get(codec.name)
         if described is None and schema is not None and value != codec.default:
             raise WriteError(
-                f"{where} has the attribute {codec.name!r}, which its opset does not know",
+                f"{where} has the attribute {codec.name!r}, which the operation does not have in "
+                "its opset",
                 expected=", ".join(schema.attributes) or "no attribute",
                 found=repr(value)[:80],
             )

@@ -68,7 +68,7 @@ class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the
 
 #: The wording of IRL115 problems.
 UNREADABLE = "cannot be read"
-NO_SUCH_WORD = "has a value that does not exist"
+NO_SUCH_WORD = "has an unknown value"
 INTEGER = "an integer of 64 bits"
 NUMBER = "a number (inf, -inf, nan in lower case)"
 
@@ -103,7 +103,7 @@ def _read_element(text: str) -> ElementType:
     element = element_of_name(text)
     if element is None:
         raise AttributeProblem(
-            "names no element type",
+            "is not an element type",
             expected="one of " + ", ".join(sorted(ELEMENT_NAMES)),
             code="IRL111",
         )
@@ -114,7 +114,7 @@ def _read_shape(text: str) -> Shape:
     shape = parse_shape(text)
     if shape is None:
         raise AttributeProblem(
-            "is no shape",
+            "is not a shape",
             expected="dimensions such as 1,2 or ?,1..5, or ...",
             code="IRL112",
         )

@@ -44,7 +44,7 @@ def escape(text: str) -> str:
     """
     if _NO_XML.search(text):
         raise WriteError(
-            f"XML cannot hold a character of {text!r}",
+            f"XML cannot represent a character of {text!r}",
             cause="a name with a control character or half a surrogate pair",
             fix="rename it",
         )

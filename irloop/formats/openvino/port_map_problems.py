@@ -122,8 +122,8 @@ def wrong_body_layer(wiring: Wiring, entry: Entry, inner: Layer) -> Problem:
         f"the {entry.entry.kind} entry names {describe(inner)}",
         expected=f"a layer of type {wanted}",
         found=str(inner.type),
-        cause="the id of the layer after or before it was written",
-        fix=f"name the {wanted} that belongs to it",
+        cause="the id of a neighbouring layer was written instead",
+        fix=f"name the {wanted} that belongs to this port",
     )
 
 
@@ -155,7 +155,7 @@ def wrong_end(
         expected=f"the id of a {kind} of the body",
         found=f'{"from-layer" if starts else "to-layer"}="{name}"',
         cause=cause,
-        fix="name the Result that the value goes to"
+        fix="name the Result that computes the next value of the state"
         if starts
         else "name the Parameter that holds the state",
     )
@@ -177,7 +177,7 @@ def state_without_start(wiring: Wiring, edge: BackEdge, state: Layer) -> Problem
     return Problem(
         "IRL519",
         at_back_edge(wiring.owner, edge),
-        f"{describe(state)} is carried back but has no initial value",
+        f"{describe(state)} has a back edge but no initial value",
         expected=f'an input entry with internal_layer_id="{state.id}"',
         found='external_port_id="-1"' if state.id in wiring.entry_of else "none",
         fix="map the input that holds the initial value",

@@ -103,7 +103,7 @@ class _Planner:
                 kept.append(value.index)
             elif value.is_used:
                 raise self._error(
-                    f"output {value.index} is used, but not every body gives it",
+                    f"output {value.index} is used, but not every body returns it",
                     "an entry for it in every port map",
                 )
         return kept
@@ -142,21 +142,21 @@ class _Planner:
             condition = first_result + ports.condition
             yield f'\t<output{_ids(-1, condition)} purpose="execution_condition"/>'
         elif self.type == "Loop":
-            raise self._error("the body gives no condition", "a boolean body result")
+            raise self._error("the body returns no condition", "a boolean body result")
         yield f"</{tag}>"
 
     def _input_range(self, port: InputPort) -> str:
         if isinstance(port, Invariant | Carried):
             return ""
         if not isinstance(port, Sliced) or self.type == "If":
-            raise self._error(f"an input {port}", "what an IR can say")
+            raise self._error(f"an input {port}", "what an IR can express")
         return _range(from_front(port, _rank(self.given[port.external])))
 
     def _output_range(self, body: Body, port: OutputPort) -> str:
         if isinstance(port, LastValue):
             return ""
         if not isinstance(port, Concatenated) or self.type == "If":
-            raise self._error(f"an output {port}", "what an IR can say")
+            raise self._error(f"an output {port}", "what an IR can express")
         return _range(from_front(port, _rank(body.graph.results[port.result].inputs[0])))
 
     def _back_edges(self, body: Body) -> Iterator[str]:

@@ -103,7 +103,7 @@ def duplicate_layer(layer: Layer, first: Layer) -> Problem:
         expected="an id of its own in this net",
         found=f"id {layer.id} twice",
         cause="two graphs were joined, or a layer was copied",
-        fix="renumber one layer and the edges that mean it",
+        fix="renumber one of the layers and the edges that refer to it",
     )
 
 
@@ -138,7 +138,7 @@ def misspelt_type(layer: Layer) -> Problem | None:
             "a constant must have the type Const",
             expected="Const",
             found=layer.type or "",
-            cause="the type was written as the class is called",
+            cause="the class is called Constant, but the type in the file is Const",
             fix='write type="Const"',
         )
     if kind == "result":
@@ -154,7 +154,7 @@ def misspelt_type(layer: Layer) -> Problem | None:
         return Problem(
             "IRL109",
             at_layer(layer),
-            "the type Parameter must be spelled exactly so",
+            "the type must be spelled Parameter",
             expected="Parameter",
             found=f"{layer.type} {layer.version}",
             fix='write type="Parameter"',
@@ -174,7 +174,7 @@ def number_of_inputs(layer: Layer, count: int, least: int, most: int | None) -> 
         f"{describe(layer)} has {count} connected input{'' if count == 1 else 's'}",
         expected=expected,
         found=str(count),
-        cause="an edge was lost" if count < least else "an edge too many",
+        cause="an edge is missing" if count < least else "there is an edge too many",
         fix="correct the edges",
     )
 
@@ -299,7 +299,9 @@ CONSTANT = ("element_type", "shape", "offset", "size")
 def incomplete_constant(layer: Layer) -> Iterator[Problem]:
     """IRL305: attributes that a constant lacks, and a shape that is not static."""
     if layer.data_line is None:
-        yield _incomplete(layer, "no data element", "data with four attributes")
+        yield _incomplete(
+            layer, "no data element", "data with element_type, shape, offset and size"
+        )
         return
     for name in CONSTANT:
         if name not in layer.data:
@@ -332,7 +334,7 @@ def no_weights(layer: Layer, path: str, what: str) -> Problem:
         expected="the .bin that belongs to this .xml",
         found="no file" if is_missing else what.removeprefix("is ").removesuffix(", not a file"),
         cause="the .xml was copied or downloaded without its .bin" if is_missing else "",
-        fix="put the .bin beside the .xml, or name it",
+        fix="put the .bin next to the .xml, or pass its path (--bin FILE)",
     )
 
 
@@ -360,7 +362,9 @@ def outside_weights(layer: Layer, offset: int, size: int, available: int) -> Pro
         f"{describe(layer)} lies outside the weights file",
         expected=f"bytes up to {available}",
         found=f"bytes {offset} to {offset + size}",
-        cause="the .bin is cut off, or of another model" if available else "the file is empty",
+        cause="the .bin is truncated, or belongs to another model"
+        if available
+        else "the file is empty",
         fix="restore the .bin that was written together with this .xml",
     )
 
@@ -383,7 +387,7 @@ def bad_strings(layer: Layer, found: str) -> Problem:
     return Problem(
         "IRL303",
         at_data(layer, "size"),
-        f"{describe(layer)} is no table of strings",
+        f"{describe(layer)} is not a table of strings",
         expected="i32 count, i32 0, an i32 end offset for each string, then their bytes",
         found=found,
         cause="offset or size of another constant, or a damaged .bin",
@@ -398,7 +402,7 @@ def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem
         at_data(layer),
         f"{describe(layer)} has no {name}",
         expected=f"an attribute {name}",
-        found="none" if instead is None else f"none; OpenVINO and irloop take {instead}",
+        found="none" if instead is None else f"none; OpenVINO and irloop assume {instead}",
         fix=f"add {name} to its data",
         is_warning=instead is not None,
     )

@@ -91,7 +91,7 @@ def recognised(data: bytes, name: str) -> bytes:
             "probably the weights (.bin) were given in the place of the .xml",
             "give the .xml; the .bin of the same name beside it is found by itself",
         )
-    raise refused(name, "this is not XML", _head(text), "the file is something else than an IR")
+    raise refused(name, "this is not XML", _head(text), "the file is not an IR")
 
 
 #: Fields that follow ir_version in a ModelProto: 2..8, 14, 20, 25 with their wire types.

@@ -176,7 +176,7 @@ def _shape_dim(text: str) -> Dim | str:
         return "a dimension that is too large" if value is None else value
     match = _RANGE.fullmatch(text)
     if match is None:
-        return f"{text!r} is no dimension"
+        return f"{text!r} is not a dimension"
     low, high = (unsigned(bound) if bound else None for bound in match.groups())
     if (low is None and match.group(1)) or (high is None and match.group(2)):
         return "a dimension that is too large"

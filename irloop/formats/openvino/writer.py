@@ -99,8 +99,8 @@ def _replace(xml: Path, binary: Path, write_both: Callable[[BinaryIO, BinaryIO],
         raise WriteError(
             f"the IR cannot be written: {reason}",
             location=Location(os.fspath(xml)),
-            cause="the folder is not there or not writable, the disk is full, or weights that "
-            "the model reads from have changed",
+            cause="the folder does not exist or is not writable, the disk is full, or weights "
+            "that the model reads have changed",
         ) from error
 
 
@@ -288,7 +288,7 @@ def _connected(node: Node) -> tuple[Value, ...]:
     values = tuple(value for value in node.inputs if value is not None)
     if values != node.inputs[: len(values)]:
         place = node.inputs.index(None)
-        raise _unwritable(node, f"input {place} is omitted, but not the ones behind it")
+        raise _unwritable(node, f"input {place} is omitted, but a later input is not")
     return values
 
 
@@ -299,7 +299,7 @@ def _type_of(node: Node) -> tuple[str, str]:
         return op.name, op.version
     known = isinstance(op, Parameter | Result | Constant) or op.registry is OPENVINO
     if isinstance(op, UnknownOp) or not known:
-        raise _unwritable(node, "it is no operation of OpenVINO")
+        raise _unwritable(node, "it is not an operation of OpenVINO")
     return op.type, f"opset{op.since}"
 
 

@@ -172,7 +172,7 @@ class _Builder:
             code="IRL101",
             expected="well-formed XML",
             found=what,
-            cause="the file was edited by hand, damaged, or is no XML at all",
+            cause="the file was edited by hand, damaged, or is not XML",
             fix="repair this place or export the model again",
         )
 
@@ -250,7 +250,7 @@ class _Builder:
             code="IRL102",
             expected="<net>, the root of an OpenVINO IR",
             found=f"<{name}>",
-            cause="this XML file is something else than an IR",
+            cause="the file is XML, but not an IR",
             fix="download the file itself, not the page that shows it" if html else "",
         )
 
@@ -484,5 +484,5 @@ def _load(path: str | os.PathLike[str], name: str) -> bytes:
         reason = error.strerror or type(error).__name__
         raise ReadError(f"the file cannot be read: {reason}", location=Location(name)) from error
     except ValueError as error:  # a NUL byte in the path
-        raise ReadError(f"this is no path: {error}", location=Location(name)) from error
+        raise ReadError(f"this is not a path: {error}", location=Location(name)) from error
     return data

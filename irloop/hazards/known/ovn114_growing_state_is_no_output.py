@@ -1,4 +1,4 @@
-"""OVN114: a state that grows and is no output of the loop."""
+"""OVN114: a state that grows and is not an output of the loop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class GrowingStateIsNoOutput(
     code="OVN114",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A state that grows and is no output of the loop",
+    title="A state that grows and is not a loop output",
     effect=Effect.REFUSAL,
     case="openvino_loop_growing_state_is_no_output",
     fix="Make the state an output of the Loop.",
 ):
-    """A state that grows and is no output of the loop.
+    """A state that grows and is not an output of the loop.
 
     What happens:
         The inference ends with an error: object is not initialized.
@@ -47,4 +47,4 @@ class GrowingStateIsNoOutput(
             grows = shape_of(parameter) != shape_of(body.graph.outputs[port.result])
             grows = grows or not shape_of(parameter).is_static
             if starts_fixed and grows and port.result not in shown and parameter.is_used:
-                yield f"state {parameter.name!r} may change its size and is no output of the loop"
+                yield f"state {parameter.name!r} may change its size and is not a loop output"

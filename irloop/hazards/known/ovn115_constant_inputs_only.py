@@ -20,7 +20,7 @@ class ConstantInputsOnly(
     title="A Loop whose inputs are all constants",
     effect=Effect.REFUSAL,
     case="openvino_loop_of_constants",
-    fix="Compute the loop beforehand, or give it an input that is no constant.",
+    fix="Compute the loop beforehand, or give it an input that is not a constant.",
 ):
     """A Loop whose inputs are all constants.
 

@@ -134,7 +134,7 @@ def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
 def _choose(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
     """Let the readers of `last` read `initial` if the loop does not run."""
     readers = last.uses
-    picked = selected(c, runs, last, initial)
+    picked = selected(c.emit, runs, last, initial)
     for user, position in readers:
         c.rewriter.set_input(user, position, picked)
     picked.names, last.names = last.names, ()

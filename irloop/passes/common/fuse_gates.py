@@ -214,7 +214,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
             assert right is not None
             products.append((left, right, node.op.transpose_b))
         else:
-            # Something else is added, so this is no cell; three products signal that.
+            # Something else is added, so this is not a cell; three products signal that.
             products += [(one, one, False)] * 3
     return products, constants
 
@@ -240,7 +240,8 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of constants in the order of the rows; None if one is no vector of their length."""
+    """The sum of constants in the order of the rows; None if one is not a vector of their "
+    "length."""
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
         op = value.producer.op

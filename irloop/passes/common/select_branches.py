@@ -68,7 +68,7 @@ class SelectBranches(MatcherPass):
             {port.external: made[port.result] for port in body.ports.outputs}
             for body, made in zip(bodies, results, strict=True)
         ]
-        values = [selected(c, chosen, *(side[at] for side in sides)) for at in places]
+        values = [selected(c.emit, chosen, *(side[at] for side in sides)) for at in places]
         rewriter.replace_node(node, values)
         return True
 

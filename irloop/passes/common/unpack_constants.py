@@ -45,7 +45,7 @@ class UnpackConstants(MatcherPass):
         known = [str(element) for element in STAND_INS]
         for name in self.types:
             if name not in known:
-                raise UsageError(f"{name!r} is no narrow type", expected=", ".join(known))
+                raise UsageError(f"{name!r} is not a narrow type", expected=", ".join(known))
 
     def pattern(self) -> Pattern:
         return wrap_type(Constant)

@@ -64,6 +64,6 @@ class AttributeMissing(
                 f"{describe(layer)} has no {name}",
                 expected=f"an attribute {name}",
                 found="none",
-                cause="OpenVINO would take it for a scalar" if name == "shape" else "",
+                cause="OpenVINO would assume a scalar" if name == "shape" else "",
                 fix=f"add {name} to its data",
             )

@@ -53,10 +53,10 @@ class UnknownOperation(
             )
             cause, fix = "an operation of an extension, or a misspelling", "correct the type"
         elif exact is not None and exact != type_name:
-            message, expected = f"the type {exact} must be spelled exactly so", exact
+            message, expected = f"the type {exact} must be spelled with these capitals", exact
             cause, fix = "", f'write type="{exact}"'
         elif opsets.opset_of(version, type_name) is None:
-            message, expected = f"{version!r} is no opset", f"opset1 to opset{opsets.NEWEST}"
+            message, expected = f"{version!r} is not an opset", f"opset1 to opset{opsets.NEWEST}"
             cause, fix = (
                 "an extension's opset, or a misspelling",
                 "write the opset of the operation",

@@ -36,7 +36,7 @@ class SloppyNumber(
             if problem == "sloppy":
                 yield self.found(
                     at_port(layer, port),
-                    "dim is read only up to the first character that is no digit",
+                    "dim is read only up to the first character that is not a digit",
                     expected=f"{dim_integer(text)}, if that is meant",
                     found=repr(text),
                     fix="write the number without anything after it",

@@ -82,7 +82,7 @@ class NameCollision(
                     expected="a tensor of its own for each model input and output",
                     found=f"output {port.id} of {describe(layer)} for both",
                     cause="version 10 gives the names of a tensor to one input or output only",
-                    fix="put an operation that changes nothing in between, or remove the names",
+                    fix="insert an operation that does not change the value, or remove the names",
                 )
                 if other.type == "Parameter":
                     finding = replace(finding, severity=Severity.WARNING)

@@ -42,5 +42,5 @@ class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy s
         return self.found(
             place,
             f"{tag} is ignored since version 10",
-            fix="remove it when nobody else reads it",
+            fix="remove it if no other program reads it",
         )

@@ -50,7 +50,7 @@ class BooleanByte(
                 place = position + chunk.index(rest[:1])
                 yield self.found(
                     at_data(item.layer),
-                    f"{describe(item.layer)} holds a byte that is no boolean",
+                    f"{describe(item.layer)} holds a byte that is not boolean",
                     expected="0 or 1",
                     found=f"0x{rest[0]:02x} at element {place}",
                     cause="element_type or offset of another constant",

@@ -60,7 +60,8 @@ class NonFiniteWeights(
                 expected="finite numbers",
                 found=f"bytes {data.hex()} at element {position}",
                 cause="an overflow at compression, or bytes of another constant",
-                fix="check where the weights come from; leave it when it is meant",
+                fix="check the source of the weights; suppress the finding if the values are "
+                "intended",
             )
 
 

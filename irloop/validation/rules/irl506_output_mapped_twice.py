@@ -53,4 +53,4 @@ class OutputMappedTwice(
                 assert wiring.section is not None
                 place = at_entry(wiring.owner, wiring.section, entry.entry)
                 edit = RemoveElement(place.element)
-                yield self.repair(place, "the entry is there twice; the second is removed", edit)
+                yield self.repair(place, "the entry occurs twice; the second is removed", edit)

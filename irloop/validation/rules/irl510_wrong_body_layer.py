@@ -1,4 +1,4 @@
-"""IRL510: port map names a layer that is no Parameter or Result."""
+"""IRL510: port map names a layer that is not a Parameter or Result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class WrongBodyLayer(
     Rule,
     code="IRL510",
     severity=Severity.ERROR,
-    title="port map names a layer that is no Parameter or Result",
+    title="port map names a layer that is not a Parameter or Result",
 ):
     """An input entry does not name a Parameter, or an output entry does not name a Result.
 

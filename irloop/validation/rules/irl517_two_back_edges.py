@@ -51,7 +51,7 @@ class TwoBackEdges(
                     expected="one back edge for each state",
                     found=f"from layers {other.from_layer} (line {other.line}) "
                     f"and {edge.from_layer}",
-                    fix="remove one, or let it end in the Parameter that is meant",
+                    fix="remove one, or correct the Parameter that it ends in",
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:

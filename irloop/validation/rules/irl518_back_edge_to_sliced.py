@@ -46,7 +46,8 @@ class BackEdgeToSliced(
                     f"back edge to {describe(target)}, which receives slices",
                     expected="either an axis or a back edge",
                     found=f"both (the axis is in line {entry.entry.line})",
-                    fix="remove the axis when it is a state, the back edge when it is sliced",
+                    fix="remove the axis if the Parameter is a state, or the back edge if it is "
+                    "sliced",
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:

@@ -41,6 +41,6 @@ class BodyWithoutParameters(
                     f"the body of {describe(wiring.owner)} has no Parameter",
                     expected="at least one Parameter",
                     found="none",
-                    cause="OpenVINO 2026.4 dies when it runs such a model",
+                    cause="OpenVINO 2026.4 crashes when it runs such a model",
                     fix="move what needs no input out of the body",
                 )

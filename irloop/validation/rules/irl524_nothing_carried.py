@@ -56,7 +56,7 @@ class NothingCarried(
                     continue
                 yield self.found(
                     at_layer(wiring.owner, "back_edges"),
-                    f"{describe(wiring.owner)} carries nothing to its next iteration",
+                    f"{describe(wiring.owner)} passes no value on to its next iteration",
                     expected=f'an edge from-layer="{inner.id}" to-layer="{state.id}" in back_edges',
                     found="no back edge" if not wiring.back_edges else "no effective back edge",
                     cause=f"{inner.name!r} is computed from {state.name!r}, which never changes",

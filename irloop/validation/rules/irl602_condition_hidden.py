@@ -47,6 +47,6 @@ class ConditionHidden(
                 at_entry(wiring.owner, wiring.section, first.entry),
                 f"this entry hides the execution condition of {describe(wiring.owner)}",
                 expected=f"no other entry with external_port_id {hidden.external}",
-                found=f"one in front of the condition in line {hidden.entry.line}",
+                found=f"an entry before the condition in line {hidden.entry.line}",
                 fix="remove this entry",
             )

@@ -49,5 +49,5 @@ class IterationType(
                 f"{describe(entry.inner)} cannot receive the iteration number",
                 expected="i64[] or i32[], or one element of rank 1",
                 found=str(declared),
-                fix="declare an i64 scalar and convert behind it",
+                fix="declare an i64 scalar and convert it in the body",
             )

@@ -50,7 +50,7 @@ class CarriedType(
                     f"{describe(inner)} is {declared.element} but receives {outer.element}",
                     expected=f"{outer.element}, as outer input {entry.position}",
                     found=str(declared.element),
-                    fix="convert outside, or correct the Parameter",
+                    fix="insert a Convert before the loop, or correct the Parameter",
                 )
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None
@@ -63,5 +63,5 @@ class CarriedType(
                     f"the state {describe(entry.inner)} changes its element type",
                     expected=f"{state}, as the Parameter declares",
                     found=f"{after} in {describe(result)}",
-                    fix="convert in front of the Result",
+                    fix="insert a Convert before the Result",
                 )

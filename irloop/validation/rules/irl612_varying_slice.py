@@ -52,7 +52,7 @@ class VaryingSlice(
                     expected="the same shape in each iteration",
                     found=f"a value computed from {varying[entry.inner.id]}, whose shape changes",
                     cause="OpenVINO returns uninitialised memory for it",
-                    fix="concatenate something that keeps its shape, or give out the last value",
+                    fix="concatenate a value of constant shape, or return only the last value",
                 )
 
 

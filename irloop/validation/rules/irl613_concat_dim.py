@@ -53,7 +53,7 @@ class ConcatDim(
                     f"{entry.part_size}",
                     expected=f"{entry.part_size} elements on axis {axis}",
                     found=texts.show_dims(dims),
-                    cause="an Unsqueeze in front of the Result is missing",
+                    cause="an Unsqueeze before the Result is missing",
                     fix="insert Unsqueeze, or correct part_size and stride",
                 )
 

@@ -54,7 +54,8 @@ class AliasedState(
                     f"the next {entry.inner.name!r} is directly the state {other.name!r}",
                     expected="an operation between the two",
                     found=f"{describe(result)} fed by {describe(other)}",
-                    cause="OpenVINO's CPU plugin may hand on the value of the next iteration",
+                    cause="OpenVINO's CPU plugin may pass on the value of the next iteration "
+                    "instead",
                     fix="put a Concat of one input between Parameter and Result",
                 )
 

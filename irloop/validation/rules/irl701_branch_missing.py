@@ -37,5 +37,5 @@ class BranchMissing(
                         f"{describe(layer)} has no {wiring.label}_body",
                         expected=f"an element {wiring.label}_body",
                         found="none",
-                        fix="add the body; one that does nothing hands its inputs on",
+                        fix="add the body; a body that computes nothing returns its inputs",
                     )

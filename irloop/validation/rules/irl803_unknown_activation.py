@@ -43,5 +43,5 @@ class UnknownActivation(
                     f"{describe(item.layer)} has an unknown activation",
                     expected=", ".join(recurrent.ACTIVATIONS),
                     found=", ".join(unknown),
-                    fix="write the cell out with elementary operations in a loop body",
+                    fix="replace it by elementary operations in a loop body",
                 )

@@ -41,5 +41,5 @@ class ActivationOnCpu(
                     f"{describe(item.layer)} uses hardsigmoid, which the CPU plugin cannot run",
                     expected="sigmoid, tanh or relu",
                     found=item.layer.data["activations"],
-                    fix="write the cell out with elementary operations in a loop body",
+                    fix="replace it by elementary operations in a loop body",
                 )

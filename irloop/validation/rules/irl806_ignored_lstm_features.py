@@ -57,5 +57,6 @@ class IgnoredLstmFeatures(
             f"runtimes ignore {what} of {describe(layer)}",
             expected="gates in the order fico, no input_forget, no peepholes",
             found=what,
-            fix="rearrange the weights, or write the cell out in a loop body",
+            fix="rearrange the weights, or replace the cell by elementary operations in a loop "
+            "body",
         )

@@ -41,7 +41,7 @@ class ActivationAlpha(
                 right = name.replace("activation_", "activations_")
                 yield self.found(
                     at_data(item.layer, name),
-                    f"{name} of {describe(item.layer)} is not looked at",
+                    f"{name} of {describe(item.layer)} is ignored",
                     expected=right,
                     found=f'{name}="{item.layer.data[name]}"',
                     cause="Model Optimizer 2021.4 misspells it",

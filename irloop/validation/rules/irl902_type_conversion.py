@@ -60,6 +60,6 @@ class TypeConversion(
             f"OpenVINO turns the {side} {layer.name!r} from {before} into {after}",
             expected=str(before),
             found=str(after),
-            cause="the reader of version 10 keeps what older runtimes did",
+            cause="the reader of version 10 imitates older runtimes",
             fix="write version 11, or expect the converted type",
         )

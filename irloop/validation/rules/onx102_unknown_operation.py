@@ -50,7 +50,7 @@ class UnknownOperation(
                 f"{opset} has {'removed' if gone else 'no operation'} {node.type!r}",
                 expected=f"an operation of {opset}",
                 found=repr(node.type),
-                cause="the model imports a newer opset than the node is of"
+                cause="the node belongs to an older opset than the model imports"
                 if gone
                 else "a misspelling, an operation of another opset, or one of a domain left out",
                 fix="convert the model to an opset that has it, or correct the type or domain",

@@ -58,7 +58,7 @@ class CustomOperation(
         fix = "make sure that every runtime of this model knows it"
         return self.found(
             at_node(node),
-            f"{node.type!r} of the domain {domain!r} is not of the standard",
+            f"{node.type!r} of the domain {domain!r} is not in the ONNX standard",
             expected="an operation of ai.onnx or ai.onnx.ml, or a function of the model",
             found="an operation of ONNX Runtime" if of_runtime else f"domain {domain!r}",
             cause=_reason(node.domain, node.type),

@@ -50,11 +50,19 @@ class Attributes(
                     yield self._of(node, signature, f"has {name!r} twice", "it once", "two")
                 elif name not in signature.attributes:
                     known = ", ".join(signature.attributes) or "no attributes"
-                    yield self._of(node, signature, f"has no use for {name!r}", known, name)
+                    yield self._of(
+                        node, signature, f"has the unknown attribute {name!r}", known, name
+                    )
                 elif kind != signature.attributes[name][0]:
                     wanted = signature.attributes[name][0]
                     told = kind or "no kind (the field type is empty)"
-                    yield self._of(node, signature, f"has {name!r} of a wrong kind", wanted, told)
+                    yield self._of(
+                        node,
+                        signature,
+                        f"has the attribute {name!r} of the wrong kind",
+                        wanted,
+                        told,
+                    )
                 elif name in node.numbers and name in _flags(node, context):
                     number = node.number(name)
                     if number not in (0, 1):

@@ -35,9 +35,9 @@ class Unsorted(OnnxRule, code="ONX202", severity=Severity.WARNING, title="nodes 
                 if late is not None and makers[late] is not node:
                     yield self.found(
                         at_node(node),
-                        f"{node.type} {node.label!r} stands in front of what it reads",
+                        f"{node.type} {node.label!r} comes before a node whose output it reads",
                         expected=f"{makers[late].type} {makers[late].label!r} before it",
-                        found=f"{late!r} is made later",
+                        found=f"{late!r} is defined later",
                         fix="sort the nodes",
                     )
                     break

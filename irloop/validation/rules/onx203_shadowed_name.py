@@ -41,8 +41,8 @@ class ShadowedName(
             for name in sorted({name for name in own if name and name in outer}):
                 yield self.found(
                     at_graph(graph),
-                    f"the name {name!r} already means a value of the graph around",
-                    expected="a name that no graph around uses",
+                    f"the name {name!r} already names a value of the outer graph",
+                    expected="a name that no outer graph uses",
                     found=f"{name!r} in both",
                     fix="rename the value of the body",
                 )

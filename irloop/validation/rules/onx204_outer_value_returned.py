@@ -45,6 +45,6 @@ class OuterValueReturned(
                         at_graph(graph),
                         f"the output {name!r} is not a value of this body",
                         expected="an input, initializer or output of a node of the body",
-                        found="a value of a graph around it",
+                        found="a value of an outer graph",
                         fix="insert an Identity in the body",
                     )

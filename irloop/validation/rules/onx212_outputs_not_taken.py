@@ -11,7 +11,7 @@ from irloop.validation.rule import OnnxRule
 
 
 class OutputsNotTaken(
-    OnnxRule, code="ONX212", severity=Severity.ERROR, title="body has outputs that its node has not"
+    OnnxRule, code="ONX212", severity=Severity.ERROR, title="body has more outputs than its node"
 ):
     """A Loop or Scan has fewer outputs than its body, or an If than its branches.
 

@@ -40,7 +40,7 @@ class ConditionOmitted(
             if omitted and not context.stays_true(body):
                 yield self.found(
                     at_node(node),
-                    f"Loop {node.label!r} leaves cond out, but its body computes a condition",
+                    f"Loop {node.label!r} omits cond, but its body computes a condition",
                     expected="a constant true as cond, or as condition of the body",
                     found=f"a computed condition {body.outputs[0]!r}",
                     cause="engines disagree whether it counts",

@@ -1,4 +1,4 @@
-"""ONX302: condition is no scalar."""
+"""ONX302: condition is not a scalar."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ConditionRank(
     OnnxRule,
     code="ONX302",
     severity=Severity.WARNING,
-    title="condition is no scalar",
+    title="condition is not a scalar",
 ):
     """The condition of a Loop or If has rank 1 or higher.
 
@@ -47,7 +47,7 @@ class ConditionRank(
         if shape is not None and shape.rank:
             yield self.found(
                 at_node(node),
-                f"the condition {name!r} of {node.type} {node.label!r} is no scalar",
+                f"the condition {name!r} of {node.type} {node.label!r} is not a scalar",
                 expected="bool of rank 0",
                 found=f"rank {shape.rank}: {shape}",
                 fix="squeeze it to a scalar",

@@ -38,6 +38,6 @@ class OutputLeftEmpty(
                     f"output {node.outputs.index('')} of Loop {node.label!r} has no name",
                     expected="a name for each output",
                     found="an empty name",
-                    cause="ONNX Runtime dies when it loads such a model",
+                    cause="ONNX Runtime crashes when it loads such a model",
                     fix="name every output",
                 )

@@ -55,7 +55,7 @@ class VaryingSlice(
                     "shape",
                     expected="the same shape in each iteration",
                     found=f"{left} in the first, {right} in the second",
-                    fix="scan something that keeps its shape, or give out the last value",
+                    fix="scan a value of constant shape, or return only the last value",
                 )
 
 

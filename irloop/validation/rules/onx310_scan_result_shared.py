@@ -1,4 +1,4 @@
-"""ONX310: a Scan body gives out a value that is not its own."""
+"""ONX310: a Scan body returns an input, or one value twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ScanResultShared(
     OnnxRule,
     code="ONX310",
     severity=Severity.WARNING,
-    title="a Scan body gives out a value that is not its own",
+    title="a Scan body returns an input, or one value twice",
     requires=("ONX101",),
     scope=FILE,
 ):
@@ -45,10 +45,10 @@ class ScanResultShared(
                 if passed or name in body.outputs[:index]:
                     yield self.found(
                         at_node(node),
-                        f"the body of Scan {node.label!r} gives out {name!r}, "
-                        + ("which is its input" if passed else "which is a result already"),
+                        f"the body of Scan {node.label!r} returns {name!r}, "
+                        + ("which is one of its inputs" if passed else "which it already returns"),
                         expected="a value of its own for each result",
                         found=f"{name!r} as result {index}",
                         cause="ONNX Runtime computes wrong numbers for such a body",
-                        fix=f"give out an Identity of {name!r}",
+                        fix=f"return an Identity of {name!r}",
                     )

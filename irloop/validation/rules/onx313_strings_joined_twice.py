@@ -49,9 +49,9 @@ class StringsJoinedTwice(
                 if passed or name in joined[:index]:
                     yield self.found(
                         at_node(node),
-                        f"the body of Loop {node.label!r} joins the strings {name!r}, "
-                        + ("which enter it" if passed else "which it joins already"),
-                        expected="strings that the body makes for each scan output",
+                        f"the body of Loop {node.label!r} concatenates the strings {name!r}, "
+                        + ("which are its input" if passed else "which it already concatenates"),
+                        expected="strings that the body computes for each scan output",
                         found=f"{name!r} as scan output {index}",
                         cause="ONNX Runtime gives empty strings from the second copy on",
                         fix=f"return a Reshape of {name!r} to its own shape",

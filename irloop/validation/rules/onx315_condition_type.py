@@ -1,4 +1,4 @@
-"""ONX315: a Loop body gives a condition that is no boolean."""
+"""ONX315: a Loop body returns a condition that is not boolean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ConditionType(
     OnnxRule,
     code="ONX315",
     severity=Severity.ERROR,
-    title="a Loop body gives a condition that is no boolean",
+    title="a Loop body returns a condition that is not boolean",
     requires=("ONX201", "ONX207"),
 ):
     """The first output of a Loop body, its condition, has another type than bool.
@@ -39,8 +39,8 @@ class ConditionType(
             if kind not in ("", "boolean"):
                 yield self.found(
                     at_node(node),
-                    f"the body of Loop {node.label!r} gives the condition {body.outputs[0]!r}, "
-                    "which is no boolean",
+                    f"the body of Loop {node.label!r} returns the condition {body.outputs[0]!r}, "
+                    "which is not boolean",
                     expected="boolean",
                     found=kind,
                     fix="insert a Cast to bool",

@@ -1,4 +1,4 @@
-"""ONX402: a branch gives one value as two results."""
+"""ONX402: a branch returns one value as two results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class BranchResultShared(
     OnnxRule,
     code="ONX402",
     severity=Severity.WARNING,
-    title="a branch gives one value as two results",
+    title="a branch returns one value as two results",
     requires=("ONX101",),
     scope=FILE,
 ):
@@ -42,9 +42,9 @@ class BranchResultShared(
                     if name in branch.outputs[:index]:
                         yield self.found(
                             at_node(node),
-                            f"{label} of If {node.label!r} gives {name!r} as two results",
+                            f"{label} of If {node.label!r} returns {name!r} as two results",
                             expected="a value of its own for each result",
                             found=f"{name!r} again as result {index}",
                             cause="ONNX Runtime writes only the last of them",
-                            fix=f"give out an Identity of {name!r}",
+                            fix=f"return an Identity of {name!r}",
                         )

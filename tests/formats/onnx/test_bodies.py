@@ -1,4 +1,4 @@
-"""Bodies: closed when read, captures again when written."""
+"""Bodies: captured values become inputs when read, and captures again when written."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def test_scan_of_opset_8_counts_without_the_batch_axis() -> None:
         (LOOP.replace("last, all =", "last, all, more ="), "more outputs than its body"),
         (SCAN.replace("num_scan_inputs = 2", "num_scan_inputs = 4"), "num_scan_inputs"),
         (SCAN.replace("[1, 0], scan_in", "[1], scan_in"), "scan_input_axes"),
-        (NESTED.replace("then_branch =", "other ="), "other bodies"),
+        (NESTED.replace("then_branch =", "other ="), "does not have the bodies"),
         (
             NESTED.replace("no () => (float[2] b)", "no () => (float[2] b, float[2] b)"),
             "different numbers of outputs",
@@ -388,7 +388,7 @@ def test_a_port_that_onnx_lacks_is_refused() -> None:
     body.ports = PortMap(
         ports.inputs, (ports.outputs[0], ScanOutput(2, 1, axis=1)), ports.iteration, ports.condition
     )
-    with pytest.raises(WriteError, match="stacks its outputs along axis 0"):
+    with pytest.raises(WriteError, match="stacks outputs only along axis 0"):
         writer.to_proto_model(model)
 
 

@@ -1,4 +1,4 @@
-"""External data: mapped, only from the model's folder, checked before it is trusted."""
+"""External data: mapped, only from the model's folder, and checked before use."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"'w'.*'w\.bin' is not there"):
+    with pytest.raises(ReadError, match=r"'w'.*'w\.bin' does not exist"):
         reader.read(saved(tmp_path))
 
 
@@ -126,13 +126,13 @@ def test_a_git_lfs_pointer_is_called_what_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"offset": "4"}, "ends behind the file"),
+        ({"offset": "4"}, "extends beyond the end of the file"),
         ({"length": "4000"}, "does not fit the shape"),
         ({"length": "9999"}, "does not fit the shape"),
-        ({"offset": "-4"}, "no number as offset"),
-        ({"offset": "1e3"}, "no number as offset"),
-        ({"length": "99999999999999999999999"}, "no number as length"),
-        ({"offset": "9223372036854775807"}, "ends behind the file"),
+        ({"offset": "-4"}, "offset of the external data is not a number"),
+        ({"offset": "1e3"}, "offset of the external data is not a number"),
+        ({"length": "99999999999999999999999"}, "length of the external data is not a number"),
+        ({"offset": "9223372036854775807"}, "extends beyond the end of the file"),
     ],
 )
 def test_ranges_that_do_not_fit_are_refused(
@@ -268,6 +268,6 @@ def test_more_than_a_protobuf_holds_becomes_external_data(
 def test_inside_and_too_big_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("irloop.formats.onnx.store.PROTOBUF_LIMIT", 4000)
     (tmp_path / "w.bin").write_bytes(DATA.tobytes())
-    with pytest.raises(WriteError, match="a protobuf ends at 2 GiB"):
+    with pytest.raises(WriteError, match="a protobuf is limited to 2 GiB"):
         writer.write(reader.read(saved(tmp_path)), tmp_path / "out.onnx", external_data=False)
     assert not (tmp_path / "out.onnx").exists()

@@ -1,4 +1,4 @@
-"""Functions of the model and of the standard are written out."""
+"""Functions of the model and of the standard are expanded."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_sequence_maps_in_each_other() -> None:
     [
         ("float[2] u)", "float[2] u, float[2] more)", "does not fit its body"),
         ("(parts, w)\n", "(parts, x2)\n", "whether its input 'x2' is a sequence"),
-        ("=> (float[2] t)", "=> (t)", "what its output 'mapped' holds"),
+        ("=> (float[2] t)", "=> (t)", "the element type of its output 'mapped' is not declared"),
     ],
 )
 def test_sequence_maps_that_say_too_little(old: str, new: str, message: str) -> None:
@@ -193,7 +193,7 @@ FLEXIBLE = """<ir_version: 13, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
 
 
 def test_bodies_of_flex_attention_are_written_out() -> None:
-    """One key has all of the attention, of which the body, reading an outer value, takes half."""
+    """All attention is on one key; the body, which reads an outer value, halves it."""
     proto = onnx.parser.parse_model(FLEXIBLE)
     q, k = np.ones((1, 2, 1, 4), np.float32), np.ones((1, 1, 1, 4), np.float32)
     v = np.array([2, 4, 6], np.float32).reshape(1, 1, 1, 3)

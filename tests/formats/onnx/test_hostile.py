@@ -1,4 +1,4 @@
-"""Files that are no ONNX model, and files made to hurt: a ReadError, never anything else."""
+"""Files that are not ONNX models, and hostile files, raise a ReadError and nothing else."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
         (b"\x93NUMPY\x01\x00", "a NumPy array"),
         (b"\xff" * 64, "the protobuf cannot be decoded"),
         (b"\x08\x08", "there is no graph in it"),
-        (bytes(64), "no ONNX model"),
+        (bytes(64), "not an ONNX model"),
     ],
 )
 def test_other_files_are_called_what_they_are(tmp_path: Path, content: bytes, message: str) -> None:
@@ -208,13 +208,13 @@ def reference(proto: onnx.ModelProto) -> None:
         (lambda p: setattr(p.opset_import[0], "version", 0), "opset 0 is not known"),
         (lambda p: p.opset_import.add(domain="ai.onnx", version=3), "two versions of the domain"),
         (lambda p: setattr(p.graph.node[0], "domain", "other"), "does not import"),
-        (lambda p: p.graph.node[1].output.append("h"), "'h' is made twice"),
-        (lambda p: p.graph.node[1].output.append("w"), "'w' is made twice"),
-        (lambda p: p.graph.node[1].output.append("x"), "'x' is made twice"),
-        (lambda p: setattr(p.graph.output[0], "name", "ghost"), "gives 'ghost', which nothing"),
+        (lambda p: p.graph.node[1].output.append("h"), "'h' is defined twice"),
+        (lambda p: p.graph.node[1].output.append("w"), "'w' is defined twice"),
+        (lambda p: p.graph.node[1].output.append("x"), "'x' is defined twice"),
+        (lambda p: setattr(p.graph.output[0], "name", "ghost"), "'ghost', which is not defined"),
         (lambda p: setattr(p.graph.output[0], "name", ""), "without a name"),
         (lambda p: p.graph.input.add(), "without a name"),
-        (duplicate_attribute, "'alpha' is there twice"),
+        (duplicate_attribute, "'alpha' occurs twice"),
         (reference, "outside of a function"),
     ],
 )

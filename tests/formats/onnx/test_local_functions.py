@@ -1,4 +1,4 @@
-"""Functions of the model, written out: names, attributes, opsets, bounds; numbers are ORT's."""
+"""Expanded functions: names, attributes, opsets, limits; ONNX Runtime gives the expected values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def on_onnxruntime(proto: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
 
 
 def gives(proto: onnx.ModelProto, inputs: dict[str, Any], expected: list[Any]) -> None:
-    """The model gives what is expected, in memory and once written and read by ONNX Runtime.
+    """Assert that the model returns the expected values, in memory and saved in ONNX Runtime.
 
     ONNX Runtime gets bodies wrong that give their own input or one value twice (rules ONX310 and
     ONX402): it is given the model with such results made separate.
@@ -98,7 +98,7 @@ def test_a_scan_body_that_gives_its_element_and_a_branch_that_gives_a_value_twic
 
 
 def test_names_of_a_function_are_its_own() -> None:
-    """The names of function and caller cross: what the body captures stays what it captured."""
+    """Function and caller use the same names; the body keeps its captured value."""
     proto = parsed(
         "g (float[2] a, float[2] x) => (float[2] y, float[2] r) {"
         " r__1 = Add (a, a)  y, r = my.F (r__1, a) }",
@@ -154,7 +154,7 @@ def test_attributes_of_a_call_reach_bodies_and_inner_functions() -> None:
 
 
 def test_a_graph_that_a_call_passes_reads_the_callers_values() -> None:
-    """`then_branch` and `else_branch` come from attributes; both name a value as the function."""
+    """`then_branch` and `else_branch` are attributes that use a name of the function."""
     proto = parsed(
         "g (float[2] x, bool p) => (float[2] y) { y = my.F (p, x) }",
         """F (p, h) => (y) { y = my.G <yes = b1 () => (float[2] h2) { h2 = Neg (h) },
@@ -231,7 +231,7 @@ def test_domains_that_only_a_function_imports() -> None:
     [
         ("F (x) => (y) { y = Add (x, w) }", "function 'F' of the model reads 'w'"),
         ("F (x) => (z) { y = Neg (x) }", "function 'F' of the model reads 'z'"),
-        ("F (x) => (y) { y = Neg (x)  y = Abs (x) }", "function 'F' of the model: 'y' is made"),
+        ("F (x) => (y) { y = Neg (x)  y = Abs (x) }", "function 'F' of the model: 'y' is defined"),
         ("F () => (y) { y = Constant <value_int = 2> () }", "does not fit the function 'F'"),
         ("F (x) => (y) { y = my.F (x) }", "'F' of the model calls itself"),
     ],
@@ -244,7 +244,7 @@ def test_functions_that_contradict_themselves(function: str, message: str) -> No
 
 
 def doubling(levels: int, leaf: list[onnx.NodeProto]) -> onnx.ModelProto:
-    """Functions of which each calls the one before it twice."""
+    """Functions, each of which calls the previous one twice."""
     proto = parsed(f"g (float[2] x) => (float[2] y) {{ y = my.f{levels} (x) }}")
     for level in range(levels + 1):
         inner = [
@@ -278,7 +278,7 @@ def test_constants_in_functions_that_double_are_counted() -> None:
 
 
 def test_graphs_that_functions_pass_on_twice_are_counted() -> None:
-    """Each function passes a graph with twice the nodes of the one that it was given."""
+    """Each function passes on a graph with twice the nodes of the graph that it gets."""
     functions = [
         f"""f{level} <way> (p) => (y) {{
             y = my.f{level + 1} <way = b () => (t)
@@ -293,7 +293,7 @@ def test_graphs_that_functions_pass_on_twice_are_counted() -> None:
         """f25 <way> (p) => (y)
             { y = If (p) <then_branch: graph = @way, else_branch: graph = @way> }""",
     )
-    with pytest.raises(ReadError, match="functions of the model become"):
+    with pytest.raises(ReadError, match="functions of the model expand to"):
         reader.from_proto(proto)
     proto.functions[3].node[0].op_type = "f25"
     gives(proto, {"x": X, "p": np.array(True)}, [-X])

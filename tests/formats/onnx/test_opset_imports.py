@@ -1,4 +1,4 @@
-"""Imports of opsets that engines run although ONNX's checker would not write them."""
+"""Opset imports that engines accept although ONNX's checker rejects them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation class says what the schemas of its opsets say about attributes."""
+"""Attributes of every operation class agree with the schemas of its opsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of every element type in every form a file has for them."""
+"""Tensors of every element type in every storage format."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_sparse_initializers_become_dense(indices: list[int], shape: list[int]) 
         ([-1, 0], [2], [2, 3], "outside its shape"),
         ([0, 3, 0, 0], [2, 2], [2, 3], "outside its shape"),
         ([0, 1, 2], [3], [2, 3], "do not fit"),
-        ([0, 1], [2], [1 << 20, 1 << 20], "too big"),
+        ([0, 1], [2], [1 << 20, 1 << 20], "too large"),
     ],
 )
 def test_hostile_sparse_tensors(

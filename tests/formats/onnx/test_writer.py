@@ -1,4 +1,4 @@
-"""What is written: names, versions, types, attributes; all of it or nothing."""
+"""The writer: names, versions, types, attributes; files are complete or not written."""
 
 from __future__ import annotations
 
@@ -245,9 +245,9 @@ def test_attributes_the_class_does_not_know_stay() -> None:
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("alpha = 1", "'alpha' is of another kind"),
-        ('alpha = "text"', "'alpha' is of another kind"),
-        ("alpha = [0.5]", "'alpha' is of another kind"),
+        ("alpha = 1", "'alpha' has the wrong kind"),
+        ('alpha = "text"', "'alpha' has the wrong kind"),
+        ("alpha = [0.5]", "'alpha' has the wrong kind"),
     ],
 )
 def test_attributes_of_another_kind_are_refused(attribute: str, message: str) -> None:
@@ -290,7 +290,9 @@ def test_a_graph_that_breaks_its_rules_is_refused() -> None:
 def test_operations_of_another_opset_are_refused_by_name() -> None:
     graph, x = one_input()
     graph.add_result(add(graph, x, "layer"), "y")
-    with pytest.raises(WriteError, match=r"Add-7 'layer' is not what opset 6 means"):
+    with pytest.raises(
+        WriteError, match=r"Add-7 'layer' is another version of the operation than that of opset 6"
+    ):
         writer.to_proto_model(model(graph, 6))
 
 

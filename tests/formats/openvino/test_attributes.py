@@ -53,7 +53,7 @@ def value(name: str, text: str) -> Any:
         ("flag", "FALSE", False),
         ("flag", "0", False),
         ("flag", "1", True),
-        # What is no boolean is passed over: the default holds.
+        # What is not boolean is passed over: the default holds.
         ("flag", "yes", True),
         ("flag", "", True),
         ("flag", "2", True),

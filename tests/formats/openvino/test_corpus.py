@@ -1,4 +1,4 @@
-"""Every IR there is: read, write, read is the identity; OpenVINO runs what was written."""
+"""Reading, writing and reading any IR changes nothing; OpenVINO runs the written file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARED = Path(__file__).resolve().parents[3].parent / "shared"
 CORPUS = sorted((SHARED / "corpus").glob("*/*/model.xml"))
 #: Every case of a few operations would take long for what it adds.
 OPCONF = sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::7]
-#: What is no IR that can be read: too deep, or its weights are made by a recipe.
+#: What is not an IR that can be read: too deep, or its weights are made by a recipe.
 UNREADABLE = ("nested more than", "model.bin does not exist")
 
 needs_corpus = pytest.mark.skipif(not CORPUS, reason="../shared/corpus is not here")

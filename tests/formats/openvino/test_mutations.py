@@ -1,4 +1,4 @@
-"""Damaged files give a model or a ReadError, nothing else."""
+"""Reading a damaged file returns a model or raises a ReadError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every integer of the structure in every spelling: the reader and the rules against OpenVINO.
+"""Every structural integer in every spelling: the reader and the rules against OpenVINO.
 
 OpenVINO reads each file in a child process; what it reads, irloop reads and finds no error in,
 and what it refuses, both refuse.

@@ -1,4 +1,4 @@
-"""From .xml and .bin to a graph: order, ports, port maps, types, and what is refused."""
+"""Reading .xml and .bin: order, ports, port maps, types, and refused files."""
 
 from __future__ import annotations
 

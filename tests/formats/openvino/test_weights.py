@@ -1,4 +1,4 @@
-"""Constants in the .bin: every type, the bounds, and how they are written."""
+"""Constants in the .bin: every type, bounds checks, and writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing an IR: canonical layers, both versions, and nothing left behind."""
+"""Writing an IR: canonical layers, both versions, no partial files."""
 
 from __future__ import annotations
 
@@ -251,13 +251,13 @@ def test_refuses_what_an_ir_cannot_say(tmp_path: Path) -> None:
     control = simple(UnknownOp("bad", "opset1"))
     control.parameters[0].name = "a\0b"
     cases = {
-        "no operation of OpenVINO": simple(UnknownOp("Foo", "1", {}, "ai.onnx")),
+        "not an operation of OpenVINO": simple(UnknownOp("Foo", "1", {}, "ai.onnx")),
         "an input Scan": simple(TensorIterator(), 2, bodies=(Body("body", body_graph(), scan),)),
         "no condition": simple(Loop(), 2, bodies=(Body("body", body_graph(), condition),)),
         "omitted": gap,
         "seq": sequence,
         "c64": imaginary,
-        "XML cannot hold": control,
+        "XML cannot represent": control,
     }
     for says, graph in cases.items():
         assert says in refused(graph, tmp_path).message, says

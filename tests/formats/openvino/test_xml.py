@@ -1,4 +1,4 @@
-"""The .xml file as records: lines, tolerance, and what is refused."""
+"""Records of the .xml file: line numbers, tolerated and refused content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = """<net name="n" version="10">
 
 
 def shape_of(document: Document) -> list[object]:
-    """What a document says, lines apart."""
+    """The content of a document without line numbers."""
     return [
         document.name,
         document.version,

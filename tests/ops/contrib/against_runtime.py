@@ -1,4 +1,4 @@
-"""One operation of ONNX Runtime: what irloop makes of it, held against ONNX Runtime itself."""
+"""One operation of ONNX Runtime: irloop's results compared with ONNX Runtime itself."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def model_of(case: Case, expected: Sequence[Any] = (), *, is_open: bool = False)
 
 
 def agree(case: Case, engines: Engines, folder: Path) -> None:
-    """Assert that everything made of the case gives what ONNX Runtime gives, twice in a row.
+    """Assert that all forms of the case return what ONNX Runtime returns, in two runs.
 
     That is irloop's executor, the model in standard operations on ONNX Runtime, the IR on OpenVINO;
     of the model with its sizes, and of the model that leaves batch and places open.

@@ -1,4 +1,4 @@
-"""The engines that operations of ONNX Runtime are held against: one process for all cases."""
+"""The engines to compare operations of ONNX Runtime with: one process for all cases."""
 
 from __future__ import annotations
 

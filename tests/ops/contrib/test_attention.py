@@ -76,7 +76,7 @@ def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path
 
 
 def test_packed_forms_are_those_of_separate_inputs(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has no packed form, so the separate one tells the numbers."""
+    """ONNX Runtime's CPU has no packed form, so the separate form gives the expected values."""
     query, key, value = drawn(14, 2, 4, 2, 5), drawn(15, 2, 4, 2, 5), drawn(16, 2, 4, 2, 5)
     separate = Case("MultiHeadAttention", [item.reshape(2, 4, 10) for item in (query, key, value)])
     packed = [

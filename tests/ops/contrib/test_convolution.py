@@ -91,7 +91,7 @@ def test_group_norms_are_what_their_definition_says(silu: int, last: int, tmp_pa
 
 
 def test_channels_last_is_conv_with_channels_moved(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has these convolutions for no f32, so Conv tells the numbers."""
+    """ONNX Runtime's CPU has no f32 kernel of these; Conv gives the expected values."""
     words: dict[str, Any] = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]}
     path = tmp_path / "model.onnx"
     path.write_bytes(model_of(Case("Conv", [X, W, B], domain="", **words)).SerializeToString())

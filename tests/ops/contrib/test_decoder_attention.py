@@ -47,7 +47,7 @@ def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path
 
 
 def test_packed_attention_is_attention_without_padding(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has none of it: Attention of the padded batch tells the numbers."""
+    """ONNX Runtime's CPU lacks it; Attention of the padded batch gives the expected values."""
     x, weights, bias = drawn(1, 3, 4, 6), drawn(2, 6, 24), drawn(3, 24)
     lengths = np.array([1, 2, 4], np.int32)
     padded = Case("Attention", [x, weights, bias, lengths], num_heads=2)

@@ -52,7 +52,7 @@ FUSED = [
 
 
 def with_weights(text: str) -> onnx.ModelProto:
-    """The model of a text; what it lists as initializers of a type is drawn."""
+    """The model of a text, with random values for its listed initializers."""
     model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]>' + text)
     for seed, info in enumerate(model.graph.value_info):
         dims = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
@@ -62,7 +62,7 @@ def with_weights(text: str) -> onnx.ModelProto:
 
 
 def judged(source: Path, inputs: list[Any], engines: Engines, folder: Path) -> None:
-    """Assert that executor, standard operations and IR give what ONNX Runtime does."""
+    """Assert that executor, standard operations and IR return what ONNX Runtime returns."""
     expected = engines.run("onnxruntime", source, inputs, folder)
     assert not irloop.validate(source).has_errors
     standard, ir = folder / "standard.onnx", folder / "model.xml"
