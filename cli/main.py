@@ -33,6 +33,7 @@ COMMANDS = (
     "reduce",
     "run",
     "inspect",
+    "view",
     "transform",
     "passes",
     "explain",

@@ -168,6 +168,7 @@ __all__ = [
     "transform",
     "transformations",
     "validate",
+    "view",
     "write_arrays",
 ]
 
@@ -490,6 +491,42 @@ def draw(
     from irloop.drawing.svg import svg
 
     return svg(source.graph, style, heading)
+
+
+@guarded("making a page")
+def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> str:
+    """Make an interactive page of a model: one HTML file that loads nothing from the network.
+
+    Bodies open in place; port maps are drawn as wires, back edges in colour. A click shows the
+    attributes, types, weights (range, histogram, NaNs) and the line in the file of an operation.
+
+    Args:
+        model: a model, or the path of one. The types of a model in memory are shown as they are;
+            `infer` completes them.
+        path: the .html to write; None: only return the text.
+        inputs: arrays by name or by position, as for `run`: the page then shows the values of each
+            operation in each iteration, summaries of large ones. Of long loops it has the first
+            iterations and the last.
+
+    Returns:
+        The text of the page.
+
+    Raises:
+        ReadError: when the file is not the model it claims to be.
+        UsageError: for inputs that do not fit the model.
+        UnsupportedError: for inputs of a model that the executor cannot run.
+        WriteError: when the page cannot be written.
+    """
+    from irloop.pages.page import save_page
+    from irloop.pages.view import view as page_of
+
+    source = _model(model)
+    if source is not model:
+        infer(source)
+    text = page_of(source, inputs)
+    if path is not None:
+        save_page(text, path)
+    return text
 
 
 @guarded("running a model")

@@ -36,6 +36,8 @@ FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     (irloop.Limits, "run", {"iterations", "memory_bytes", "seconds"}),
     (irloop.random_inputs, "run", {"model"}),
     (irloop.read_model, "run", {"path", "functions"}),
+    # The page goes to --output.
+    (irloop.view, "view", {"model", "path"}),
     # The format is that of the suffix.
     (irloop.save_model, "convert", {"model", "path"}),
 ]

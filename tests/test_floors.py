@@ -26,6 +26,7 @@ ROWS = (
     ("validation",),
     ("engines", "messages"),
     ("conversion", "comparison", "conformance"),
+    ("pages",),
     ("irloop",),
     ("cli",),
 )

@@ -85,6 +85,13 @@ def test_the_wheel_holds_what_it_should_and_nothing_else(wheel: Path) -> None:
     assert {name for name in names if name.endswith(".py")} == modules
     schemas = {f"irloop/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.xsd")}
     assert schemas <= names
+    pages = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("assets", "elkjs")
+        for path in (ROOT / "irloop" / "pages" / folder).iterdir()
+    }
+    assert "irloop/pages/elkjs/LICENSE.md" in pages
+    assert pages <= names
     assert {"irloop/py.typed", f"irloop-{version}.dist-info/licenses/LICENSE"} <= names
 
 

@@ -35,6 +35,7 @@ FUNCTIONS = {
     "transform",
     "transformations",
     "validate",
+    "view",
     "write_arrays",
 }
 ERRORS = {

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from irloop.dialects.onnx import control_flow as onnx_flow
-from irloop.dialects.openvino import control_flow as openvino_flow
+from irloop.drawing.port_words import fed, given, input_label
 from irloop.drawing.text import clipped
 from irloop.graph.describe import attributes, constant
-from irloop.graph.loops import (
-    Carried,
-    Concatenated,
-    InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    ScanInput,
-)
 from irloop.graph.model import Body, Graph, Node, Value
-from irloop.graph.op import Constant, Op
+from irloop.graph.op import Constant
 from irloop.graph.types import TensorType
 from irloop.graph.walk import all_nodes, node_path
 
@@ -30,15 +20,6 @@ LINE, LINES = 44, 6
 
 #: The deepest drawn nesting; deeper bodies would be invisible.
 DEEPEST = 30
-
-#: The roles of the first inputs of an operation with bodies, which no body reads.
-_ROLES: dict[type[Op], tuple[str, ...]] = {
-    onnx_flow.Loop: ("trip count", "condition"),
-    openvino_flow.Loop: ("trip count", "condition"),
-    onnx_flow.If: ("condition",),
-    openvino_flow.If: ("condition",),
-    onnx_flow.Scan8: ("sequence lengths",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +136,13 @@ class _Builder:
         ports = body.ports
         mapped = {port.external for port in ports.inputs} | set(pins)
         entries = {
-            at: self._pin(_input_label(node, at), layer=0)
+            at: self._pin(input_label(node, at), layer=0)
             for at in sorted(mapped)
             if at < len(node.inputs)
         }
         for index, parameter in enumerate(self.graph.parameters):
             port = ports.by_parameter.get(index)
-            words = _fed(port, index == ports.iteration)
+            words = fed(port, index == ports.iteration)
             at = self._add(
                 parameter,
                 Box("parameter", parameter.name, (words, *self._typed(parameter.outputs[0]))),
@@ -181,7 +162,7 @@ class _Builder:
             results.append(at)
         exits = {}
         for out in sorted(ports.outputs, key=lambda item: item.external):
-            label = (f"output {out.external}", _given(out, body.label))
+            label = (f"output {out.external}", given(out, body.label))
             pin = exits[out.external] = self._pin(label, layer=None)
             self._link(results[out.result], 0, pin, 0)
         parameters = first - len(self.graph.parameters)
@@ -307,49 +288,3 @@ def _constant_inputs(node: Node) -> Iterator[str]:
         op = None if value is None else value.producer.op
         if isinstance(op, Constant):
             yield f"input {position} = {constant(op)}"
-
-
-def _input_label(node: Node, position: int) -> tuple[str, ...]:
-    """The label of a pin: the role or number of an input, and its value if it is constant."""
-    roles = _ROLES.get(type(node.op), ())
-    title = roles[position] if position < len(roles) else f"input {position}"
-    value = node.inputs[position]
-    op = None if value is None else value.producer.op
-    return (title, constant(op)) if isinstance(op, Constant) else (title,)
-
-
-def _fed(port: InputPort | None, is_iteration: bool) -> str:
-    """A text that tells how a body parameter gets its value."""
-    if is_iteration:
-        return "iteration number"
-    if port is None:
-        return "not connected"
-    if isinstance(port, Carried):
-        return "state"
-    if isinstance(port, Invariant):
-        return "invariant"
-    if isinstance(port, ScanInput):
-        return f"element, axis {port.axis}" + (", backwards" if port.reverse else "")
-    return "slice" + _range(port.axis, port.start, port.end, port.stride, port.part_size)
-
-
-def _given(port: OutputPort, label: str) -> str:
-    """A text that tells how an output is formed."""
-    if isinstance(port, LastValue):
-        return "last value" if label == "body" else ""
-    if isinstance(port, Concatenated):
-        return "joined" + _range(port.axis, port.start, port.end, port.stride, port.part_size)
-    return f"stacked, axis {port.axis}" + (", backwards" if port.reverse else "")
-
-
-def _range(axis: int, start: int, end: int, stride: int, part_size: int) -> str:
-    text = f", axis {axis}"
-    if stride < 0:
-        text += ", backwards"
-    if part_size != 1:
-        text += f", {part_size} each"
-    if abs(stride) != part_size:
-        text += f", every {abs(stride)}"
-    if (start, end) not in ((0, -1), (-1, 0)):
-        text += f", {start}..{end}"
-    return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Any
 
+from irloop.errors import IrloopError
 from irloop.graph.model import Node
 from irloop.graph.op import Constant, UnknownOp
 
@@ -35,7 +36,7 @@ def constant(op: Constant) -> str:
     if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8:
         try:
             return _numbers(op.tensor.numpy().tolist())
-        except (ValueError, OSError):
+        except (IrloopError, ValueError, OSError):
             # The weights are missing or too short; the type is still known.
             return f"const {op.tensor.type}"
     return f"const {op.tensor.type}"

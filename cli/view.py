@@ -1,0 +1,83 @@
+"""``irloop view``: write an interactive page that shows a model in a browser."""
+
+from __future__ import annotations
+
+import os
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irloop.errors import UsageError
+
+from .arrays import matched
+from .console import common_options, console_of
+from .files import require_free, weight_files, write_whole
+from .names import ModelPath
+from .options import weights_option
+
+if TYPE_CHECKING:
+    from irloop import Model
+
+__all__ = ["command"]
+
+EPILOG = """\
+\b
+Examples:
+  irloop view model.xml -o model.html
+  irloop view model.onnx --open
+  irloop view model.xml --inputs in.npz -o run.html
+"""
+
+
+@click.command("view", epilog=EPILOG, short_help="A model as an interactive page for browsers.")
+@click.argument("model", type=ModelPath())
+@weights_option()
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The page to write. Default: the model's name with .html, in the current folder.",
+)
+@click.option(
+    "-i",
+    "--inputs",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Show the values of a run with these arrays: a .npz or .npy, as for 'irloop run'.",
+)
+@click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, model: str, **options: Any) -> None:
+    """Write a page that shows MODEL in a browser: one HTML file that loads nothing.
+
+    Bodies of loops open in place, with their port maps drawn as wires and their back edges in
+    colour. A click on an operation shows attributes, types, weights, and its line in the file. With
+    --inputs the page shows the value of each operation in each iteration.
+    """
+    from irloop import infer, read_model, view
+
+    output = options["output"] or f"{os.path.splitext(os.path.basename(model))[0]}.html"
+    if output == "-" and options["opened"]:
+        raise UsageError("--open needs a file", fix="name one with -o")
+    loaded = read_model(model, options["weights"])
+    infer(loaded)
+    given = [options["inputs"]] if options["inputs"] else []
+    require_free(output, [model, *given, *weight_files(loaded)])
+    console = console_of(ctx)
+    console.progress(f"looking at {model}")
+    text = view(loaded, inputs=_inputs(loaded, options["inputs"]))
+    console.done()
+    write_whole(output, text.rstrip("\n"))
+    if output != "-":
+        console.note(f"wrote {output}")
+    if options["opened"] and not webbrowser.open(Path(output).resolve().as_uri()):
+        console.note(f"no browser was found: open {output} yourself")
+
+
+def _inputs(model: Model, file: str | None) -> dict[str, Any] | None:
+    from irloop import read_arrays
+
+    return None if file is None else matched(model, read_arrays(file))

@@ -1,0 +1,1 @@
+"""Interactive pages: single HTML files that show models, comparisons and findings in a browser."""

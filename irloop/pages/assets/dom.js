@@ -1,0 +1,55 @@
+// Makes elements. Text enters the page only as text nodes, never as markup: names in a model are
+// hostile.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false) continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return element;
+}
+
+/** An HTML element with attributes (onclick and others are listeners) and children. */
+function html(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+/** An SVG element, likewise. */
+function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** The text, shortened in the middle. */
+function shortened(text, most) {
+  if (text.length <= most) return text;
+  const tail = Math.floor((most - 1) / 2);
+  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+/** A number as people read it. */
+function shown(value) {
+  if (typeof value !== "number") return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
+  const size = Math.abs(value);
+  return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(5)));
+}
+
+/** A count with thousands separated. */
+function counted(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+/** The width of a text in pixels. */
+function widthOf(text, font) {
+  ruler.font = font;
+  return ruler.measureText(text).width;
+}

@@ -1,0 +1,256 @@
+"""The content of a page about a model: graphs, nodes, edges and wires, as plain data for JSON.
+
+Everything is flat, whatever the nesting of bodies: nodes and graphs are numbered, and refer to each
+other by these numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from irloop.drawing.port_words import fed, given, input_label
+from irloop.drawing.text import clipped
+from irloop.graph.describe import attributes, constant
+from irloop.graph.loops import (
+    Carried,
+    InputPort,
+    LastValue,
+    OutputPort,
+    ScanInput,
+    Sliced,
+)
+from irloop.graph.model import Body, Graph, Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.walk import node_path
+from irloop.pages.groups import grouped
+from irloop.pages.source_text import source_lines
+from irloop.pages.weights import Weights
+
+__all__ = ["MOST_NODES", "Contents"]
+
+#: The most nodes of a page. Those of deeper bodies are left out first, and the page tells so.
+MOST_NODES = 50_000
+
+#: Characters of an attribute or of runtime information.
+LONGEST = 500
+
+#: The most attributes, inputs or outputs of a node that are listed.
+LISTED = 200
+
+
+class Contents:
+    """The content of one model; `data` is what the page gets.
+
+    `numbers` are the numbers of nodes in the page, `constants` those of constants.
+    """
+
+    def __init__(self, model: Model, title: str) -> None:
+        self._model = model
+        self._weights = Weights()
+        self.numbers: dict[Node, int] = {}
+        self.nodes: list[dict[str, Any]] = []
+        self.graphs: list[dict[str, Any]] = []
+        self.constants: list[dict[str, Any]] = []
+        self._constant_numbers: dict[Node, int] = {}
+        self._left_out = 0
+        self._add_graphs()
+        self._add_source()
+        self.data: dict[str, Any] = {
+            "title": title,
+            "format": _format(model),
+            "graphs": self.graphs,
+            "nodes": self.nodes,
+            "constants": self.constants,
+            "left_out": self._left_out,
+        }
+
+    def _add_graphs(self) -> None:
+        """Add the graph and its bodies, level by level, until there are too many nodes."""
+        level: list[tuple[Graph, Node | None, Body | None]] = [(self._model.graph, None, None)]
+        while level:
+            deeper: list[tuple[Graph, Node | None, Body | None]] = []
+            for graph, owner, body in level:
+                self._add_graph(graph, owner, body)
+                deeper += [
+                    (inner.graph, node, inner)
+                    for node in graph.nodes
+                    if node in self.numbers
+                    for inner in node.bodies
+                ]
+            level = deeper
+
+    def _add_graph(self, graph: Graph, owner: Node | None, body: Body | None) -> None:
+        number = len(self.graphs)
+        entry: dict[str, Any] = {
+            "label": "" if body is None else body.label,
+            "owner": None if owner is None else self.numbers[owner],
+            "nodes": [],
+            "edges": [],
+        }
+        self.graphs.append(entry)
+        if owner is not None:
+            self.nodes[self.numbers[owner]].setdefault("bodies", []).append(number)
+        shown = [node for node in self._members(graph) if self._add_node(node, number)]
+        entry["nodes"] = grouped([self.numbers[node] for node in shown])
+        for node in shown:
+            for at, value in enumerate(node.inputs):
+                if value is not None and value.producer in self.numbers:
+                    source = self.numbers[value.producer]
+                    entry["edges"].append([source, value.index, self.numbers[node], at])
+        if owner is not None and body is not None:
+            self._add_wires(entry, owner, body)
+
+    def _members(self, graph: Graph) -> Iterator[Node]:
+        """What is drawn as a box: constants only where they are results themselves."""
+        yield from graph.parameters
+        for node in graph.nodes:
+            if not isinstance(node.op, Constant) or node.outputs[0].is_output:
+                yield node
+        yield from graph.results
+
+    def _add_node(self, node: Node, graph: int) -> bool:
+        if len(self.nodes) >= MOST_NODES:
+            self._left_out += 1
+            return False
+        entry: dict[str, Any] = {
+            "kind": _kind(node),
+            "type": node.op.label,
+            "name": node.name,
+            "path": node_path(node),
+            "graph": graph,
+            "attributes": list(_pairs({**attributes(node), **node.attributes})),
+            "inputs": [self._input(value) for value in node.inputs[:LISTED]],
+            "outputs": [_output(value) for value in node.outputs[:LISTED]],
+            "info": list(_pairs(node.info)),
+            "line": node.location.line,
+            "layer": node.location.layer_id,
+        }
+        if isinstance(node.op, Constant):
+            entry["constant"] = self._constant(node)
+            entry["role"] = constant(node.op)
+        self.numbers[node] = len(self.nodes)
+        self.nodes.append(entry)
+        return True
+
+    def _input(self, value: Value | None) -> dict[str, Any] | None:
+        if value is None:
+            return None
+        if isinstance(value.producer.op, Constant):
+            return {"name": value.name, "constant": self._constant(value.producer)}
+        return {"name": value.name, "type": str(value.type)}
+
+    def _constant(self, node: Node) -> int:
+        """The number of a constant; what its weights are like is looked at once."""
+        if node in self._constant_numbers:
+            return self._constant_numbers[node]
+        assert isinstance(node.op, Constant)
+        self._constant_numbers[node] = len(self.constants)
+        self.constants.append(
+            {
+                "name": node.name,
+                "path": node_path(node),
+                "type": str(node.op.tensor.type),
+                "line": node.location.line,
+                "layer": node.location.layer_id,
+                "weights": self._weights.of(node.op.tensor),
+            }
+        )
+        return self._constant_numbers[node]
+
+    def _add_wires(self, entry: dict[str, Any], owner: Node, body: Body) -> None:
+        """Add the wires between the ports of `owner` and the parameters and results of a body."""
+        ports = body.ports
+        parameters = [self.numbers.get(node) for node in body.graph.parameters]
+        results = [self.numbers.get(node) for node in body.graph.results]
+        states = {port.parameter: at for at, port in enumerate(ports.carried)}
+        entry["in"] = []
+        for at, node in enumerate(parameters):
+            if node is None:
+                continue
+            port = ports.by_parameter.get(at)
+            iteration = at == ports.iteration
+            words = fed(port, iteration) if body.label == "body" else "same value"
+            self.nodes[node]["role"] = words
+            if port is not None:
+                wire = [_input_kind(port, body), port.external, node, words, states.get(at)]
+                entry["in"].append(wire)
+        entry["out"] = [
+            [_output_kind(out, body), results[out.result], out.external, given(out, body.label)]
+            for out in ports.outputs
+            if results[out.result] is not None
+        ]
+        entry["back"] = [
+            [results[port.result], parameters[port.parameter], states[port.parameter]]
+            for port in ports.carried
+            if results[port.result] is not None and parameters[port.parameter] is not None
+        ]
+        going_on = None if ports.condition is None else results[ports.condition]
+        if going_on is not None:
+            self.nodes[going_on]["role"] = "goes on while true"
+        # Inputs that no body reads, such as the trip count, are ports without a wire.
+        labels = self.nodes[self.numbers[owner]].setdefault("ports", {})
+        mapped = {port.external for port in ports.inputs}
+        for at, value in enumerate(owner.inputs):
+            if value is not None or at in mapped:
+                omitted = ["omitted"] if value is None else []
+                labels[at] = [*input_label(owner, at), *omitted]
+
+    def _add_source(self) -> None:
+        """Add the line of the XML file to nodes and constants that have one."""
+        if self._model.dialect != "openvino" or self._model.source is None:
+            return
+        entries = [*self.nodes, *self.constants]
+        wanted = {entry["line"] for entry in entries if entry["line"] is not None}
+        texts = source_lines(self._model.source, wanted)
+        for entry in entries:
+            if entry["line"] in texts:
+                entry["xml"] = texts[entry["line"]]
+
+
+def _format(model: Model) -> str:
+    if model.dialect == "openvino":
+        return f"OpenVINO IR v{model.version}"
+    opsets = [f"{domain or 'ai.onnx'} {number}" for domain, number in sorted(model.opsets.items())]
+    return f"ONNX IR v{model.version}, opset {', '.join(opsets)}"
+
+
+def _kind(node: Node) -> str:
+    if node.bodies:
+        return "owner"
+    if isinstance(node.op, Constant):
+        return "constant"
+    if node.graph is not None and not node.inputs and node in node.graph.parameters:
+        return "parameter"
+    return "result" if not node.outputs else "operation"
+
+
+def _output(value: Value) -> dict[str, Any]:
+    return {"name": value.name, "type": str(value.type)}
+
+
+def _pairs(items: Mapping[str, Any]) -> Iterator[list[str]]:
+    for at, (key, value) in enumerate(items.items()):
+        if at == LISTED:
+            yield ["…", f"{len(items) - LISTED} more"]
+            return
+        if isinstance(value, (list, tuple)):
+            more = ", …" if len(value) > LISTED else ""
+            text = f"[{', '.join(str(item) for item in value[:LISTED])}{more}]"
+        else:
+            text = str(value)
+        yield [clipped(str(key), LONGEST), clipped(text, LONGEST)]
+
+
+def _input_kind(port: InputPort, body: Body) -> str:
+    if isinstance(port, Carried):
+        return "state"
+    if isinstance(port, Sliced | ScanInput):
+        return "slice"
+    return "invariant" if body.label == "body" else "plain"
+
+
+def _output_kind(port: OutputPort, body: Body) -> str:
+    if isinstance(port, LastValue):
+        return "last" if body.label == "body" else "plain"
+    return "joined"

@@ -1,0 +1,108 @@
+"""Assembles a page: one template, one style, one script, and the data.
+
+The data is the only part that depends on a model. It is embedded once, as JSON in which `<` is
+escaped, and the script puts it into the page as text, never as markup. The page's own policy
+(Content-Security-Policy) allows exactly the scripts and the style that are in it, and no network.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from irloop.diagnostics import one_line
+from irloop.errors import WriteError
+from irloop.files import reason_of, replacing
+
+__all__ = ["ELKJS_VERSION", "page", "save_page"]
+
+#: The version of elkjs in the folder elkjs, which lays out graphs; its licence is beside it.
+ELKJS_VERSION = "0.12.1"
+
+#: The modules of the page's script, in order; they share one scope.
+SCRIPTS = (
+    "dom.js",
+    "data.js",
+    "layout.js",
+    "scene.js",
+    "draw.js",
+    "camera.js",
+    "details.js",
+    "values.js",
+    "search.js",
+    "main.js",
+)
+
+
+def page(data: Mapping[str, Any]) -> str:
+    """The text of a page, in ASCII; `data` is what `main.js` describes."""
+    script = "\n".join(
+        ['"use strict";', "(() => {", *(_asset(name) for name in SCRIPTS), "main();", "})();", ""]
+    )
+    engine = _text("elkjs/elk.bundled.js")
+    style = _asset("page.css")
+    allowed = " ".join(_hash(text) for text in (script, engine))
+    policy = (
+        f"default-src 'none'; script-src {allowed} blob:; worker-src blob:; "
+        f"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,
+        "style": style,
+        "elk": engine,
+        "version": ELKJS_VERSION,
+        "data": _embedded(data),
+        "script": script,
+    }
+    pieces = _asset("page.html").split("@@")
+    # Every second piece is the name of a part: parts are not searched for names.
+    return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
+
+
+def save_page(text: str, path: str | os.PathLike[str]) -> None:
+    """Write the text of a page, completely or not at all.
+
+    Raises:
+        WriteError: when the file cannot be written; an old one is unchanged.
+    """
+    try:
+        with replacing(path) as (file,):
+            file.write(text.encode("utf-8"))
+    except OSError as error:
+        place = os.fspath(path)
+        raise WriteError(f"cannot write {place}: {reason_of(error, path)}") from error
+
+
+def _asset(name: str) -> str:
+    return _text(f"assets/{name}")
+
+
+def _text(name: str) -> str:
+    return resources.files("irloop.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """The data as JSON that is harmless inside a script element."""
+    text = json.dumps(_visible(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _visible(item: Any) -> Any:
+    """The same data with invisible characters and direction marks written as escapes."""
+    if isinstance(item, str):
+        return one_line(item)
+    if isinstance(item, Mapping):
+        return {one_line(str(key)): _visible(value) for key, value in item.items()}
+    if isinstance(item, list | tuple):
+        return [_visible(part) for part in item]
+    return item

@@ -1,0 +1,40 @@
+"""Reads single lines of a model's XML file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Set
+
+from irloop.files import open_regular
+
+__all__ = ["source_lines"]
+
+#: Bytes of the file that are read, of one line that are shown, and of all shown lines.
+MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
+
+
+def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
+    """The text of lines, counted from 1; those that cannot be read are missing."""
+    found: dict[int, str] = {}
+    shown = 0
+    try:
+        with io.BufferedReader(open_regular(path)) as raw:
+            line, read = 1, 0
+            while line <= max(wanted, default=0) and read < MOST_READ and shown < MOST_SHOWN:
+                text = raw.readline(MOST_READ - read)
+                if not text:
+                    break
+                if line in wanted:
+                    found[line] = _shown(text)
+                    shown += len(found[line])
+                read += len(text)
+                line += 1
+    except OSError:
+        # The file may be gone; the page then has only the number of the line.
+        return found
+    return found
+
+
+def _shown(text: bytes) -> str:
+    decoded = text[: 4 * MOST_LINE].decode("utf-8", "replace").strip()
+    return decoded if len(decoded) <= MOST_LINE else f"{decoded[:MOST_LINE]}…"

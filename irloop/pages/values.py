@@ -1,0 +1,85 @@
+"""The values of a run for a page: each node in each iteration, bounded by a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.execution.trace import TraceEvent
+from irloop.graph.model import Node, Value
+from irloop.pages.weights import small_values, summary
+
+__all__ = ["Values"]
+
+#: Of each loop the first iterations are kept, and the last one.
+FIRST = 100
+
+#: The most values of a page, and the most elements of a tensor that is kept whole.
+MOST, WHOLE = 40_000, 32
+
+#: Larger tensors are summarised by their first elements.
+SUMMARISED = 1 << 22
+
+Iterations = tuple[int, ...]
+
+
+class Values:
+    """A tracer that keeps what a page shows of values."""
+
+    def __init__(self, numbers: dict[Node, int]) -> None:
+        self._numbers = numbers
+        self._kept: dict[tuple[int, Iterations], dict[int, Any]] = {}
+        self._last: dict[int, tuple[Iterations, dict[int, Any]]] = {}
+        self._left_out = 0
+
+    def __call__(self, event: TraceEvent) -> None:
+        # Parameters are visible only at their readers.
+        pairs = zip(event.node.read_inputs, event.inputs, strict=False)
+        for value, made in pairs:
+            if value is not None and not value.producer.inputs:
+                self._keep(value, event.iterations, made)
+        for value, made in zip(event.node.outputs, event.outputs, strict=False):
+            self._keep(value, event.iterations, made)
+
+    def add_outputs(self, results: list[Node], outputs: list[Any]) -> None:
+        """Add the values of the model's outputs, which no node reads."""
+        for node, made in zip(results, outputs, strict=False):
+            if node in self._numbers:
+                self._kept[self._numbers[node], ()] = {0: described(made)}
+
+    def _keep(self, value: Value, at: Iterations, made: Any) -> None:
+        number = self._numbers.get(value.producer)
+        if number is None or value.index in self._kept.get((number, at), ()):
+            return
+        if len(self._kept) < MOST and max(at, default=0) < FIRST:
+            self._kept.setdefault((number, at), {})[value.index] = described(made)
+            return
+        before = self._last.get(number)
+        if before is None or before[0] != at:
+            self._last[number] = (at, {})
+            self._left_out += before is not None
+        if value.index not in self._last[number][1]:
+            self._last[number][1][value.index] = described(made)
+
+    def data(self) -> dict[str, Any]:
+        """Values by the number of the node and by iterations ("0,3"), and how many are left out."""
+        found: dict[int, dict[str, Any]] = {}
+        last = (((number, at), made) for number, (at, made) in self._last.items())
+        for (number, at), made in (*self._kept.items(), *last):
+            found.setdefault(number, {})[",".join(map(str, at))] = made
+        return {"by_node": found, "left_out": self._left_out}
+
+
+def described(made: Any) -> dict[str, Any]:
+    """Type, shape and range of a value; of a small one every element."""
+    if made is None:
+        return {"type": "nothing"}
+    if isinstance(made, list):
+        return {"type": f"sequence of {len(made)}"}
+    array = np.asarray(made)
+    found: dict[str, Any] = {"type": array.dtype.name, "shape": list(array.shape)}
+    found |= summary(array.reshape(-1)[:SUMMARISED])
+    if array.size <= WHOLE:
+        found["values"] = small_values(array)
+    return found

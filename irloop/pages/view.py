@@ -1,0 +1,46 @@
+"""The page of one model, with the values of a run if inputs are given."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from irloop.errors import IrloopError
+from irloop.execution.session import Session
+from irloop.graph.model import Model
+from irloop.pages.contents import Contents
+from irloop.pages.page import page
+from irloop.pages.values import Values
+
+__all__ = ["model_data", "view"]
+
+
+def view(model: Model, inputs: Any = None) -> str:
+    """The page of a model as the text of an HTML file.
+
+    Raises:
+        UsageError: for inputs that do not fit the model.
+        UnsupportedError: for inputs of a model that the executor cannot run.
+    """
+    data = model_data(model, inputs)
+    return page({"title": data["title"], "models": [data]})
+
+
+def model_data(model: Model, inputs: Any = None, label: str = "") -> dict[str, Any]:
+    """The content of a model, and the values of a run."""
+    name = os.path.basename(model.source) if model.source else model.graph.name or "model"
+    contents = Contents(model, label or name)
+    if inputs is None:
+        return contents.data
+    values = Values(contents.numbers)
+    session = Session(model, hoist=False)
+    problem = ""
+    try:
+        outputs = session.run(inputs, trace=values)
+        values.add_outputs(model.graph.results, list(outputs.values()))
+    except IrloopError as error:
+        if not values.data()["by_node"]:
+            raise
+        # The values up to the failure are what is looked for.
+        problem = error.message
+    return {**contents.data, "values": {**values.data(), "problem": problem}}

@@ -1,0 +1,108 @@
+"""Describes constants: range, NaNs, a histogram; how much is read is bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.errors import IrloopError
+from irloop.graph.tensor import Tensor
+from irloop.kernels.precision import silence
+
+__all__ = ["Weights", "number", "small_values", "summary"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Elements that are read of one constant, and of all constants of a page.
+ONE, ALL = 1 << 20, 1 << 25
+
+#: Bars of a histogram, and the most elements of a tensor that is shown whole.
+BARS, WHOLE = 24, 64
+
+
+class Weights:
+    """Describes the constants of one page within one budget."""
+
+    def __init__(self) -> None:
+        self._left = ALL
+
+    def of(self, tensor: Tensor) -> dict[str, Any]:
+        """The statistics of a constant; of a large one every k-th element is read."""
+        found: dict[str, Any] = {"count": tensor.count, "bytes": tensor.nbytes}
+        if tensor.count == 0:
+            return found
+        if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
+            return {**found, "problem": "not looked at: the page has read enough weights"}
+        try:
+            array = tensor.numpy().reshape(-1)
+            step = -(-array.size // min(ONE, self._left))
+            # The elements between are not read from the disk.
+            sample = np.array(array[::step])
+        except (IrloopError, OSError, ValueError) as error:
+            return {**found, "problem": f"cannot be read: {error}"}
+        self._left -= sample.size
+        found["sampled"] = int(sample.size)
+        found |= summary(sample)
+        if tensor.count <= WHOLE:
+            found["values"] = small_values(sample)
+        finite = _finite(sample)
+        if finite is not None and finite.size > 1:
+            found["bars"] = _bars(finite)
+        return found
+
+
+def summary(array: Array) -> dict[str, Any]:
+    """The least, greatest and mean number, and the counts of NaNs and infinities."""
+    if array.size == 0 or array.dtype.kind in "OSU":
+        return {}
+    if array.dtype.kind == "c":
+        return {"nan": int(np.isnan(array).sum())}
+    with silence():
+        wide = array if array.dtype.kind in "biu" else array.astype(np.float64)
+        found: dict[str, Any] = {}
+        if wide.dtype.kind == "f":
+            known = wide[np.isfinite(wide)]
+            found["nan"] = int(np.isnan(wide).sum())
+            found["infinite"] = int(wide.size - known.size) - found["nan"]
+            wide = known
+        if wide.size:
+            found["min"], found["max"] = number(wide.min()), number(wide.max())
+            found["mean"] = number(wide.mean(dtype=np.float64))
+    return found
+
+
+def number(value: Any) -> float | int | str | bool:
+    """A number for JSON, which has neither NaN nor infinity."""
+    item = value.item() if isinstance(value, np.generic) else value
+    if isinstance(item, bool | str):
+        return item
+    if isinstance(item, int):
+        # JavaScript rounds larger integers.
+        return item if abs(item) < 2**53 else str(item)
+    if isinstance(item, float):
+        return float(f"{item:.7g}") if np.isfinite(item) else str(item)
+    return str(item)
+
+
+def small_values(array: Array) -> list[Any]:
+    """The elements of a small tensor, in order."""
+    known = array.dtype.kind in "biufOSU"
+    wide = array if known else array.astype(np.complex128 if array.dtype.kind == "c" else float)
+    return [number(item) for item in wide.reshape(-1)]
+
+
+def _finite(array: Array) -> Array | None:
+    if array.dtype.kind in "OSUcb":
+        return None
+    wide: Array = array.astype(np.float64)
+    return wide[np.isfinite(wide)]
+
+
+def _bars(array: Array) -> list[int]:
+    low, high = float(array.min()), float(array.max())
+    if not low < high or not np.isfinite(high - low):
+        return []
+    # Divided before they are counted: the width of a bar may be too small for a number.
+    places = np.minimum(((array - low) / (high - low) * BARS).astype(int), BARS - 1)
+    return [int(count) for count in np.bincount(places, minlength=BARS)]

@@ -1,0 +1,60 @@
+"""``irloop view`` through the entry point."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+MODEL = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
+
+
+def irloop(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "irloop", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=cwd,
+    )
+
+
+def test_the_page_is_called_as_the_model(tmp_path: Path) -> None:
+    done = irloop("view", str(MODEL), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "wrote model.html\n")
+    text = (tmp_path / "model.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert '"title":"model.xml"' in text
+
+
+def test_the_page_of_a_run(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", x=np.ones((1, 6, 3), np.float32))
+    done = irloop("view", str(MODEL), "--inputs", "in.npz", "-o", "run.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert '"by_node":{"' in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
+    np.savez(tmp_path / "in.npz", y=np.ones(3, np.float32))
+    done = irloop("view", str(MODEL), "--inputs", "in.npz", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "'y' stands for no input" in done.stderr
+    assert not (tmp_path / "model.html").exists()
+
+
+def test_the_input_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "model.xml").write_bytes(MODEL.read_bytes())
+    (tmp_path / "model.bin").write_bytes(MODEL.with_suffix(".bin").read_bytes())
+    done = irloop("view", "model.xml", "-o", "model.xml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (tmp_path / "model.xml").read_bytes() == MODEL.read_bytes()
+
+
+def test_the_standard_output(tmp_path: Path) -> None:
+    done = irloop("view", str(MODEL), "-o", "-", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout.startswith("<!doctype html>")
+    assert irloop("view", str(MODEL), "-o", "-", "--open", cwd=tmp_path).returncode == 2

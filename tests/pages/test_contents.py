@@ -1,0 +1,202 @@
+"""What a page has in it, as data: wires, weights, values, lines; and that names are harmless."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import irloop
+from irloop.pages import groups, values
+from irloop.pages.contents import Contents
+from irloop.pages.page import page
+from irloop.pages.weights import number
+from tests.pages.models import counting, long_chain, read
+
+RECURRENT = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
+
+
+def embedded(text: str) -> Any:
+    """The data of a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_wires_of_an_ir() -> None:
+    (model,) = embedded(irloop.view(RECURRENT))["models"]
+    owner = next(node for node in model["nodes"] if node["kind"] == "owner")
+    body = model["graphs"][owner["bodies"][0]]
+    names = [node["name"] for node in model["nodes"]]
+    # The port map of the file: x in slices along axis 1; h starts from h0, then is last_h.
+    assert [(kind, port, names[at], words) for kind, port, at, words, _ in body["in"]] == [
+        ("slice", 0, "x_t", "slice, axis 1"),
+        ("state", 1, "h", "state"),
+    ]
+    assert [(kind, names[at], port) for kind, at, port, _ in body["out"]] == [
+        ("joined", "all_h", 0),
+        ("last", "last_h", 1),
+    ]
+    assert [(names[result], names[at], state) for result, at, state in body["back"]] == [
+        ("last_h", "h", 0)
+    ]
+
+
+def test_lines_of_the_file() -> None:
+    (model,) = embedded(irloop.view(RECURRENT))["models"]
+    lines = RECURRENT.read_text(encoding="utf-8").splitlines()
+    for node in model["nodes"]:
+        assert f'name="{node["name"]}"' in node["xml"]
+        assert node["xml"] == lines[node["line"] - 1].strip()
+
+
+def test_weights(tmp_path: Path) -> None:
+    contents = Contents(read(counting(tmp_path)), "counting")
+    (w,) = [item for item in contents.constants if item["name"] == "w"]
+    found = w["weights"]
+    assert (found["count"], found["bytes"], found["nan"]) == (2, 8, 1)
+    assert (found["min"], found["max"], found["values"]) == (10.0, 10.0, [10.0, "nan"])
+
+
+def test_a_histogram(tmp_path: Path) -> None:
+    from irloop.graph.tensor import ArrayTensor
+    from irloop.pages.weights import BARS, Weights
+
+    array = np.arange(BARS, dtype=np.float32)
+    found = Weights().of(ArrayTensor(np.concatenate([array, array[:1]])))
+    assert found["bars"] == [2] + [1] * (BARS - 1)
+
+
+def test_weights_that_are_missing_leave_the_rest(tmp_path: Path) -> None:
+    for name in ("model.xml", "model.bin"):
+        (tmp_path / name).write_bytes((RECURRENT.parent / name).read_bytes())
+    model = irloop.read_model(tmp_path / "model.xml")
+    (tmp_path / "model.bin").write_bytes(b"")
+    (shown,) = embedded(irloop.view(model))["models"]
+    problems = [item["weights"].get("problem", "") for item in shown["constants"]]
+    assert problems
+    assert all("cannot be read" in problem for problem in problems)
+
+
+def test_values_of_each_iteration(tmp_path: Path) -> None:
+    model = irloop.read_model(counting(tmp_path))
+    text = irloop.view(model, inputs={"n": np.int64(3), "x": np.array([1, 2], np.float32)})
+    (shown,) = embedded(text)["models"]
+    numbers = {node["path"]: str(at) for at, node in enumerate(shown["nodes"])}
+    moved = shown["values"]["by_node"][numbers["count/body/move"]]
+    # acc + i, where acc starts from x = [1, 2] and grows by i + w with w = [10, NaN].
+    assert [moved[at]["0"]["values"] for at in ("0", "1", "2")] == [
+        [1, 2],
+        [1 + 0 + 10 + 1, "nan"],
+        [1 + 0 + 10 + 1 + 10 + 2, "nan"],
+    ]
+    assert [moved[at]["0"]["nan"] for at in ("0", "1", "2")] == [0, 1, 1]
+
+
+def test_long_loops_keep_the_first_iterations_and_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(values, "FIRST", 3)
+    text = irloop.view(counting(tmp_path), inputs=[np.int64(9), np.array([1, 2], np.float32)])
+    (shown,) = embedded(text)["models"]
+    numbers = {node["path"]: str(at) for at, node in enumerate(shown["nodes"])}
+    assert list(shown["values"]["by_node"][numbers["count/body/move"]]) == ["0", "1", "2", "8"]
+    assert shown["values"]["left_out"] > 0
+
+
+def test_inputs_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(irloop.UsageError, match="inputs"):
+        irloop.view(counting(tmp_path), inputs={"other": np.int64(1)})
+
+
+def test_large_graphs_are_grouped() -> None:
+    tree = groups.grouped(list(range(5000)))
+    assert len(tree) <= groups.WIDEST
+    flat: list[int] = []
+    pending: list[Any] = list(tree)
+    while pending:
+        item = pending.pop(0)
+        if isinstance(item, int):
+            flat.append(item)
+            continue
+        assert len(item) <= groups.MEMBERS
+        pending = [*item, *pending]
+    assert flat == list(range(5000))
+    assert groups.grouped([1, 2, 3]) == [1, 2, 3]
+
+
+def test_too_many_nodes_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("irloop.pages.contents.MOST_NODES", 10)
+    data = Contents(read(long_chain(tmp_path, 20)), "chain").data
+    # 20 additions, an input and an output.
+    assert [data["nodes"][9]["name"], data["left_out"]] == ["add_8", 12]
+
+
+HOSTILE = "</script><script>alert(1)</script><!--\u202egnp.exe\u2066\ud800\0@@data@@ & \"'"
+
+
+def test_hostile_names_stay_data(tmp_path: Path) -> None:
+    model = irloop.read_model(counting(tmp_path))
+    for node in model.graph.nodes:
+        node.name = HOSTILE
+    model.graph.name = HOSTILE
+    text = irloop.view(model)
+    clean = irloop.view(irloop.read_model(counting(tmp_path)))
+    assert text.count("<script") == clean.count("<script")
+    assert text.count("</script") == clean.count("</script")
+    assert "alert(1)" in text
+    assert "\u202e" not in text
+    (shown,) = embedded(text)["models"]
+    (node,) = [item for item in shown["nodes"] if item["kind"] == "owner"]
+    # Everything that a browser would show as markup or reorder is text or an escape.
+    expected = HOSTILE
+    for char, spelt in (("\u202e", r"\u202e"), ("\u2066", r"\u2066"), ("\ud800", r"\ud800")):
+        expected = expected.replace(char, spelt)
+    assert node["name"] == expected.replace("\0", r"\x00")
+
+
+def test_a_page_needs_no_network() -> None:
+    text = irloop.view(RECURRENT)
+    head = text[: text.index('<script type="text/plain"')]
+    assert "default-src 'none'" in head
+    assert not re.search(r"<(link|img|iframe|script src)|@import|url\(", head)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float32(math.inf), "inf"),
+        (np.float64(math.nan), "nan"),
+        (np.int64(2**60), str(2**60)),
+        (np.bool_(True), True),
+        (np.float32(0.5), 0.5),
+    ],
+)
+def test_numbers_for_json(value: Any, expected: Any) -> None:
+    assert number(value) == expected
+
+
+def test_equal_models_give_equal_pages() -> None:
+    assert irloop.view(RECURRENT) == irloop.view(RECURRENT)
+
+
+def test_the_page_names_its_layout_library() -> None:
+    from irloop.pages import page as module
+
+    folder = Path(module.__file__).parent / "elkjs"
+    assert "Eclipse Public License" in (folder / "LICENSE.md").read_text(encoding="utf-8")
+    assert f"elkjs {module.ELKJS_VERSION}" in page({"title": "", "models": []})
+
+
+def test_scripts_are_short() -> None:
+    from irloop.pages import page as module
+
+    folder = Path(module.__file__).parent / "assets"
+    assert {path.name for path in folder.glob("*.js")} == set(module.SCRIPTS)
+    for path in folder.iterdir():
+        assert len(path.read_text(encoding="utf-8").splitlines()) < 400, path.name
