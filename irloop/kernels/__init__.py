@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from irloop.kernels import comparison as comparison
     from irloop.kernels import convert as convert
     from irloop.kernels import convolution as convolution
+    from irloop.kernels import correlation as correlation
     from irloop.kernels import ctc as ctc
     from irloop.kernels import deformable as deformable
     from irloop.kernels import detection as detection

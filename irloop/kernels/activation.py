@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.blocks import constant, in_blocks
 from irloop.kernels.precision import floating, scalar, unwarned, widened
 from irloop.kernels.special import erf
 
@@ -54,14 +55,23 @@ Function = Callable[..., Any]
 
 def relu(x: Array) -> Any:
     """max(x, 0)."""
-    return np.maximum(x, scalar(0, x.dtype))
+    return in_blocks(_relu, x)
+
+
+def _relu(x: Array, out: Array) -> None:
+    np.maximum(x, constant(0, x), out=out)
 
 
 @floating
 def sigmoid(x: Array) -> Any:
     """1 / (1 + exp(-x))."""
+    return in_blocks(_sigmoid, x)
+
+
+def _sigmoid(x: Array, out: Array) -> None:
     one = scalar(1, x.dtype)
-    return one / (one + np.exp(-x))
+    np.exp(np.negative(x, out=out), out=out)
+    np.divide(one, np.add(out, one, out=out), out=out)
 
 
 @floating
@@ -85,26 +95,37 @@ def mish(x: Array) -> Any:
 @floating
 def hard_swish(x: Array) -> Any:
     """x * min(max(x + 3, 0), 6) / 6."""
-    kind = x.dtype
-    gate = np.minimum(np.maximum(x + scalar(3, kind), scalar(0, kind)), scalar(6, kind))
-    return x * gate / scalar(6, kind)
+    return in_blocks(_hard_swish, x)
+
+
+def _hard_swish(x: Array, out: Array) -> None:
+    np.add(x, scalar(3, x.dtype), out=out)
+    np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
+    np.divide(np.multiply(x, out, out=out), scalar(6, x.dtype), out=out)
 
 
 @floating
 def h_sigmoid(x: Array) -> Any:
     """min(max(x + 3, 0), 6) / 6."""
-    kind = x.dtype
-    return np.minimum(np.maximum(x + scalar(3, kind), scalar(0, kind)), scalar(6, kind)) / scalar(
-        6, kind
-    )
+    return in_blocks(_h_sigmoid, x)
+
+
+def _h_sigmoid(x: Array, out: Array) -> None:
+    np.add(x, scalar(3, x.dtype), out=out)
+    np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
+    np.divide(out, scalar(6, x.dtype), out=out)
 
 
 @floating
 def swish(x: Array, beta: Array | None = None) -> Any:
     """x * sigmoid(beta * x); beta is 1 when omitted."""
-    one = scalar(1, x.dtype)
-    inner = x if beta is None else x * beta.reshape(())
-    return x / (one + np.exp(-inner))
+    factor = scalar(-1, x.dtype) if beta is None else -beta.reshape(())
+
+    def step(source: Array, out: Array) -> None:
+        np.exp(np.multiply(source, factor, out=out), out=out)
+        np.divide(source, np.add(out, scalar(1, x.dtype), out=out), out=out)
+
+    return in_blocks(step, x)
 
 
 def swiglu(alpha: float) -> Function:
@@ -120,18 +141,27 @@ def swiglu(alpha: float) -> Function:
 @floating
 def gelu_erf(x: Array) -> Any:
     """x / 2 * (1 + erf(x / sqrt(2)))."""
+    return in_blocks(_gelu_erf, x)
+
+
+def _gelu_erf(x: Array, out: Array) -> None:
     kind = x.dtype
     inner = erf(x * scalar(math.sqrt(0.5), kind))
-    return scalar(0.5, kind) * x * (scalar(1, kind) + inner)
+    np.multiply(x, scalar(0.5, kind), out=out)
+    np.multiply(out, np.add(inner, scalar(1, kind), out=inner), out=out)
 
 
 @floating
 def gelu_tanh(x: Array) -> Any:
     """x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))."""
+    return in_blocks(_gelu_tanh, x)
+
+
+def _gelu_tanh(x: Array, out: Array) -> None:
     kind = x.dtype
     inner = x + scalar(0.044715, kind) * x * x * x
     inner = np.tanh(scalar(math.sqrt(2 / math.pi), kind) * inner)
-    return scalar(0.5, kind) * x * (scalar(1, kind) + inner)
+    np.multiply(scalar(0.5, kind) * x, scalar(1, kind) + inner, out=out)
 
 
 def elu(alpha: float) -> Function:
@@ -245,9 +275,15 @@ def clamp(low: float, high: float) -> Function:
         upper = high if math.isinf(high) else math.floor(high)
         return _bound(lower, dtype), _bound(upper, dtype)
 
-    def apply(x: Array) -> Any:
+    def step(x: Array, out: Array) -> None:
         lower, upper = bounds(x.dtype)
-        return np.minimum(np.maximum(x, lower), upper)
+        np.minimum(np.maximum(x, lower, out=out), upper, out=out)
+
+    def quick(x: Array, out: Array) -> None:
+        np.minimum(np.maximum(x, constant(low, out), out=out), constant(high, out), out=out)
+
+    def apply(x: Array) -> Any:
+        return in_blocks(quick if x.dtype.kind == "f" else step, x)
 
     return apply
 

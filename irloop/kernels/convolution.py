@@ -1,8 +1,8 @@
 """Convolution over any number of spatial axes, by strided views and matrix products.
 
-Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a convolution
-is one matrix product for each group and item; a transposed convolution is one product, and one
-addition for each position of the kernel.
+Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a transposed
+convolution is one matrix product, and one addition for each position of the kernel; for convolution
+see `correlation`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
+from irloop.kernels.correlation import correlate
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_products
@@ -36,10 +37,6 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-
-#: Column matrices above this size are built one item at a time: they are kernel-size times the
-#: data.
-_COLUMN_LIMIT = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,35 +90,6 @@ def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
     )
 
 
-def _correlate(x: Array, w: Array, window: Window, groups: int, fill: Any = 0) -> Any:
-    """Convolve data [N, C, ...] with filters [O, C/groups, ...], computing in their own type."""
-    sizes = x.shape[2:]
-    axes = range(len(sizes))
-    counts = [window.outputs(axis, size) for axis, size in zip(axes, sizes, strict=True)]
-    if min(counts, default=1) < 1:
-        raise ValueError(
-            f"the window {list(window.kernel)} does not fit the data {list(sizes)} with its padding"
-        )
-    pads = [window.reach(axis, size) for axis, size in zip(axes, sizes, strict=True)]
-    items, channels = x.shape[:2]
-    outputs = w.shape[0]
-    result_shape = (items, outputs, *counts)
-    if 0 in result_shape or 0 in w.shape:
-        return np.zeros(result_shape, dtype=x.dtype)
-    view = windows(padded(x, pads, fill), window, counts)
-    length = int(np.prod(counts))
-    depth = channels // groups * int(np.prod(window.kernel))
-    spend_products(items * outputs * depth * length, x.dtype, "a convolution")
-    filters = np.ascontiguousarray(w).reshape(groups, outputs // groups, depth)
-    if view.size <= _COLUMN_LIMIT:
-        columns = view.reshape(items, groups, depth, length)
-        return np.matmul(filters, columns).reshape(result_shape)
-    result = np.empty((items, groups, outputs // groups, length), dtype=x.dtype)
-    for item, patch in enumerate(view):
-        np.matmul(filters, patch.reshape(groups, depth, length), out=result[item])
-    return result.reshape(result_shape)
-
-
 def _with_bias(result: Array, bias: Array | None) -> Any:
     if bias is None:
         return result
@@ -143,8 +111,9 @@ def convolution(
         filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
         window = options.window(filters.shape[2:])
         with np.errstate(all="ignore"):
-            result = _correlate(widened(x), widened(filters), window, parts)
-            return _with_bias(result, bias).astype(x.dtype, copy=False)
+            wide = None if bias is None else widened(bias)
+            result = correlate(widened(x), widened(filters), window, parts, bias=wide)
+            return result.astype(x.dtype, copy=False)
 
     return apply
 
@@ -173,7 +142,7 @@ def binary(options: WindowOptions, pad_value: float) -> Function:
         signs = binary_signs(w)
         data = 2 * (widened(x) != 0).astype(np.float32) - 1
         window = options.window(w.shape[2:])
-        return _correlate(data, signs, window, 1, fill=pad_value).astype(x.dtype, copy=False)
+        return correlate(data, signs, window, 1, fill=pad_value).astype(x.dtype, copy=False)
 
     return apply
 
@@ -269,8 +238,8 @@ def causal_with_state(activation: str) -> Function:
         seen = np.concatenate((past, x), axis=-1)
         window = Window.of(w.shape[2:])
         with np.errstate(all="ignore"):
-            result = _correlate(widened(seen), widened(w), window, x.shape[1])
-            result = _with_bias(result, bias)
+            wide = None if bias is None else widened(bias)
+            result = correlate(widened(seen), widened(w), window, x.shape[1], bias=wide)
             if activation in ("silu", "swish"):
                 result = result / (1 + np.exp(-result))
         state = seen[..., seen.shape[-1] - kept :]

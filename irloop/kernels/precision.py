@@ -17,6 +17,9 @@ Function = Callable[..., Any]
 
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
+#: The elements of NumPy's buffers during a run.
+BUFFER = 512
+
 #: True inside `silence`, where NumPy's warnings are off for all kernels.
 _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 
@@ -30,6 +33,9 @@ def silence() -> Iterator[None]:
     token = _SILENT.set(True)
     try:
         with np.errstate(all="ignore"):
+            # Leaving the block restores this, too. NumPy copies the rows of broadcast operands
+            # until a buffer is full; with a small one, long rows are not copied.
+            np.setbufsize(BUFFER)
             yield
     finally:
         _SILENT.reset(token)

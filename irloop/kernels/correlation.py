@@ -1,0 +1,407 @@
+"""Sliding products of data and filters over any number of spatial axes.
+
+Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Three methods are used:
+
+- Flat: the padded data of a channel is one row of memory, in which each position of the kernel is
+  a constant distance away. Rows of the output are computed tile by tile: the shifted rows are
+  copied below each other, and one matrix product makes a tile of all channels. A tile fits the
+  cache. At the end of each row a few columns too many are computed, and dropped.
+- Exact: like flat, but the copy leaves out the columns that would be dropped. It is slower to
+  copy, which pays for small images of many channels.
+- Depthwise: one filter for each channel needs no matrix product. Shifted images are multiplied by
+  one number a channel and added in one pass; for many channels, whose images are small, the
+  channels of a pixel are made neighbours in memory first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product as all_of
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irloop.kernels.geometry import Window
+from irloop.kernels.work import spend_products
+
+__all__ = ["correlate"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Dims = tuple[int, ...]
+
+#: The bytes of the columns of a tile and of its results, and the most columns.
+_TILE_BYTES, _TILE_COLUMNS = 1 << 20, 4096
+#: The elements of the shifted images of a block of a depthwise convolution.
+_BLOCK = 1 << 19
+#: The elements of the results of a block with channels last.
+_PIXELS_BLOCK = 1 << 18
+#: From so many channels on, or for shorter rows, a depthwise convolution has its channels last.
+_MANY_CHANNELS, _SHORT_ROW = 192, 600
+#: Kernels with more positions are not taken position by position.
+_MANY_POSITIONS = 1 << 10
+#: The time to copy a column element exactly is that of so many multiplications.
+_COPY_COST = 39
+
+
+def correlate(
+    x: Array, w: Array, window: Window, groups: int, fill: Any = 0, bias: Array | None = None
+) -> Any:
+    """Convolve data with filters, computing in their own element type.
+
+    Padding has the value `fill`; `bias` [O] is added.
+
+    Raises:
+        ValueError: when the window does not fit the padded data.
+    """
+    sizes = x.shape[2:]
+    counts = tuple(window.outputs(axis, size) for axis, size in enumerate(sizes))
+    if min(counts, default=1) < 1:
+        raise ValueError(
+            f"the window {list(window.kernel)} does not fit the data {list(sizes)} with its padding"
+        )
+    items, channels = x.shape[:2]
+    outputs = w.shape[0]
+    result = np.empty((items, outputs, *counts), dtype=x.dtype)
+    if result.size == 0:
+        return result
+    if w.size == 0:
+        result[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(sizes))
+        return result
+    depth = channels // groups * math.prod(window.kernel)
+    spend_products(result.size * depth, x.dtype, "a convolution")
+    if not sizes:
+        result[...] = _points(x[..., None], w[..., None], groups)[..., 0]
+        return result if bias is None else np.add(result, bias, out=result)
+    layout = _Layout.of(window, sizes, counts)
+    offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
+    for source, target in zip(x, result, strict=True):
+        if groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
+            _depthwise(source, w.reshape(channels, -1), layout, fill, offset, target)
+        else:
+            _tiled(source, w, groups, layout, fill, offset, target)
+    return result
+
+
+def _points(x: Array, w: Array, groups: int) -> Array:
+    items, channels, length = x.shape
+    filters = w.reshape(groups, len(w) // groups, -1)
+    made = np.matmul(filters, x.reshape(items, groups, channels // groups, length))
+    return made.reshape(items, len(w), length)
+
+
+class _Layout(NamedTuple):
+    """The sizes of a convolution: of data, of results, and of the planes between them.
+
+    A plane holds the padded data; with strides there is one for each remainder of a position
+    divided by the stride, so that neighbouring windows read neighbouring elements of each plane.
+    """
+
+    window: Window
+    sizes: Dims
+    counts: Dims
+    begins: Dims
+    plane: Dims
+
+    @classmethod
+    def of(cls, window: Window, sizes: Dims, counts: Dims) -> _Layout:
+        begins = tuple(window.reach(axis, size)[0] for axis, size in enumerate(sizes))
+        plane = tuple(
+            count + (window.extent(axis) - 1) // window.strides[axis]
+            for axis, count in enumerate(counts)
+        )
+        return cls(window, sizes, counts, begins, plane)
+
+    def with_axis(self) -> _Layout:
+        """The same sizes with an axis of size 1 in front."""
+        window = Window.of(
+            (1, *self.window.kernel), (1, *self.window.strides), (1, *self.window.dilations)
+        )
+        return _Layout(
+            window, (1, *self.sizes), (1, *self.counts), (0, *self.begins), (1, *self.plane)
+        )
+
+    @property
+    def few_positions(self) -> bool:
+        return math.prod(self.window.kernel) <= _MANY_POSITIONS
+
+    @property
+    def steps(self) -> Dims:
+        """The distance of neighbours along each axis of a plane, in elements."""
+        return tuple(math.prod(self.plane[axis + 1 :]) for axis in range(len(self.plane)))
+
+    @property
+    def row(self) -> int:
+        """The elements of a plane for each step along the first axis."""
+        return self.steps[0]
+
+    def places(self) -> list[tuple[Dims, int]]:
+        """For each position of the kernel, its plane and its distance from the first element."""
+        found = []
+        strides, dilations = self.window.strides, self.window.dilations
+        for position in all_of(*map(range, self.window.kernel)):
+            reached = [k * d for k, d in zip(position, dilations, strict=True)]
+            phase = tuple(at % s for at, s in zip(reached, strides, strict=True))
+            parts = zip(reached, strides, self.steps, strict=True)
+            found.append((phase, sum(at // s * step for at, s, step in parts)))
+        return found
+
+    def planes(self, x: Array, phases: Sequence[Dims], fill: Any) -> Array:
+        """The planes [phases, C, elements] of data [C, spatial...]."""
+        plain = len(phases) == 1 and self.plane == self.sizes and not any(self.begins)
+        if plain and max(self.window.strides) == 1:
+            return x.reshape(1, len(x), -1)
+        made = np.full((len(phases), len(x), *self.plane), fill, dtype=x.dtype)
+        for plane, phase in zip(made, phases, strict=True):
+            _copy_strided(x, plane, self.begins, phase, self.window.strides)
+        return made.reshape(len(phases), len(x), -1)
+
+
+def _copy_strided(x: Array, plane: Array, begins: Dims, phase: Dims, strides: Dims) -> None:
+    """Fill plane [C, ...] with the elements phase, phase + stride, ... of the padded data."""
+    source: list[slice] = [slice(None)]
+    target: list[slice] = [slice(None)]
+    for axis, (begin, first, stride) in enumerate(zip(begins, phase, strides, strict=True), 1):
+        low = max(0, -((first - begin) // stride))
+        high = min(plane.shape[axis], (x.shape[axis] - 1 + begin - first) // stride + 1)
+        if high <= low:
+            return
+        start = first - begin + low * stride
+        source.append(slice(start, start + (high - low - 1) * stride + 1, stride))
+        target.append(slice(low, high))
+    plane[tuple(target)] = x[tuple(source)]
+
+
+def _tiled(
+    x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, target: Array
+) -> None:
+    """One item by matrix products: data [C, ...], filters [O, C/groups, ...], target [O, ...]."""
+    outputs = len(w)
+    filters = w.reshape(groups, outputs // groups, -1)
+    counts = layout.counts
+    waste = layout.row * counts[0] / math.prod(counts) - 1
+    if waste * outputs / groups > _COPY_COST or not layout.few_positions:
+        columns: _Columns = _ExactColumns(x, groups, layout, fill)
+    else:
+        columns = _FlatColumns(x, groups, layout, fill)
+    row, inner = columns.row, columns.inner
+    room = max(filters.shape[2] * groups, outputs) * x.itemsize
+    width = min(max(_TILE_BYTES // room, 64), _TILE_COLUMNS)
+    rows = max(1, width // row)
+    compact = inner == counts[1:]
+    flat = target.reshape(groups, outputs // groups, -1)
+    for first in range(0, counts[0], rows):
+        last = min(first + rows, counts[0])
+        whole = target[:, first:last]
+        if compact:
+            made = flat[:, :, first * row : last * row]
+        else:
+            made = np.empty((groups, outputs // groups, (last - first) * row), x.dtype)
+        # The last row ends with its last result: no data follows the last plane.
+        dropped = 0 if compact else row - columns.used
+        end = (last - first) * row - dropped
+        for low in range(0, end, max(width, rows * row if rows > 1 else 0)):
+            high = min(low + max(width, rows * row if rows > 1 else 0), end)
+            part = columns.part(first * row + low, first * row + high)
+            np.matmul(filters, part, out=made[:, :, low:high])
+        if not compact:
+            made = made.reshape(outputs, last - first, *inner)
+            made = made[(slice(None), slice(None), *map(slice, counts[1:]))]
+        else:
+            made = whole
+        if bias is not None:
+            np.add(made, bias, out=whole)
+        elif not compact:
+            whole[...] = made
+
+
+class _Columns:
+    """Columns of shifted data for a matrix product: [groups, C/groups * positions, n].
+
+    `row` is the number of columns of a row of results, `inner` their arrangement, `used` the
+    number of columns up to the last one of a row that is needed.
+    """
+
+    row: int
+    inner: Dims
+    used: int
+
+    def part(self, low: int, high: int) -> Array:
+        """The columns low to high."""
+        raise NotImplementedError
+
+
+class _FlatColumns(_Columns):
+    def __init__(self, x: Array, groups: int, layout: _Layout, fill: Any) -> None:
+        places = layout.places()
+        phases = sorted({phase for phase, _ in places})
+        planes = layout.planes(x, phases, fill)
+        self._planes = planes.reshape(len(phases), groups, len(x) // groups, -1)
+        self._places = [(phases.index(phase), offset) for phase, offset in places]
+        window = layout.window
+        self._kernel = window.kernel
+        self._steps = tuple(
+            step * d * x.itemsize for step, d in zip(layout.steps, window.dilations, strict=True)
+        )
+        self._regular = len(phases) == 1 and max(window.strides) == 1
+        self.row = layout.row
+        self.inner = layout.plane[1:]
+        ends = zip(layout.counts[1:], layout.steps[1:], strict=True)
+        self.used = 1 + sum((count - 1) * step for count, step in ends)
+
+    def part(self, low: int, high: int) -> Array:
+        groups, each = self._planes.shape[1:3]
+        if len(self._places) == 1:
+            ((phase, offset),) = self._places
+            return self._planes[phase][:, :, low + offset : high + offset]
+        made = np.empty((groups, each, len(self._places), high - low), self._planes.dtype)
+        if self._regular:
+            made.reshape(groups, each, *self._kernel, high - low)[...] = self._view(low, high)
+        else:
+            for at, (phase, offset) in enumerate(self._places):
+                made[:, :, at] = self._planes[phase][:, :, low + offset : high + offset]
+        return made.reshape(groups, -1, high - low)
+
+    def _view(self, low: int, high: int) -> Array:
+        rows = self._planes[0][:, :, low:high]
+        return as_strided(
+            rows,
+            (*rows.shape[:2], *self._kernel, high - low),
+            (*rows.strides[:2], *self._steps, rows.strides[2]),
+            writeable=False,
+        )
+
+
+class _ExactColumns(_Columns):
+    def __init__(self, x: Array, groups: int, layout: _Layout, fill: Any) -> None:
+        window = layout.window
+        size = tuple(
+            (count - 1) * stride + window.extent(axis)
+            for axis, (count, stride) in enumerate(zip(layout.counts, window.strides, strict=True))
+        )
+        data = np.full((len(x), *size), fill, dtype=x.dtype)
+        none = (0,) * len(size)
+        _copy_strided(x, data, layout.begins, none, (1,) * len(size))
+        steps = data.strides[1:]
+        view = as_strided(
+            data,
+            (len(x), *window.kernel, *layout.counts),
+            (
+                data.strides[0],
+                *(step * d for step, d in zip(steps, window.dilations, strict=True)),
+                *(step * s for step, s in zip(steps, window.strides, strict=True)),
+            ),
+            writeable=False,
+        )
+        self._groups = groups
+        self._view = view
+        self._axis = 1 + len(window.kernel)
+        self.row = math.prod(layout.counts[1:])
+        self.inner = layout.counts[1:]
+        self.used = self.row
+
+    def part(self, low: int, high: int) -> Array:
+        first, last = low // self.row, -(-high // self.row)
+        rows = self._view[(slice(None),) * self._axis + (slice(first, last),)]
+        made = rows.reshape(self._groups, -1, (last - first) * self.row)
+        return made[:, :, low - first * self.row : high - first * self.row]
+
+
+def _depthwise(
+    x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
+) -> None:
+    """One item with a filter for each channel: data [C, ...], filters [C, positions]."""
+    rank, results = len(layout.counts), math.prod(layout.counts)
+    if rank > 2 or len(x) >= _MANY_CHANNELS or results < _SHORT_ROW:
+        _pixels(x, w, layout, fill, bias, target)
+        return
+    flat = layout if rank == 2 else layout.with_axis()
+    each = max(1, _BLOCK // (math.prod(flat.counts) * flat.window.kernel[1]))
+    image = x.reshape(len(x), *flat.sizes)
+    filters = w.reshape(len(w), *flat.window.kernel)
+    sums = target.reshape(len(x), -1)
+    for first in range(0, len(x), each):
+        own = slice(first, first + each)
+        _shifted_sums(image[own], filters[own], flat, fill, sums[own])
+    if bias is not None:
+        np.add(target, bias, out=target)
+
+
+def _shifted_sums(x: Array, w: Array, layout: _Layout, fill: Any, sums: Array) -> None:
+    """Sums [C, rows * columns] of images [C, H, W] with filters [C, kernel rows and columns].
+
+    There is a plane for each column of the kernel, shifted and cut so that its rows have as many
+    elements as those of the result. The rows of the kernel are then a constant distance apart.
+    """
+    window, (height, width) = layout.window, layout.counts
+    stride, dilation = window.strides[0], window.dilations[0]
+    kernel_rows, kernel_columns = window.kernel
+    for phase in range(stride):
+        # The rows of the kernel that meet rows phase, phase + stride, ... of the padded image.
+        rows = [at for at in range(kernel_rows) if at * dilation % stride == phase]
+        if not rows:
+            continue
+        planes = np.full((kernel_columns, len(x), layout.plane[0], width), fill, x.dtype)
+        for column, plane in enumerate(planes):
+            place = (phase, column * window.dilations[1])
+            _copy_strided(x, plane, layout.begins, place, window.strides)
+        step = rows[1] - rows[0] if len(rows) > 1 else 1
+        first = planes[:, :, rows[0] * dilation // stride :]
+        view = as_strided(
+            first,
+            (kernel_columns, len(rows), len(x), height * width),
+            (
+                planes.strides[0],
+                step * dilation // stride * planes.strides[2],
+                planes.strides[1],
+                planes.strides[3],
+            ),
+            writeable=False,
+        )
+        filters = w[:, rows].transpose(2, 1, 0)
+        if rows[0] == 0:
+            np.einsum("jicl,jic->cl", view, filters, out=sums)
+        else:
+            np.add(sums, np.einsum("jicl,jic->cl", view, filters), out=sums)
+
+
+def _pixels(
+    x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
+) -> None:
+    """Like `_depthwise`, on pixels whose channels are neighbours in memory."""
+    window, counts = layout.window, layout.counts
+    rank, channels = len(counts), len(x)
+    size = tuple(
+        (count - 1) * stride + window.extent(axis)
+        for axis, (count, stride) in enumerate(zip(counts, window.strides, strict=True))
+    )
+    data = np.full((*size, channels), fill, dtype=x.dtype)
+    _copy_strided(x, np.moveaxis(data, -1, 0), layout.begins, (0,) * rank, (1,) * rank)
+    view = as_strided(
+        data,
+        (*window.kernel, *counts, channels),
+        (
+            *(step * d for step, d in zip(data.strides, window.dilations, strict=False)),
+            *(step * s for step, s in zip(data.strides, window.strides, strict=False)),
+            data.strides[-1],
+        ),
+        writeable=False,
+    )
+    filters = np.ascontiguousarray(w.T).reshape(*window.kernel, channels)
+    positions, places = list(range(rank)), list(range(rank, 2 * rank))
+    rows = max(1, _PIXELS_BLOCK // (channels * math.prod(counts[1:])))
+    for first in range(0, counts[0], rows):
+        block = view[(slice(None),) * rank + (slice(first, first + rows),)]
+        sums = np.einsum(
+            block,
+            [*positions, *places, 2 * rank],
+            filters,
+            [*positions, 2 * rank],
+            [*places, 2 * rank],
+        )
+        made = np.moveaxis(sums, -1, 0)
+        if bias is None:
+            target[:, first : first + rows] = made
+        else:
+            np.add(made, bias, out=target[:, first : first + rows])

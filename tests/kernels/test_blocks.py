@@ -1,0 +1,75 @@
+"""Functions that work in blocks: long and strided arrays, against formulas in double precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irloop.kernels import activation, special
+from irloop.kernels.blocks import BLOCK
+
+FUNCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "relu": (activation.relu, lambda x: np.where(x > 0, x, 0)),
+    "sigmoid": (activation.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+    "swish": (activation.swish, lambda x: x / (1 + np.exp(-x))),
+    "hard_swish": (activation.hard_swish, lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    "h_sigmoid": (activation.h_sigmoid, lambda x: np.clip(x + 3, 0, 6) / 6),
+    "clamp": (activation.clamp(-0.5, 2.25), lambda x: np.clip(x, -0.5, 2.25)),
+    "gelu_erf": (
+        activation.gelu_erf,
+        lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    ),
+    "gelu_tanh": (
+        activation.gelu_tanh,
+        lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    ),
+    "erf": (special.erf, np.vectorize(math.erf)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("size", [1, 255, 256, BLOCK, BLOCK + 1, 3 * BLOCK - 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_block_is_computed(name: str, size: int, dtype: Any) -> None:
+    function, formula = FUNCTIONS[name]
+    x = (np.random.default_rng(size).standard_normal(size) * 3).astype(dtype)
+    found = function(x)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, formula(x.astype(np.float64)), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_strided_data_and_scalars(name: str) -> None:
+    function, formula = FUNCTIONS[name]
+    x = np.random.default_rng(5).standard_normal((70, 50, 9)).astype(np.float32)
+    turned = x.transpose(2, 0, 1)[:, ::2]
+    np.testing.assert_allclose(
+        function(turned), formula(turned.astype(np.float64)), rtol=2e-6, atol=1e-6
+    )
+    scalar = np.asarray(np.float32(0.75))
+    np.testing.assert_allclose(function(scalar), formula(np.float64(0.75)), rtol=2e-6)
+    assert np.shape(function(scalar)) == ()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("size", [3, BLOCK + 3])
+def test_nan_stays_nan(name: str, size: int) -> None:
+    function, _ = FUNCTIONS[name]
+    x = np.ones(size, np.float32)
+    x[[0, -1]] = np.nan
+    found = function(x)
+    assert np.isnan(found[[0, -1]]).all()
+    assert not np.isnan(found[1:-1]).any()
+
+
+def test_error_function_of_single_precision_is_accurate_to_two_units() -> None:
+    x = np.concatenate([np.linspace(-6, 6, 20_001), np.logspace(-38, 1, 2_001)]).astype(np.float32)
+    wanted = np.array([math.erf(float(item)) for item in x])
+    unit = np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64)
+    assert (np.abs(special.erf(x) - wanted) <= 2 * unit).all()
+    edges = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)
+    np.testing.assert_array_equal(special.erf(edges), [1, -1, np.nan, 0, -0.0])

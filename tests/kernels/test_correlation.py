@@ -1,0 +1,113 @@
+"""Convolutions by each method against ONNX Runtime, over drawn shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+from irloop.execution.session import Session
+from irloop.formats.onnx import reader
+from irloop.kernels import correlation
+
+#: Settings of the module that make every case take one method, with small tiles and blocks.
+METHODS = {
+    "flat": {"_COPY_COST": 1e9, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
+    "exact": {"_COPY_COST": -1, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
+    "many positions": {"_MANY_POSITIONS": 0},
+    "shifted images": {"_MANY_CHANNELS": 1 << 30, "_SHORT_ROW": 0, "_BLOCK": 100},
+    "pixels": {"_MANY_CHANNELS": 1, "_PIXELS_BLOCK": 10},
+    "as set": {},
+}
+
+
+def _case(random: Any, *, depthwise: bool) -> tuple[list[Any], dict[str, Any]]:
+    """Operands and attributes of a convolution that may not fit its data."""
+    rank = int(random.integers(1, 4))
+    groups = int(random.choice([1, 3, 5, 200] if depthwise else [1, 1, 2, 3]))
+    each, made = (1, 1) if depthwise else map(int, random.integers(1, [6, 60]))
+    sizes = random.integers(1, {1: 200, 2: 40, 3: 12}[rank], rank)
+    attributes: dict[str, Any] = {
+        "strides": random.integers(1, 4, rank).tolist(),
+        "dilations": random.integers(1, 4, rank).tolist(),
+        "group": groups,
+    }
+    padding = random.choice(["SAME_UPPER", "SAME_LOWER", "", ""])
+    if padding:
+        attributes |= {"auto_pad": str(padding), "dilations": [1] * rank}
+    else:
+        attributes["pads"] = random.integers(0, 4, 2 * rank).tolist()
+    shapes = [
+        (int(random.choice([0, 1, 2, 3])), each * groups, *sizes),
+        (made * groups, each, *random.integers(1, 5, rank)),
+        (made * groups,),
+    ][: int(random.choice([2, 3]))]
+    return [random.standard_normal(shape).astype(np.float32) for shape in shapes], attributes
+
+
+def _model(operands: list[Any], attributes: dict[str, Any]) -> Any:
+    names = ["x", "w", "b"][: len(operands)]
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, operand.shape)
+        for name, operand in zip(names, operands, strict=True)
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node("Conv", names, ["y"], **attributes)
+    graph = helper.make_graph([node], "g", inputs, [output])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_drawn_convolutions_are_those_of_onnx_runtime(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in METHODS[method].items():
+        monkeypatch.setattr(correlation, name, value)
+    runtime: Any = onnxruntime
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    random = np.random.default_rng(len(method))
+    compared = 0
+    for at in range(80):
+        operands, attributes = _case(random, depthwise=at % 2 == 0)
+        model = _model(operands, attributes)
+        given = dict(zip(("x", "w", "b"), operands, strict=False))
+        try:
+            peer = runtime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            (wanted,) = peer.run(None, given)
+        except Exception:  # noqa: S112  (the window does not fit the data)
+            continue
+        (found,) = Session(reader.from_proto(model)).run(given).values()
+        scale = max(1.0, float(np.abs(wanted).max(initial=0)))
+        np.testing.assert_allclose(found / scale, wanted / scale, atol=1e-5, rtol=0)
+        compared += 1
+    assert compared > 50
+
+
+def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
+    """Flat columns read past the end of a row; what is read there must be dropped."""
+    x = np.ones((1, 2, 8, 8), np.float32)
+    x[:, :, :, 0] = np.inf
+    w = np.ones((4, 2, 3, 3), np.float32)
+    (found,) = (
+        Session(reader.from_proto(_model([x, w], {"pads": [0, 0, 0, 0]}))).run([x, w]).values()
+    )
+    assert np.isinf(found[..., 0]).all()
+    np.testing.assert_array_equal(found[..., 1:], 18.0)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64])
+def test_other_element_types_are_summed_in_their_own_type(dtype: Any) -> None:
+    from irloop.kernels.geometry import Window
+
+    x = np.arange(2 * 5 * 5).reshape(1, 2, 5, 5).astype(dtype)
+    w = np.ones((2, 1, 2, 2), dtype)
+    found = correlation.correlate(x, w, Window.of((2, 2)), 2)
+    wanted = x[:, :, :-1, :-1] + x[:, :, 1:, :-1] + x[:, :, :-1, 1:] + x[:, :, 1:, 1:]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, wanted)
