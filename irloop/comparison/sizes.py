@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from irloop.errors import UsageError
-from irloop.graph.model import Model
+from irloop.graph.model import Model, Value
 from irloop.graph.types import DynamicDim, OptionalType, SequenceType, TensorType, ValueType
 
 __all__ = [
@@ -32,6 +32,9 @@ SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 #: Sizes to try for height, width and depth of images; the batch then stays small.
 IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
 BATCHES = (2, 1)
+
+#: The largest factor between the size of an image and that of its smallest map to plan for.
+MOST_STRIDE = 32
 
 #: Ranks to try for inputs of unknown rank.
 RANKS = (2, 1, 3, 4, 0)
@@ -99,7 +102,9 @@ def sizes_of(
     pairs = [(size, size) for size in (SIZES if others else SIZES[:1])]
     if images:
         batches = BATCHES if others else BATCHES[:1]
-        pairs = [(batch, size) for size in IMAGE_SIZES for batch in batches] + pairs[2:]
+        strided = [2 * stride for stride in map(_total_stride, models) if stride > 1]
+        image_sizes = dict.fromkeys((*strided[:1], *IMAGE_SIZES))
+        pairs = [(batch, size) for size in image_sizes for batch in batches] + pairs[2:]
     seen = []
     for rank in ranks:
         for other, image in pairs:
@@ -153,6 +158,21 @@ def other_sizes(
         if found not in seen:
             seen.append(found)
             yield found
+
+
+def _total_stride(model: Model) -> int:
+    """The factor by which convolutions and pooling divide the sizes of images, at most 32.
+
+    Maps of different factors that a model joins fit only where the size of the image is a multiple.
+    """
+    factors: dict[Value, int] = {}
+    for node in model.graph.nodes:
+        strides = getattr(node.op, "strides", None) or ()
+        own = max((step for step in strides if isinstance(step, int)), default=1)
+        given = max((factors.get(value, 1) for value in node.inputs if value), default=1)
+        for value in node.outputs:
+            factors[value] = min(given * max(own, 1), MOST_STRIDE)
+    return max(factors.values(), default=1)
 
 
 def _sized(key: DynamicDim | int, size: int, named: Mapping[str, int]) -> int:

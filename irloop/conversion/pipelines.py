@@ -113,6 +113,7 @@ from irloop.conversion.tensors import (  # noqa: F401
 )
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
+from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
@@ -297,6 +298,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         ScanAlongFront(),
         # OpenVINO's compilation does not end at sums of f64 constants.
         FoldDoubleSums(),
+        # OpenVINO computes arithmetic with constants wrongly after some reductions.
+        WidenRank3Reductions(),
         # OpenVINO loses dimensions that only a constant of one element brings.
         NarrowOneElementConstants(),
         # The readers of the outputs of each If and each loop are known now.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Arithmetic, Subtract
+from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
 from irloop.graph.builder import element_of, shape_of
@@ -15,7 +16,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
-from irloop.hazards.patterns import is_loop
+from irloop.hazards.patterns import is_loop, number_of
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
@@ -26,12 +27,16 @@ __all__ = [
     "loses_its_memory",
     "one_of_several",
     "passes_an_input_on",
+    "reduced_wrongly",
     "sums_double_constants",
     "taken_over",
 ]
 
 #: Element types that the plugin only moves and converts.
 EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
+
+#: The most elementwise operations that are looked at; the plugin computes fewer together.
+_FUSED = 32
 
 #: Types of inputs that the plugin uses without copying them.
 _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
@@ -65,6 +70,39 @@ def sums_double_constants(node: Node) -> bool:
     if element_of(node.outputs[0]) is not ElementType.F64:
         return False
     return all(value is not None and _is_constant(value) for value in node.inputs)
+
+
+def reduced_wrongly(node: Node) -> int | None:
+    """The axis of a reduction of a tensor of rank 3 that arithmetic with a constant follows.
+
+    The reduction has one constant axis, the first or the last, and the constant more than one
+    element; elementwise operations may be between the two. None for other nodes.
+    """
+    if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
+        return None
+    data, axis = node.inputs[0], number_of(node.inputs[1])
+    if data is None or shape_of(data).rank != 3 or axis is None or not -3 <= axis < 3:
+        return None
+    return axis % 3 if axis % 3 != 1 and _meets_a_constant(node.output) else None
+
+
+def _meets_a_constant(value: Value) -> bool:
+    """True if elementwise operations lead from a value to one with a constant of several elements.
+
+    The plugin computes such operations together with the one that they follow.
+    """
+    for _ in range(_FUSED):
+        readers = {user for user, _ in value.uses}
+        if len(readers) != 1:
+            return False
+        (user,) = readers
+        if not user.op.elementwise or len(user.outputs) != 1:
+            return False
+        others = (item for item in user.inputs if item is not None and item is not value)
+        if any(_is_constant(item) and shape_of(item).count() != 1 for item in others):
+            return True
+        value = user.output
+    return False
 
 
 def _is_constant(value: Value) -> bool:

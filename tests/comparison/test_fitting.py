@@ -120,3 +120,20 @@ def test_a_search_ends_where_nothing_helps() -> None:
     assert sizes == start
     assert best.worth == 0
     assert len(runs) < 20
+
+
+def test_images_are_multiples_of_the_total_stride() -> None:
+    """With 1 pixel the map of 4 would be joined with it, which no real image is."""
+    text = """
+    m (float[n,3,h,w] x) => (float[n,3,p,q] y) {
+       half = AveragePool <kernel_shape = [2, 2], strides = [2, 2], auto_pad = "SAME_UPPER"> (x)
+       small = AveragePool <kernel_shape = [2, 2], strides = [2, 2], auto_pad = "SAME_UPPER"> (half)
+       scales = Constant <value_floats = [1.0, 1.0, 4.0, 4.0]> ()
+       back = Resize <mode = "nearest"> (small, , scales)
+       y = Add (back, x)
+    }
+    """
+    subject = model(text)
+    found = irloop.random_inputs(subject)
+    assert [size % 4 for size in found["x"].shape[2:]] == [0, 0]
+    assert irloop.Session(subject).run(found)["y"].shape == found["x"].shape

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import irloop
 from irloop.diagnostics import Severity
@@ -103,3 +105,29 @@ def test_what_openvino_makes_a_senseless_zero_of_stays_an_error(tmp_path: Path) 
     path = _written(tmp_path, "DepthToSpace", 1, 'mode="blocks_first"', [[1, 8, 2, 3]])
     report = irloop.validate(path)
     assert ("IRL103", Severity.ERROR) in [(item.code, item.severity) for item in report]
+
+
+@pytest.mark.parametrize(
+    ("kind", "opset"), [("Upsample", 9), ("Resize", 10), ("Resize", 11), ("Resize", 18)]
+)
+def test_images_of_known_sizes_resized_by_constant_scales(
+    tmp_path: Path, kind: str, opset: int
+) -> None:
+    scales = helper.make_tensor("s", TensorProto.FLOAT, [4], [1, 1, 2, 2])
+    region = helper.make_tensor("r", TensorProto.FLOAT, [0], [])
+    names = ["x", "r", "s"] if opset > 10 else ["x", "s"]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 2, 2])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node(kind, names, ["y"], mode="nearest")
+    graph = helper.make_graph([node], "g", [given], [made], [region, scales])
+    path = tmp_path / "m.onnx"
+    opsets = [helper.make_opsetid("", opset)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    assert list(irloop.validate(path)) == []
+    x = np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2)
+    with Process(engine_of("onnxruntime"), path) as process:
+        answer = process.run([x], seconds=60)
+        assert answer.outputs is not None, str(answer)
+        assert answer.outputs[0].tolist() == [
+            [[[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]]
+        ]

@@ -10,6 +10,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
+from irloop.dialects.openvino.reduction import ReduceSum
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
@@ -126,6 +127,16 @@ def _joins_after_an_empty_axis() -> Model:
     return m.done(*loop.done())
 
 
+def _rank_3() -> Model:
+    m = IrModel()
+    x = m.input("x", 2, 2, 2)
+    total = m(ReduceSum(keep_dims=False), x, m.constant([2], I64))
+    first = m(ReduceSum(keep_dims=True), x, m.constant([0], I64))
+    return m.done(
+        m(Add(), total, m.constant([[10, 20]])), m(Add(), first, m.constant([[[10], [20]]]))
+    )
+
+
 CASES = (
     Case(
         "broadcast_of_nothing",
@@ -179,6 +190,19 @@ CASES = (
         "numpy broadcasting: the output has the larger of both ranks.",
         _one_element,
         (run([[1, 2, 3]], [[4]]),),
+    ),
+    Case(
+        "reduction_of_rank_3",
+        FEATURE,
+        "OpenVINO Add-1",
+        "The sum of both operands, element by element, whatever computes the first.",
+        _rank_3,
+        (
+            run(
+                [[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]],
+                [[[13, 27], [21, 35]], [[[16, 18], [30, 32]]]],
+            ),
+        ),
     ),
     Case(
         "sums_of_double_constants",

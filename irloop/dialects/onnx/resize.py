@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from irloop import kernels
 from irloop.dialects import inference
@@ -91,6 +92,14 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
         return lambda data: run(data, None, scales)
 
 
+def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
+    """The new sizes by f32 scales, an array or the list of numbers that validation has instead."""
+    import numpy as np
+
+    numbers = np.array(scales.tolist(), np.float32).reshape(-1)
+    return list(kernels.resize.counts_of_scales(sizes, numbers))
+
+
 class _ByScales(OnnxOp):
     """Base of versions that resize by the scales in input 1, with asymmetric coordinates."""
 
@@ -110,8 +119,7 @@ class _ByScales(OnnxOp):
             return [TensorType(element, Shape.of_rank(len(dims)))]
         if scales.size != len(dims):
             raise args.error("there must be one scale per axis", str(len(dims)), str(scales.size))
-        counts = kernels.resize.counts_of_scales(sizes, scales.reshape(-1))
-        return [TensorType(element, Shape(tuple(counts)))]
+        return [TensorType(element, Shape(tuple(_counts_of(sizes, scales))))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         run = kernels.resize.onnx_resize(self.how(), (), "stretch")
@@ -228,7 +236,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
             return [plan.count for plan in plans]
         if scales is None or not scales.size:
             return None
-        return list(kernels.resize.counts_of_scales(known, scales.reshape(-1)))
+        return _counts_of(known, scales)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.resize.onnx_resize(self.how(), self.chosen_axes(), self.policy())
