@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from irloop.building.builder import BranchBuilder as BranchBuilder
+    from irloop.building.builder import Builder as Builder
+    from irloop.building.builder import GraphBuilder as GraphBuilder
+    from irloop.building.builder import LoopBuilder as LoopBuilder
     from irloop.comparison.compare import Comparison as Comparison
     from irloop.comparison.diff import ModelDiff as ModelDiff
     from irloop.comparison.reduce import Reduced as Reduced
@@ -72,6 +76,8 @@ if TYPE_CHECKING:
 #: The module of each public class, which is imported when the class is first used.
 _CLASSES = {
     "Attribute": "irloop.dialects.attributes",
+    "BranchBuilder": "irloop.building.builder",
+    "Builder": "irloop.building.builder",
     "Comparison": "irloop.comparison.compare",
     "Conformance": "irloop.conformance.table",
     "Coverage": "irloop.conversion.coverage",
@@ -80,12 +86,14 @@ _CLASSES = {
     "ExecutionError": "irloop.errors",
     "Fixed": "irloop.validation.fixing",
     "Graph": "irloop.graph.model",
+    "GraphBuilder": "irloop.building.builder",
     "InferenceError": "irloop.errors",
     "InternalError": "irloop.errors",
     "IrloopError": "irloop.errors",
     "LimitError": "irloop.errors",
     "Limits": "irloop.execution.limits",
     "Location": "irloop.diagnostics",
+    "LoopBuilder": "irloop.building.builder",
     "Model": "irloop.graph.model",
     "ModelDiff": "irloop.comparison.diff",
     "Node": "irloop.graph.model",
@@ -111,6 +119,8 @@ _CLASSES = {
 
 __all__ = [
     "Attribute",
+    "BranchBuilder",
+    "Builder",
     "Comparison",
     "Conformance",
     "Coverage",
@@ -119,12 +129,14 @@ __all__ = [
     "ExecutionError",
     "Fixed",
     "Graph",
+    "GraphBuilder",
     "InferenceError",
     "InternalError",
     "IrloopError",
     "LimitError",
     "Limits",
     "Location",
+    "LoopBuilder",
     "Model",
     "ModelDiff",
     "Node",

@@ -53,6 +53,8 @@ ERRORS = {
 }
 CLASSES = {
     "Attribute",
+    "BranchBuilder",
+    "Builder",
     "Comparison",
     "Conformance",
     "Coverage",
@@ -60,8 +62,10 @@ CLASSES = {
     "Environment",
     "Fixed",
     "Graph",
+    "GraphBuilder",
     "Limits",
     "Location",
+    "LoopBuilder",
     "Model",
     "ModelDiff",
     "Node",

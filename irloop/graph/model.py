@@ -8,9 +8,10 @@ input. Building a graph goes through `Graph` and `Builder`; changing one goes th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, overload
 
 from irloop.diagnostics import NOWHERE, Location
 from irloop.graph.loops import PortMap
@@ -18,7 +19,7 @@ from irloop.graph.op import Constant, Op, Parameter, Result
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
-__all__ = ["Body", "Graph", "Model", "Node", "Use", "Value"]
+__all__ = ["Body", "Graph", "Model", "Node", "Nodes", "Use", "Value"]
 
 
 class Value:
@@ -178,12 +179,9 @@ class Graph:
         return tuple(value for value in values if value is not None)
 
     @property
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Nodes:
         """The nodes between parameters and results, in order."""
-        node = self._first
-        while node is not None:
-            yield node
-            node = node._next
+        return Nodes(self)
 
     def __reversed__(self) -> Iterator[Node]:
         node = self._last
@@ -248,6 +246,56 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.name!r}: {len(self.parameters)} in, {self._size} nodes>"
+
+
+class Nodes(Sequence[Node]):
+    """The nodes of a graph as a sequence: `nodes[0]`, `nodes[-1]`, `nodes[2:5]`, `len(nodes)`.
+
+    It shows the graph as it is now. Iterating while nodes are added or removed is safe; an index
+    walks from the nearer end, so prefer a loop to many indices.
+    """
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __iter__(self) -> Iterator[Node]:
+        node = self._graph._first
+        while node is not None:
+            yield node
+            node = node._next
+
+    def __reversed__(self) -> Iterator[Node]:
+        return reversed(self._graph)
+
+    def __len__(self) -> int:
+        return len(self._graph)
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, Node) or isinstance(item.op, Parameter | Result):
+            return False
+        return item.graph is self._graph
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Node]: ...
+
+    def __getitem__(self, index: int | slice) -> Node | list[Node]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        count = len(self)
+        at = index + count if index < 0 else index
+        if not 0 <= at < count:
+            raise IndexError(f"the graph has {count} nodes, and no node {index}")
+        if at >= count // 2:
+            return next(islice(reversed(self), count - 1 - at, None))
+        return next(islice(self, at, None))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} nodes of {self._graph!r}>"
 
 
 def make_node(

@@ -13,14 +13,14 @@ __all__ = ["all_graphs", "all_nodes", "is_constant", "node_path", "topological"]
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
     """Every node, a body's nodes right after the node that owns it (results, parameters not)."""
-    stack = [graph.nodes]
+    stack = [iter(graph.nodes)]
     while stack:
         node = next(stack[-1], None)
         if node is None:
             stack.pop()
             continue
         yield node
-        stack.extend(body.graph.nodes for body in reversed(node.bodies))
+        stack.extend(iter(body.graph.nodes) for body in reversed(node.bodies))
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:

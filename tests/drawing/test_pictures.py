@@ -110,7 +110,7 @@ def test_bodies_are_inside_their_owners_and_boxes_apart(model: Model) -> None:
 
 def test_types_shapes_and_runtime_information_on_request() -> None:
     model = chain(1)
-    node = next(model.graph.nodes)
+    node = next(iter(model.graph.nodes))
     node.info = {"layer_origin": "somewhere"}
     assert "→ f32[2]" in texts(irloop.draw(model))
     assert "→ f32" in texts(irloop.draw(model, shapes=False))

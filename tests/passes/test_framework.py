@@ -331,7 +331,7 @@ class Breaker(ModelPass):
     name = "breaker"
 
     def run_on_model(self, model: Model) -> bool:
-        first = next(model.graph.nodes)
+        first = next(iter(model.graph.nodes))
         first.inputs = ()
         return True
 

@@ -53,7 +53,7 @@ class CarryNarrowWires(LoopPass):
         outside = Forms(self.model, rewriter, node, node.name)
         after = Forms(self.model, rewriter, node.following, node.name)
         inner = self.session.rewriter(wires.graph)
-        first = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         last = Forms(self.model, inner, None, node.name)
         for output in leaving:
             wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))

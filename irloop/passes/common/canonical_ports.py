@@ -138,7 +138,7 @@ def _settle_states(
             rewriter.replace_value(leaving.output, item.outer)
             wires.outputs.remove(leaving)
         if constant and item.result is not None:
-            producer, first = item.result.producer, next(wires.graph.nodes, None)
+            producer, first = item.result.producer, next(iter(wires.graph.nodes), None)
             if producer is not first:
                 inner.move_before(producer, first)
             inner.replace_value(item.parameter, item.result, keep_names=False)

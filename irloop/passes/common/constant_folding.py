@@ -46,7 +46,7 @@ class ConstantFolding(ModelPass):
     def _fold(self, graph: Graph, known: dict[Value, Value]) -> bool:
         """Fold one graph; `known` maps parameters to outer constants."""
         rewriter = Rewriter(graph)
-        first = next(graph.nodes, None)
+        first = next(iter(graph.nodes), None)
         for parameter, outer in known.items():
             op = outer.producer.op
             assert isinstance(op, Constant)

@@ -49,7 +49,7 @@ class FixInput(ModelPass):
         rewriter = Rewriter(model.graph)
         for node, numbers in fixed:
             tensor = _tensor(node, numbers)
-            first = next(model.graph.nodes, None)
+            first = next(iter(model.graph.nodes), None)
             constant = rewriter.insert_constant(tensor, before=first, name=node.name)
             rewriter.replace_value(node.outputs[0], constant)
             rewriter.erase_parameter(node)

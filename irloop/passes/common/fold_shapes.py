@@ -74,7 +74,7 @@ def _enter_constants(node: Node, label: str, session: Session) -> bool:
     """Copy outer constants into the body, in place of invariants."""
     body = node.body(label)
     inner = Rewriter(body.graph)
-    first = next(body.graph.nodes, None)
+    first = next(iter(body.graph.nodes), None)
     for port in body.ports.inputs:
         outer = node.inputs[port.external] if port.external < len(node.inputs) else None
         parameter = body.graph.inputs[port.parameter]

@@ -55,7 +55,7 @@ class LoopToScan(LoopPass):
             return
         forms = Forms(self.model, rewriter, node, node.name)
         inner = self.session.rewriter(wires.graph)
-        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         if wires.running is not None and wires.running.is_used:
             # A body may declare its condition as [1].
             truth = inside.constant(np.ones(one_element(wires.running)), ElementType.BOOLEAN)

@@ -84,7 +84,7 @@ class LoopToTensorIterator(LoopPass):
         numbers = forms.constant(np.arange(count), old.type.element)
         seen = TensorType(old.type.element, Shape.of(1))
         inner = self.session.rewriter(wires.graph)
-        first = next(wires.graph.nodes, None)
+        first = next(iter(wires.graph.nodes), None)
         number = wires.enter(numbers, old.producer.name, Sliced(0, 0, 0), seen)
         if old.type.shape.rank == 0:
             number = Forms(self.model, inner, first, wires.node.name).squeezed(number, 0)

@@ -162,7 +162,7 @@ class _Batch:
         """Keep states and return zeros after an item has ended."""
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
-        first = Forms(self.model, inner, next(wires.graph.nodes, None), name)
+        first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), name)
         last = Forms(self.model, inner, None, name)
         limit = wires.capture(length, self.session.names.fresh("length"))
         zero = forms.constant(0)

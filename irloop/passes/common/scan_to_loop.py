@@ -62,7 +62,7 @@ class ScanToLoop(LoopPass):
         assert isinstance(first.port, ScanInput)
         length = forms.size_of(first.outer, normal_axis(first.port.axis, ranks[0]))
         inner = self.session.rewriter(wires.graph)
-        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         wires.iteration = wires.number(rewriter.names.fresh("iteration"))
         for item in slices:
             wires.inputs.remove(item)

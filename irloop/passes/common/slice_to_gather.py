@@ -44,7 +44,7 @@ class SliceToGather(LoopPass):
             return
         inner = self.session.rewriter(wires.graph)
         outside = Forms(self.model, rewriter, node, node.name)
-        inside = Forms(self.model, inner, next(wires.graph.nodes, None), node.name)
+        inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         number = wires.number(rewriter.names.fresh(f"{node.name}/iteration"))
         for item in slices:
             wires.inputs.remove(item)

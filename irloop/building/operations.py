@@ -1,0 +1,206 @@
+"""Makes an operation from its type, the opset and attributes as a user writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from irloop.dialects.attributes import Attribute, attributes_of
+from irloop.errors import UsageError
+from irloop.graph.op import Op, Registry
+from irloop.graph.tensor import ArrayTensor, Tensor
+from irloop.graph.types import Dim, DynamicDim, ElementType, Shape, element_type_of
+
+__all__ = ["element_of", "make_op", "shape_of"]
+
+
+def make_op(
+    registry: Registry, type: str, opset: int, domain: str, attributes: Mapping[str, Any]
+) -> Op:
+    """The operation `type` as `opset` defines it, with checked attributes.
+
+    Attributes have the names of the file or of the fields of the class.
+
+    Raises:
+        UsageError: for an operation that the opset lacks, or an attribute that is missing, unknown
+            or out of range.
+    """
+    cls = registry.find(type, opset, domain)
+    if cls is None:
+        raise _no_class(registry, type, opset, domain)
+    known = dict(zip(cls._fields, attributes_of(cls).values(), strict=True))
+    by_name = {item.name: field for field, item in known.items()}
+    given: dict[str, Any] = {}
+    for name, value in attributes.items():
+        field = name if name in known else by_name.get(name)
+        if field is None:
+            raise UsageError(
+                f"{cls.type}-{cls.since} has no attribute {name!r}",
+                expected=", ".join(by_name) or "no attributes",
+                found=name,
+            )
+        given[field] = _converted(f"{cls.type}-{cls.since}", known[field], value)
+    for field, item in known.items():
+        if field not in given and field not in cls._defaults and field not in cls._factories:
+            raise UsageError(
+                f"{cls.type}-{cls.since} needs the attribute {item.name!r}",
+                expected=item.description,
+                found="nothing",
+                fix=f"add {field}=... to the call",
+            )
+    return cls(**given)
+
+
+def _no_class(registry: Registry, type: str, opset: int, domain: str) -> UsageError:
+    versions = registry.versions(type, domain)
+    if versions:
+        return UsageError(
+            f"{type} does not exist in opset {opset}",
+            expected=f"an opset from {versions[0].since}"
+            + (f" to {versions[-1].until}" if versions[-1].until else ""),
+            found=str(opset),
+            fix=f"build the model with opset={versions[0].since}",
+        )
+    names = sorted({cls.type for cls in registry.all() if cls.domain == domain})
+    near = get_close_matches(type, names, 3, 0.6)
+    return UsageError(
+        f"there is no operation {type!r}" + (f" in the domain {domain!r}" if domain else ""),
+        expected=" or ".join(near) if near else "a name of `irloop ops`",
+        found=type,
+    )
+
+
+def _converted(label: str, attribute: Attribute, value: Any) -> Any:
+    """The value of an attribute in the type of its field.
+
+    Raises:
+        UsageError: when the value has another type, or is out of range.
+    """
+    if value is None and not attribute.required:
+        return None
+    found = _of_kind(attribute.kind, value)
+    numbers = found if isinstance(found, tuple) else (found,)
+    low, high = attribute.least, attribute.most
+    least, most = attribute.entries
+    fits = found is not None and all(
+        (low is None or number >= low) and (high is None or number <= high)
+        for number in numbers
+        if isinstance(number, int | float)
+    )
+    if isinstance(found, tuple):
+        fits = fits and least <= len(found) and (most is None or len(found) <= most)
+    if attribute.words and fits:
+        texts = [str(item).lower() for item in numbers]
+        fits = all(text in {word.lower() for word in attribute.words} for text in texts)
+    if not fits:
+        raise UsageError(
+            f"{label}: the attribute {attribute.name!r} does not fit",
+            expected=attribute.description,
+            found=f"{value!r:.60}",
+        )
+    return found
+
+
+def _of_kind(kind: str, value: Any) -> Any:
+    """The value as the kind of attribute has it; None if it is something else."""
+    if kind == "bool":
+        return bool(value) if value in (0, 1) else None
+    if kind == "int":
+        return int(value) if isinstance(value, bool) else _int(value)
+    if kind == "float":
+        return _float(value)
+    if kind in ("word", "text"):
+        return _text(value)
+    if kind == "element":
+        return element_of(value)
+    if kind == "shape":
+        return shape_of(value)
+    if kind == "tensor":
+        return _tensor(value)
+    if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
+        return None
+    one = {"ints": _int, "floats": _float, "names": _text}[kind]
+    items = tuple(one(item) for item in value)
+    return None if any(item is None for item in items) else items
+
+
+def _int(value: Any) -> int | None:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    return int(value)
+
+
+def _float(value: Any) -> float | None:
+    return float(value) if _int(value) is not None or isinstance(value, float) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _tensor(value: Any) -> Tensor | None:
+    import numpy as np
+
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, np.ndarray | np.generic):
+        return None
+    array = np.asarray(value)
+    return ArrayTensor(array, element_type_of(array.dtype))
+
+
+def element_of(given: str | ElementType) -> ElementType:
+    """The element type with this name.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    if isinstance(given, ElementType):
+        return given
+    try:
+        return ElementType(given)
+    except ValueError as error:
+        names = [str(item) for item in ElementType]
+        near = get_close_matches(str(given), names, 2, 0.5)
+        raise UsageError(
+            f"there is no element type {given!r}",
+            expected=" or ".join(near) if near else "f32, i64, boolean, ...",
+            found=repr(given),
+        ) from error
+
+
+def shape_of(given: Any) -> Shape:
+    """The shape of a list of sizes; None is an unknown size or, for the list, an unknown rank.
+
+    A text is the name of a size that is not known. Ranges are `DynamicDim`.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    if given is None:
+        return Shape(None)
+    if isinstance(given, Shape):
+        return given
+    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
+        raise UsageError(
+            "a shape is a list of sizes", expected="such as [1, None]", found=repr(given)
+        )
+    return Shape(tuple(_dim(item) for item in given))
+
+
+def _dim(item: Any) -> Dim:
+    if item is None:
+        return DynamicDim()
+    if isinstance(item, DynamicDim):
+        return item
+    if isinstance(item, str):
+        return DynamicDim(symbol=item)
+    number = _int(item)
+    if number is None or number < 0:
+        raise UsageError(
+            "a size in a shape does not fit",
+            expected="0 or more, None (unknown), or a name",
+            found=repr(item),
+        )
+    return number

@@ -1,0 +1,211 @@
+"""Makes the port map of a body from the wires that a user asked for.
+
+In IR the wires may come in any order. ONNX has an order: of the inputs of the node and of the body
+the condition, the states, the scanned inputs, then the captured values; of the outputs the states,
+then the scan outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    ScanInput,
+    ScanOutput,
+    Sliced,
+)
+from irloop.graph.model import Graph, Value
+
+__all__ = ["Joined", "Last", "Part", "State", "Wired", "Wires", "onnx_wires", "openvino_wires"]
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """A state: its parameter in the body, its first value outside, its next value in the body."""
+
+    parameter: Value
+    initial: Value
+    next: Value | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A sliced input: the parameter that receives the slices of `source`."""
+
+    parameter: Value
+    source: Value
+    axis: int
+    start: int
+    end: int
+    stride: int
+    part_size: int
+
+
+@dataclass(slots=True, eq=False)
+class Last:
+    """An output: what `inner`, or the next value of `state`, is after the last iteration."""
+
+    inner: Value
+    output: Value
+    state: State | None
+
+
+@dataclass(slots=True, eq=False)
+class Joined:
+    """An output: the values of `inner` of all iterations."""
+
+    inner: Value
+    output: Value
+    axis: int
+    start: int
+    end: int
+    stride: int
+    part_size: int
+
+
+@dataclass(slots=True)
+class Wires:
+    """The wires of one body, each kind in the order in which it was asked for."""
+
+    states: list[State] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    #: The parameter of each value that is the same in every iteration.
+    invariants: dict[Value, Value] = field(default_factory=dict)
+    lasts: list[Last] = field(default_factory=list)
+    joined: list[Joined] = field(default_factory=list)
+    iteration: Value | None = None
+    condition: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """Inputs and outputs of the node after those that every such node has, and the port map."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    ports: PortMap
+
+
+def openvino_wires(
+    wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None]
+) -> Wired:
+    """The port map of a Loop or TensorIterator whose node has `first` inputs of its own.
+
+    `add_result` makes a value a result of the body.
+    """
+    at = {value: index for index, value in enumerate(body.inputs)}
+    results: dict[int, Value] = {}
+
+    def result(value: Value) -> int:
+        add_result(value)
+        results[len(results)] = value
+        return len(results) - 1
+
+    condition = None if wires.condition is None else result(wires.condition)
+    externals: list[Value] = []
+    inputs: list[InputPort] = []
+    back: dict[State, int] = {}
+    for state in wires.states:
+        assert state.next is not None
+        back[state] = result(state.next)
+        inputs.append(Carried(first + len(externals), at[state.parameter], back[state]))
+        externals.append(state.initial)
+    for part in wires.parts:
+        port = Sliced(
+            first + len(externals),
+            at[part.parameter],
+            part.axis,
+            part.start,
+            part.end,
+            part.stride,
+            part.part_size,
+        )
+        inputs.append(port)
+        externals.append(part.source)
+    for source, parameter in wires.invariants.items():
+        inputs.append(Invariant(first + len(externals), at[parameter]))
+        externals.append(source)
+    outputs: list[OutputPort] = []
+    for last in wires.lasts:
+        number = result(last.inner) if last.state is None else back[last.state]
+        outputs.append(LastValue(number, len(outputs)))
+    for item in wires.joined:
+        outputs.append(
+            Concatenated(
+                result(item.inner),
+                len(outputs),
+                item.axis,
+                item.start,
+                item.end,
+                item.stride,
+                item.part_size,
+            )
+        )
+    iteration = None if wires.iteration is None else at[wires.iteration]
+    ports = PortMap(tuple(inputs), tuple(outputs), iteration, condition)
+    made = [last.output for last in wires.lasts] + [item.output for item in wires.joined]
+    return Wired(tuple(externals), tuple(made), ports)
+
+
+def onnx_wires(
+    wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None], *, loop: bool
+) -> Wired:
+    """The port map of an ONNX Loop (with `loop`) or Scan; parameters of the body are put in order.
+
+    Every state has an output; those that nobody asked for are new values without readers.
+    """
+    order = [] if wires.iteration is None else [wires.iteration]
+    if loop:
+        order += [value for value in body.inputs if value is not wires.iteration][:1]
+    order += [state.parameter for state in wires.states]
+    order += [part.parameter for part in wires.parts]
+    order += list(wires.invariants.values())
+    position = {value: index for index, value in enumerate(order)}
+    body.parameters.sort(key=lambda node: position[node.outputs[0]])
+    before = len(order) - len(wires.states) - len(wires.parts) - len(wires.invariants)
+    inputs: list[InputPort] = []
+    results = 0
+    if wires.condition is not None:
+        add_result(wires.condition)
+        inputs.append(Carried(1, 1, 0))
+        results = 1
+    outputs: list[OutputPort] = []
+    made: list[Value] = []
+    for index, state in enumerate(wires.states):
+        assert state.next is not None
+        add_result(state.next)
+        inputs.append(Carried(first + index, before + index, results))
+        outputs.append(LastValue(results, len(outputs)))
+        asked = [item.output for item in wires.lasts if item.state is state]
+        made.append(asked[0] if asked else Value(state.parameter.producer, 0))
+        results += 1
+    shift = first - before
+    for part in wires.parts:
+        at = position[part.parameter]
+        inputs.append(ScanInput(shift + at, at, part.axis, part.stride < 0))
+    for parameter in wires.invariants.values():
+        at = position[parameter]
+        inputs.append(Invariant(shift + at, at))
+    for item in wires.joined:
+        add_result(item.inner)
+        outputs.append(ScanOutput(results, len(outputs), item.axis, item.stride < 0))
+        made.append(item.output)
+        results += 1
+    externals = (
+        *(state.initial for state in wires.states),
+        *(part.source for part in wires.parts),
+        *wires.invariants,
+    )
+    iteration = 0 if loop else None
+    condition = 0 if loop else None
+    return Wired(
+        externals, tuple(made), PortMap(tuple(inputs), tuple(outputs), iteration, condition)
+    )
