@@ -15,7 +15,7 @@ the onnx package. Only exceptions of `irloop.errors` are raised.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from irloop.boundary import guarded, several
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from irloop.errors import WriteError as WriteError
     from irloop.execution.limits import Limits as Limits
     from irloop.execution.session import Session as Session
+    from irloop.execution.stepping import Iteration as Iteration
     from irloop.execution.trace import TextTracer as TextTracer
     from irloop.execution.trace import Tracer
     from irloop.graph.model import Graph as Graph
@@ -91,6 +92,7 @@ _CLASSES = {
     "InternalError": "irloop.errors",
     "IrloopError": "irloop.errors",
     "LimitError": "irloop.errors",
+    "Iteration": "irloop.execution.stepping",
     "Limits": "irloop.execution.limits",
     "Location": "irloop.diagnostics",
     "LoopBuilder": "irloop.building.builder",
@@ -133,6 +135,7 @@ __all__ = [
     "InferenceError",
     "InternalError",
     "IrloopError",
+    "Iteration",
     "LimitError",
     "Limits",
     "Location",
@@ -169,6 +172,7 @@ __all__ = [
     "explain",
     "fix",
     "infer",
+    "iterations",
     "operations",
     "random_inputs",
     "read_arrays",
@@ -579,6 +583,38 @@ def run(
 
     source = _told(model, shapes, types)
     return session.run(source, inputs, limits=limits, trace=trace)
+
+
+@guarded("running a model")
+def iterations(
+    model: Model | Path,
+    inputs: Mapping[str, Any] | Sequence[Any],
+    loop: str | None = None,
+    *,
+    limits: Limits | None = None,
+) -> Generator[Iteration, None, None]:
+    """Run a model and step through its loops: an iterator over iterations, with values.
+
+    The model runs on while the iterator is asked for more, and stops when the iterator is closed
+    or forgotten. Values of earlier iterations are not kept.
+
+    Args:
+        model: a model, or the path of one.
+        inputs: as in `run`.
+        loop: the path of a loop, as ``"Loop_7"`` or ``"Loop_7/body/Loop_2"``; None: all loops, the
+            iterations of an inner loop before that of the outer loop in which they ran.
+        limits: bounds on iterations, memory and time; the time in which the caller looks at an
+            iteration counts.
+
+    Returns:
+        For each iteration the values of the body's parameters, nodes and results.
+
+    Raises:
+        UsageError: for a loop that does not exist. The iterator raises what `run` raises.
+    """
+    from irloop.execution import stepping
+
+    return stepping.iterations(_model(model), inputs, loop, limits)
 
 
 @guarded("comparing two models")

@@ -348,9 +348,14 @@ def test_operands_that_do_not_fit_are_an_error_at_once() -> None:
 
 def test_an_error_in_a_block_is_the_one_that_is_raised() -> None:
     b = irloop.Builder("onnx")
-    with pytest.raises(ZeroDivisionError), b.loop(1) as body:
-        body.state(np.float32(1))
-        raise ZeroDivisionError
+
+    def fails() -> None:
+        with b.loop(1) as body:
+            body.state(np.float32(1))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
 
 
 def test_nodes_have_an_index() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.program import SMALL, Context, Step, run
+from irloop.execution.trace import IterationEvent, LoopTracer
 from irloop.graph.model import Node
 
 __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
@@ -71,6 +72,8 @@ class Plan:
     counter: Counter | None
     converts: bool
     tame: bool
+    parameters: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
 
 
 class Iterations:
@@ -146,7 +149,14 @@ class Iterations:
             slots[slot] = source[index, ...]
         if plan.counter is not None:
             slots[plan.counter.slot] = plan.counter.value(index)
+        trace = self._context.trace
+        told = isinstance(trace, LoopTracer)
+        given = [slots[slot] for slot in plan.parameters] if told else []
         produced = run(plan.steps, slots, self._context)
+        if isinstance(trace, LoopTracer):
+            made = [slots[slot] for slot in plan.results]
+            place = tuple(self._context.iterations)
+            trace.iteration(IterationEvent(plan.node, place, tuple(given), tuple(made)))
         for slot, add in self._gathers:
             add(index, slots[slot])
         if index == 0:

@@ -83,6 +83,8 @@ class Loop:
             self._counter(),
             self.converts,
             tame(steps),
+            tuple(program.inputs),
+            tuple(program.outputs),
         )
 
     def _counter(self) -> Counter | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from irloop.diagnostics import one_line
 from irloop.graph.model import Node
 from irloop.graph.walk import node_path
 
-__all__ = ["TextTracer", "TraceEvent", "Tracer"]
+__all__ = ["IterationEvent", "LoopTracer", "TextTracer", "TraceEvent", "Tracer"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -36,6 +36,30 @@ class TraceEvent:
 
 
 Tracer = Callable[[TraceEvent], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IterationEvent:
+    """A body ran once. `iterations` ends with the number of this iteration of `loop`.
+
+    `parameters` and `results` are the values of the body's parameters and results, in order.
+    """
+
+    loop: Node
+    iterations: tuple[int, ...]
+    parameters: tuple[Any, ...]
+    results: tuple[Any, ...]
+
+
+@runtime_checkable
+class LoopTracer(Protocol):
+    """A tracer that is also told about every iteration, after the nodes of its body."""
+
+    def __call__(self, event: TraceEvent, /) -> None:
+        """A node ran."""
+
+    def iteration(self, event: IterationEvent, /) -> None:
+        """A body ran."""
 
 
 class TextTracer:
