@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +54,9 @@ def measure(name: str, rounds: int) -> Ratio:
         scale = float(np.abs(wanted).max()) or 1.0
         np.testing.assert_allclose(found / scale, wanted / scale, atol=1e-4)
     best = [float("inf"), float("inf")]
+    runs: tuple[Callable[[], Any], ...] = (lambda: own.run(given), lambda: peer.run(None, given))
     for _ in range(rounds):
-        for at, run in enumerate((lambda: own.run(given), lambda: peer.run(None, given))):
+        for at, run in enumerate(runs):
             start = time.perf_counter()
             run()
             best[at] = min(best[at], time.perf_counter() - start)

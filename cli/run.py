@@ -14,7 +14,7 @@ from irloop.errors import UsageError
 from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
-from .files import require_free, weight_files
+from .files import require_free, weight_files, write_whole
 from .names import ModelPath
 from .options import dims_option, input_type_options, weights_option
 
@@ -31,6 +31,7 @@ Examples:
   irloop run model.xml --inputs in.npz --outputs out.npz
   irloop run model.onnx --inputs image.npy
   irloop run model.xml --seed 7 --trace 2> trace.txt
+  irloop run model.xml --profile --profile-trace trace.json
   irloop run model.xml --inputs in.npz --max-iterations 1000 --max-memory 2G
   irloop run model.onnx --dim batch=2 --shape image=1,3,224,224 --type y=f32
 """
@@ -57,6 +58,13 @@ Examples:
 @input_type_options
 @click.option("--seed", type=int, default=0, show_default=True, help="For generated inputs.")
 @click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
+@click.option("--profile", is_flag=True, help="The time of operations and nodes, on stderr.")
+@click.option(
+    "--profile-trace",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="The file for the time of every call, which chrome://tracing and Perfetto show.",
+)
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
 @common_options
 @click.pass_context
@@ -66,25 +74,35 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     Without --inputs, the inputs are generated from the seed. Without --outputs, each output is
     described on one line.
     """
-    from irloop import Session, TextTracer, infer, read_model
+    from irloop import RunProfile, Session, TextTracer, infer, read_model
     from irloop.graph.input_types import set_input_shapes, set_input_types
 
+    measured = options["profile"] or options["profile_trace"] is not None
+    if measured and options["trace"]:
+        raise UsageError("--trace shows every node in its body, --profile where it is computed")
     loaded = read_model(model, options["weights"])
     set_input_types(loaded, options["types"])
     set_input_shapes(loaded, options["shapes"])
     if options["types"] or options["shapes"]:
         infer(loaded)
-    if options["outputs"] is not None:
-        given = [options["inputs"]] if options["inputs"] else []
-        require_free(options["outputs"], [model, *given, *weight_files(loaded)])
+    given = [options["inputs"]] if options["inputs"] else []
+    for written in (options["outputs"], options["profile_trace"]):
+        if written is not None:
+            require_free(written, [model, *given, *weight_files(loaded)])
+    profile = RunProfile() if measured else None
     tracer = TextTracer(sys.stderr) if options["trace"] else None
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     session = Session(loaded, hoist=tracer is None)
     inputs = _inputs(loaded, options)
     console = console_of(ctx)
     console.progress(f"running {model}")
-    results = session.run(inputs, limits=_limits(ctx, options), trace=tracer)
+    results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
     console.done()
+    if profile is not None and options["profile"]:
+        click.echo(profile.table(), err=True)
+    if profile is not None and options["profile_trace"] is not None:
+        write_whole(options["profile_trace"], profile.chrome_trace())
+        console.note(f"wrote {options['profile_trace']}")
     if session.notes:
         click.echo(report_text.render(item.in_file(model) for item in session.notes))
     if options["outputs"] is None:

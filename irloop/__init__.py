@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from irloop.errors import VerifyError as VerifyError
     from irloop.errors import WriteError as WriteError
     from irloop.execution.limits import Limits as Limits
+    from irloop.execution.profile import RunProfile as RunProfile
     from irloop.execution.session import Session as Session
     from irloop.execution.stepping import Iteration as Iteration
     from irloop.execution.trace import TextTracer as TextTracer
@@ -108,6 +109,7 @@ _CLASSES = {
     "Reduced": "irloop.comparison.reduce",
     "Repair": "irloop.validation.repair_plan",
     "Report": "irloop.diagnostics",
+    "RunProfile": "irloop.execution.profile",
     "Session": "irloop.execution.session",
     "Severity": "irloop.diagnostics",
     "Shape": "irloop.graph.types",
@@ -152,6 +154,7 @@ __all__ = [
     "Reduced",
     "Repair",
     "Report",
+    "RunProfile",
     "Session",
     "Severity",
     "Shape",
@@ -554,6 +557,7 @@ def run(
     types: Mapping[str, str] | None = None,
     limits: Limits | None = None,
     trace: Tracer | None = None,
+    profile: RunProfile | None = None,
 ) -> dict[str, Any]:
     """Run a model with the built-in executor, each dialect by its own specification.
 
@@ -567,6 +571,7 @@ def run(
         types: element types for inputs whose type is dynamic, by name, as "f32".
         limits: bounds on iterations, memory and time.
         trace: called after every node, in every iteration; `TextTracer` writes lines.
+        profile: collects the time of every node.
 
     Returns:
         The outputs by name, in the order of the model. A sequence is a list, an absent optional
@@ -582,7 +587,7 @@ def run(
     from irloop.execution import session
 
     source = _told(model, shapes, types)
-    return session.run(source, inputs, limits=limits, trace=trace)
+    return session.run(source, inputs, limits=limits, trace=trace, profile=profile)
 
 
 @guarded("running a model")

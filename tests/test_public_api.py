@@ -78,6 +78,7 @@ CLASSES = {
     "Reduced",
     "Repair",
     "Report",
+    "RunProfile",
     "Session",
     "Severity",
     "Shape",

@@ -57,7 +57,7 @@ class Branches:
     def _results(self, context: Context, label: str, arguments: list[Any]) -> list[Any]:
         program = self._programs[label]
         compute = self._quick.get(label)
-        if compute is None or context.trace is not None:
+        if compute is None or context.watched:
             return program.call(context, arguments)
         slots = program.slots(context)
         for slot, value in zip(program.inputs, arguments, strict=True):

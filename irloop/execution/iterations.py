@@ -98,7 +98,7 @@ class Iterations:
         self._stop = stop
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
-        self._tame = plan.tame and context.trace is None
+        self._tame = plan.tame and not context.watched
 
     def run(self) -> tuple[int, bool]:
         """Run; return the number of iterations, and whether the condition ended them.
@@ -116,7 +116,7 @@ class Iterations:
             except StepError as failure:
                 raise failure.inside(self._plan.node, index) from failure.__cause__
             index += 1
-            if small and not ended and self._context.trace is None and not self._casts:
+            if small and not ended and not self._context.watched and not self._casts:
                 index, ended = self._quick(index)
         return index, ended
 

@@ -19,6 +19,7 @@ from irloop.diagnostics import Diagnostic
 from irloop.execution.failure import StepError, extents_of, failure_of
 from irloop.execution.limits import Limits
 from irloop.execution.memory import owned_bytes, room_needed
+from irloop.execution.profile import RunProfile
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
@@ -54,6 +55,7 @@ class Context:
 
     limits: Limits
     trace: Tracer | None = None
+    profile: RunProfile | None = None
     variables: dict[str, Array] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
     iterations: list[int] = field(default_factory=list)
@@ -62,6 +64,11 @@ class Context:
     stopped: set[Node] = field(default_factory=set)
     live: int = 0
     deadline: float | None = None
+
+    @property
+    def watched(self) -> bool:
+        """True when a trace or a profile wants to see every step."""
+        return self.trace is not None or self.profile is not None
 
     def start(self) -> None:
         """Start the clock."""
@@ -171,7 +178,10 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
                 size = room_needed(node, values, context.limits.max_memory)
             if size:
                 context.check_memory(node, size)
-            result = fn(*values)
+            if context.profile is None:
+                result = fn(*values)
+            else:
+                result = context.profile.call(node, context.iterations, fn, values)
         except StepError:
             raise
         except Exception as error:

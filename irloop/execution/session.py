@@ -16,6 +16,7 @@ from irloop.errors import ExecutionError, UsageError
 from irloop.execution.compile import compile_graph
 from irloop.execution.failure import Extents, StepError
 from irloop.execution.limits import Limits
+from irloop.execution.profile import RunProfile
 from irloop.execution.program import Context
 from irloop.execution.trace import Tracer
 from irloop.execution.wider_types import DOUBLE, NONE, SINGLE, rounded, widened
@@ -43,6 +44,7 @@ def run(
     *,
     limits: Limits | None = None,
     trace: Tracer | None = None,
+    profile: RunProfile | None = None,
 ) -> dict[str, Any]:
     """Run `model` and return its outputs by name, in the order of the model.
 
@@ -52,6 +54,7 @@ def run(
             arrays of the declared type; arrays must have it already.
         limits: limits of iterations, memory and time.
         trace: called after every node, in every iteration.
+        profile: collects the time of every node.
 
     Raises:
         UsageError: for an input that is missing, unknown, or of another type or shape.
@@ -60,7 +63,7 @@ def run(
         LimitError: when a limit is reached.
     """
     session = Session(model, hoist=trace is None)
-    return session.run(inputs, limits=limits, trace=trace)
+    return session.run(inputs, limits=limits, trace=trace, profile=profile)
 
 
 class Session:
@@ -103,7 +106,12 @@ class Session:
 
     @guarded("running a model")
     def run(
-        self, inputs: Inputs, *, limits: Limits | None = None, trace: Tracer | None = None
+        self,
+        inputs: Inputs,
+        *,
+        limits: Limits | None = None,
+        trace: Tracer | None = None,
+        profile: RunProfile | None = None,
     ) -> dict[str, Any]:
         """The outputs by name; `notes`, `counts`, `branches` and `stopped` tell about this run.
 
@@ -120,7 +128,7 @@ class Session:
         outer = budget.current().memory
         if limits is None and outer is not None:
             allowed = replace(allowed, max_memory=outer)
-        context = Context(allowed, trace, self._variables)
+        context = Context(allowed, trace, profile, self._variables)
         context.start()
         self.failed = None
         try:

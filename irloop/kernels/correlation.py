@@ -88,7 +88,8 @@ def _points(x: Array, w: Array, groups: int) -> Array:
     items, channels, length = x.shape
     filters = w.reshape(groups, len(w) // groups, -1)
     made = np.matmul(filters, x.reshape(items, groups, channels // groups, length))
-    return made.reshape(items, len(w), length)
+    result: Array = made.reshape(items, len(w), length)
+    return result
 
 
 class _Layout(NamedTuple):
@@ -254,7 +255,8 @@ class _FlatColumns(_Columns):
         groups, each = self._planes.shape[1:3]
         if len(self._places) == 1:
             ((phase, offset),) = self._places
-            return self._planes[phase][:, :, low + offset : high + offset]
+            columns: Array = self._planes[phase][:, :, low + offset : high + offset]
+            return columns
         made = np.empty((groups, each, len(self._places), high - low), self._planes.dtype)
         if self._regular:
             made.reshape(groups, each, *self._kernel, high - low)[...] = self._view(low, high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -185,3 +186,30 @@ def test_outputs_replace_neither_the_model_nor_its_inputs(
         assert result.exit_code == 2
         assert "would be written over" in result.stderr
         assert taken.read_bytes() == before
+
+
+def test_a_profile_by_operation_and_node(irloop: Irloop, halving: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    inputs = save(tmp_path / "in.npz", x=X)
+    result = irloop("run", halving, "-i", inputs, "--profile", "--profile-trace", trace)
+    assert result.exit_code == 0
+    assert result.stdout == irloop("run", halving, "-i", inputs).stdout
+    assert "own ms" in result.stderr
+    assert "(Loop-5)" in result.stderr
+    assert result.stderr.endswith(f"wrote {trace}\n")
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {tuple(event["args"]["iterations"]) for event in events} >= {(), (0,), (3,)}
+
+
+def test_a_profile_is_not_combined_with_a_trace(irloop: Irloop, halving: Path) -> None:
+    result = irloop("run", halving, "--profile", "--trace")
+    assert result.exit_code == 2
+    assert "--profile" in result.stderr
+
+
+def test_a_profile_does_not_replace_the_model(irloop: Irloop, halving: Path) -> None:
+    before = halving.read_bytes()
+    result = irloop("run", halving, "--profile-trace", halving)
+    assert result.exit_code == 2
+    assert "would be written over" in result.stderr
+    assert halving.read_bytes() == before

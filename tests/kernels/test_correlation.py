@@ -14,7 +14,7 @@ from irloop.formats.onnx import reader
 from irloop.kernels import correlation
 
 #: Settings of the module that make every case take one method, with small tiles and blocks.
-METHODS = {
+METHODS: dict[str, dict[str, float]] = {
     "flat": {"_COPY_COST": 1e9, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
     "exact": {"_COPY_COST": -1, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
     "many positions": {"_MANY_POSITIONS": 0},

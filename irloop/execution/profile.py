@@ -1,0 +1,126 @@
+"""Measures the time that each node of a run takes, in every iteration of its loops."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from irloop.diagnostics import one_line
+from irloop.graph.model import Node
+from irloop.graph.walk import node_path
+
+__all__ = ["RunProfile", "Timing"]
+
+#: A longer trace is more than viewers load; the sums count every call.
+MOST_EVENTS = 200_000
+
+
+@dataclass(slots=True)
+class Timing:
+    """The time of a node or of all nodes of an operation, in seconds.
+
+    `own` leaves out the nodes in the bodies of a loop or branch, which `total` includes.
+    """
+
+    name: str
+    operation: str
+    calls: int = 0
+    own: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(slots=True)
+class RunProfile:
+    """Collects the times of runs: ``run(model, inputs, profile=profile)``.
+
+    Steps that a run computes once for all iterations, because they depend on nothing that changes
+    or on slices alone, count as one call. Every iteration is measured, which makes loops of small
+    operations slower than without a profile.
+    """
+
+    _nodes: dict[Node, Timing] = field(default_factory=dict)
+    _events: list[tuple[Node, tuple[int, ...], float, float]] = field(default_factory=list)
+    _inside: list[float] = field(default_factory=lambda: [0.0])
+
+    def call(
+        self, node: Node, iterations: Sequence[int], function: Callable[..., Any], values: Any
+    ) -> Any:
+        """``function(*values)``, the work of `node`, measured."""
+        self._inside.append(0.0)
+        start = time.perf_counter()
+        try:
+            return function(*values)
+        finally:
+            seconds = time.perf_counter() - start
+            inner = self._inside.pop()
+            self._inside[-1] += seconds
+            timing = self._nodes.get(node)
+            if timing is None:
+                timing = self._nodes[node] = Timing(node_path(node), node.op.label)
+            timing.calls += 1
+            timing.total += seconds
+            timing.own += seconds - inner
+            if len(self._events) < MOST_EVENTS:
+                self._events.append((node, tuple(iterations), start, seconds))
+
+    def nodes(self) -> list[Timing]:
+        """The times of all nodes, the longest own time first."""
+        return sorted(self._nodes.values(), key=lambda item: -item.own)
+
+    def operations(self) -> list[Timing]:
+        """The times of all types of operations, the longest own time first.
+
+        `total` is that of `own`: the bodies of a loop are counted by their operations.
+        """
+        found: dict[str, Timing] = {}
+        for item in self._nodes.values():
+            timing = found.setdefault(item.operation, Timing(item.operation, item.operation))
+            timing.calls += item.calls
+            timing.own += item.own
+            timing.total += item.own
+        return sorted(found.values(), key=lambda item: -item.own)
+
+    def table(self, rows: int = 20) -> str:
+        """Two tables as text: by operation and by node, with at most `rows` lines each."""
+        whole = sum(item.own for item in self._nodes.values()) or 1.0
+        lines = _lines("operation", self.operations(), rows, whole)
+        return "\n".join([*lines, "", *_lines("node", self.nodes(), rows, whole)])
+
+    def chrome_trace(self) -> str:
+        """The calls as JSON in the format that chrome://tracing and Perfetto show."""
+        first = min((start for _, _, start, _ in self._events), default=0.0)
+        events = [
+            {
+                "name": one_line(node_path(node)),
+                "cat": node.op.label,
+                "ph": "X",
+                "ts": round((start - first) * 1e6, 3),
+                "dur": round(seconds * 1e6, 3),
+                "pid": 1,
+                "tid": 1,
+                "args": {"iterations": list(iterations)},
+            }
+            for node, iterations, start, seconds in self._events
+        ]
+        calls = sum(item.calls for item in self._nodes.values())
+        left = {"calls": calls, "calls_left_out": calls - len(events)}
+        return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": left})
+
+
+def _lines(title: str, timings: Sequence[Timing], rows: int, whole: float) -> list[str]:
+    lines = [f"{'own ms':>10} {'share':>6} {'total ms':>10} {'calls':>8}  {title}"]
+    for item in timings[:rows]:
+        name = item.name if item.name == item.operation else f"{item.name} ({item.operation})"
+        lines.append(
+            f"{item.own * 1e3:10.3f} {item.own / whole:6.1%} {item.total * 1e3:10.3f} "
+            f"{item.calls:8}  {one_line(name)}"
+        )
+    rest = timings[rows:]
+    if rest:
+        own = sum(item.own for item in rest)
+        calls = sum(item.calls for item in rest)
+        lines.append(f"{own * 1e3:10.3f} {own / whole:6.1%} {'':>10} {calls:8}  {len(rest)} more")
+    return lines
