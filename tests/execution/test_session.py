@@ -183,11 +183,11 @@ def test_the_text_trace_says_where_a_nan_is_born() -> None:
     run(model(LOG), [np.array(2), x], trace=TextTracer(stream))
     lines = stream.getvalue().splitlines()
     # log 1 = 0, log 0 = -inf: only the third round has no logarithm to take.
-    assert not any("born here" in line for line in lines)
+    assert not any("first here" in line for line in lines)
     stream = io.StringIO()
     run(model(LOG), [np.array(3), x], trace=TextTracer(stream))
     lines = stream.getvalue().splitlines()
-    born = [line for line in lines if "born here" in line]
+    born = [line for line in lines if "first here" in line]
     assert len(born) == 1
     assert born[0].startswith("last/body/log[2] Log-")
     assert "NaN 1 of 2" in born[0]
