@@ -122,6 +122,23 @@ g (int64 M, float[2] x) => (float[2] y, float[n] lengths) {{
     agree(text, [[i64(trips), X2] for trips in (2, 0, 3)], engines, tmp_path)
 
 
+@pytest.mark.parametrize("output", ["", ", float[q] last"])
+def test_a_state_that_grows_from_a_bounded_size(
+    output: str, engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO knows that `a` has 0 or 1 elements, and must not bound the state by that."""
+    text = """g (float x, bool go) => (float[k] a, float[n] z OUTPUT) {
+  one = Constant <value_int = 1> ()  three = Constant <value_int = 3> ()
+  a = Loop <body = b (int64 i, bool c) => (bool d, float s) { d = Identity (c)  s = Neg (x) }>
+    (one, go)
+  last, z = Loop <body = e (int64 j, bool f, float[m] h) => (bool g, float[l] r, float t) {
+    g = Identity (f)  w = Constant <value_floats = [2.0]> ()
+    r = Concat <axis = 0> (h, w)  t = ReduceSum <keepdims = 0> (h) }> (three, "", a)
+}"""
+    sets = [[np.array(x, F32), go] for x, go in ((5, YES), (5, NO), (3, YES))]
+    agree(text.replace(" OUTPUT", output), sets, engines, tmp_path)
+
+
 def test_a_growing_state_as_a_scan_stays_a_loop(engines: Engines, tmp_path: Path) -> None:
     text = """
 g (float[2] x) => (float[k] last, int64[j] numbers) {

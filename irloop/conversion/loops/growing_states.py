@@ -6,11 +6,12 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
 from irloop.dialects.openvino.reduction import ReduceProd
+from irloop.dialects.openvino.search import CumSum
 from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Tile
 from irloop.dialects.openvino.slicing import Slice
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import ElementType
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
@@ -29,10 +30,11 @@ class OpenGrowingStates(LoopPass):
 
     Result::
 
-        g = Tile(h, 1 + (trip - trip))
+        n = CumSum(trip)    g = Tile(h, 1 + (n - n))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    Hazard OVN114 is the reason. A Loop stays whose inputs are all constant.
+    Hazard OVN114 is the reason: OpenVINO takes the size of the initial value, or its largest size
+    where it knows one, for the size in all iterations. A Loop stays whose inputs are all constant.
     """
 
     name = "open_growing_states"
@@ -46,7 +48,9 @@ class OpenGrowingStates(LoopPass):
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        nothing = emitter.emit(Subtract(), number, number)
+        # OpenVINO bounds what is computed from bounded sizes, but not the result of a CumSum.
+        hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
+        nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
         for item, axes in growing:
             rank = shape_of(item.outer).rank
             assert rank is not None
@@ -70,15 +74,39 @@ class OpenGrowingStates(LoopPass):
 
 
 def _growing_axes(item: Entering) -> list[int]:
-    """The axes whose size changes between iterations."""
+    """The axes whose size changes between iterations, or may change."""
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
+    # OpenVINO bounds unknown sizes, too: a Slice of what a Loop joined has at most its trip count.
+    bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
         axis
         for axis, size in enumerate(given)
-        if isinstance(size, int) and any(len(dims) > axis and dims[axis] != size for dims in later)
+        if (bounded and not isinstance(size, int))
+        or (
+            isinstance(size, int) and any(len(dims) > axis and dims[axis] != size for dims in later)
+        )
     ]
+
+
+def _is_model_input(value: Value) -> bool:
+    """True for an input of the whole model: OpenVINO does not bound its unknown sizes."""
+    node = value.producer
+    return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
+
+
+def _keeps_size(item: Entering) -> bool:
+    """True if the next value is the state itself, computed on element by element."""
+    value = item.result
+    while value is not None and value is not item.parameter:
+        node, own = value.producer, shape_of(value)
+        # A single number does not change the shape; another tensor might.
+        wide = [x for x in node.inputs if x is not None and shape_of(x).count() != 1]
+        if not node.op.elementwise or len(set(wide)) != 1 or shape_of(wide[0]) != own:
+            return False
+        value = wide[0]
+    return True
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
