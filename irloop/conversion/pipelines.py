@@ -71,13 +71,13 @@ from irloop.conversion.loops import (  # noqa: F401
     sequence,
 )
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
-from irloop.conversion.loops.captured_counts import LimitCapturedCounts
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
 from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.loops.narrow_wires import CarryNarrowWires
 from irloop.conversion.loops.scan_axes import ScanAlongFront
+from irloop.conversion.loops.trip_counts import LimitCounts
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
     attention,
@@ -290,8 +290,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DeadCode(),
         CountIterations(),
         DeadCode(),
-        # OpenVINO counts in 32 bits, and passes no more of an input to a body.
-        LimitCapturedCounts(),
+        # OpenVINO counts in 32 bits, and reads no more of an input.
+        LimitCounts(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
         # OpenVINO crashes if a loop joins along another axis than 0 after an axis of size 0.

@@ -192,6 +192,35 @@ g (int64 M, int64 k, bool c, float[2] x) => (float[2] last) {{
     agree(text, [[i64(m), i64(k), c, X] for m, k, c in numbers], engines, tmp_path)
 
 
+COUNTS = {
+    "smaller of two": ("count = Min (M, four)", "count"),
+    "one less": ("count = Sub (M, one)", "count"),
+    "state": ("count = Identity (M)", "m"),
+}
+
+
+@pytest.mark.parametrize("limit", [2**31, 2**32, 2**63 - 1])
+@pytest.mark.parametrize("kind", COUNTS)
+def test_a_computed_or_carried_limit_that_openvino_cannot_count_to(
+    kind: str, limit: int, engines: Engines, tmp_path: Path
+) -> None:
+    made, used = COUNTS[kind]
+    text = f"""
+g (int64 M, int64 k, float[2] x) => (float[2] last) {{
+  n = Constant <value_int = 2> ()  zero = Constant <value_ints = [0]> ()
+  one = Constant <value_int = 1> ()  four = Constant <value_int = 4> ()
+  {made}
+  left, last = Loop (n, "", count, x) <body = o (int64 I, bool C, int64 m, float[2] s)
+      => (bool D, int64 l, float[2] t) {{
+    D = Identity (C)  l = Sub (m, one)
+    a, r = Loop ({used}, "", s) <body = b (int64 i, bool ci, float[2] p)
+      => (bool co, float[2] q, float[2] u) {{ co = Less (i, k)  q = Neg (p)  u = Identity (q) }}>
+    t = ReduceSum <keepdims = 0> (r, zero) }}>
+}}"""
+    sets = [[i64(m), i64(k), X] for m, k in ((limit, 2), (2, 5), (limit, 1), (0, 1), (-3, 4))]
+    agree(text, sets, engines, tmp_path)
+
+
 DTYPES = ["int8", "uint8", "int32", "int64", "float16", "double", "bool"]
 
 

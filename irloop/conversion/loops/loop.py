@@ -16,7 +16,6 @@ from irloop.conversion.framework.translation import (
     imports,
     takes_virtual,
 )
-from irloop.conversion.loops.captured_counts import COUNTABLE
 from irloop.conversion.loops.loop_export import export_as_loop
 from irloop.conversion.loops.loop_parts import LoopPlan, given, scalar
 from irloop.conversion.loops.loop_states import LoopStates, enter
@@ -27,13 +26,13 @@ from irloop.conversion.loops.openvino_loop_builder import (
     refuse_strings,
 )
 from irloop.conversion.loops.scan_export import can_scan, export_as_scan
+from irloop.conversion.loops.trip_counts import COUNTABLE
 from irloop.dialects.loops import sliced_count
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Carried, LastValue, ScanOutput
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import Parameter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
 
@@ -239,8 +238,8 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 def _trip(c: Conversion, limit: Value | None) -> Value:
     """Convert ONNX's M to OpenVINO's trip count: -1 if M is omitted, 0 if M is negative.
 
-    OpenVINO reads the low 32 bits of an input, so 2^63 - 1 becomes -1. An M of 2^31 or more, a
-    bound that f32 represents exactly, therefore means no limit.
+    OpenVINO counts in 32 bits, so larger numbers mean no limit. The pass `LimitCounts` takes care
+    of those that are inputs of the model.
     """
     if limit is None:
         return c.i64(-1)
@@ -248,9 +247,4 @@ def _trip(c: Conversion, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= COUNTABLE else count)
-    counted = ov_forms.maximum(c, limit, c.i64(0))
-    if not isinstance(limit.producer.op, Parameter):
-        return counted
-    size = ov_forms.convert(c, limit, ElementType.F32)
-    small = ov_forms.less(c, size, c.constant(COUNTABLE, ElementType.F32))
-    return ov_forms.select(c, small, counted, c.i64(-1))
+    return ov_forms.maximum(c, limit, c.i64(0))

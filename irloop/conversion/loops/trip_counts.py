@@ -1,0 +1,95 @@
+"""Limits trip counts to numbers that OpenVINO can count to."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.comparison import Less, Select
+from irloop.dialects.openvino.control_flow import Loop
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Subtract
+from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Carried, Invariant
+from irloop.graph.model import Model, Node, Use
+from irloop.graph.types import ElementType
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Emitter
+from irloop.passes.session import Session
+
+__all__ = ["COUNTABLE", "LimitCounts"]
+
+#: OpenVINO counts in 32 bits: larger trip counts mean no limit.
+COUNTABLE = 2**31 - 1
+
+#: The limit for larger counts. Small numbers may be added to it.
+UNREACHED = 2**30
+
+#: Operations between a trip count and the Loop that uses it.
+_BETWEEN = (Add, Convert, Maximum, Minimum, Reshape, Select, Squeeze, Subtract, Unsqueeze)
+
+
+class LimitCounts(ModelPass):
+    """Limits a model input that Loops use as a trip count, bodies included.
+
+    Given::
+
+        M: input i64      y = Loop(M, true, M):  s: M   z = Loop(s, ...)    s' = s - 1
+
+    Result::
+
+        M: input i64      m = Select(M as f32 < 2^31, M, 2^30)
+        y = Loop(m, true, m):  s: m   z = Loop(s, ...)   s' = s - 1
+
+    OpenVINO 2026.4 reads only the low 32 bits of M: 2^32 would be no iteration. Only a conversion
+    to f32 reads all bits. A Loop of 2^30 iterations does not end before its condition ends it.
+    """
+
+    name = "limit_counts"
+    dialects = frozenset({"openvino"})
+
+    def run_on_model(self, model: Model) -> bool:
+        found = [
+            (value, uses)
+            for value in model.graph.inputs
+            if element_of(value) is ElementType.I64 and shape_of(value).count() == 1
+            if (uses := [use for use in value.uses if _leads_to_count(use) and not _limits(use[0])])
+        ]
+        if not found:
+            return False
+        rewriter = Session(model).rewriter(model.graph)
+        first = next(iter(model.graph.nodes), None)
+        for value, uses in found:
+            c = Emitter(rewriter, first, value.producer.name)
+            size = c.emit(Convert(ElementType.F32), value)
+            small = c.emit(Less(), size, c.constant(2.0**31, ElementType.F32))
+            limited = c.emit(Select(), small, value, c.constant(UNREACHED))
+            for node, position in uses:
+                rewriter.set_input(node, position, limited)
+        return True
+
+
+def _limits(node: Node) -> bool:
+    """True for a choice between a number and a limit, which an earlier conversion wrote."""
+    condition = node.inputs[0] if isinstance(node.op, Select) else None
+    return condition is not None and isinstance(condition.producer.op, Less)
+
+
+def _leads_to_count(use: Use) -> bool:
+    """True if a Loop uses a value as its trip count, in this graph or in a body."""
+    pending, seen = [use], set[Use]()
+    while pending:
+        item = pending.pop()
+        node, position = item
+        if item in seen:
+            continue
+        seen.add(item)
+        if isinstance(node.op, Loop) and position == 0:
+            return True
+        inner = [
+            body.graph.inputs[port.parameter]
+            for body in node.bodies
+            for port in body.ports.inputs
+            if isinstance(port, Invariant | Carried) and port.external == position
+        ]
+        outputs = node.outputs if isinstance(node.op, _BETWEEN) else ()
+        pending += [further for value in (*inner, *outputs) for further in value.uses]
+    return False
