@@ -199,7 +199,7 @@ def _projected(x: Array, weights: Weights) -> Array:
     flat = x.reshape(-1, x.shape[-1]) @ weights.w.T
     if weights.bias is not None:
         flat += weights.bias
-    result: Array = flat.reshape(*x.shape[:-1], -1)
+    result: Array = flat.reshape(*x.shape[:-1], flat.shape[-1])
     return result
 
 

@@ -1,0 +1,67 @@
+"""Valid ONNX outside of loops that ends the process of ONNX Runtime."""
+
+from __future__ import annotations
+
+from irloop.conformance.case import Case, empty, run
+from irloop.conformance.cases.loop import onnx
+
+__all__ = ["CASES"]
+
+FEATURE = "ONNX: empty tensors, omitted inputs"
+
+CASES = (
+    Case(
+        "gru_of_an_empty_batch",
+        FEATURE,
+        "ONNX GRU-14",
+        "X: the input sequences packed into one tensor of shape [seq_length, batch_size, "
+        "input_size].",
+        onnx("""
+g (float[2, n, 1] x, float[1, 3, 1] w, float[1, 3, 1] r) => (float[2, 1, n, 1] y) {
+  y = GRU <hidden_size = 1> (x, w, r)
+}"""),
+        (run([empty(2, 0, 1), [[[1], [1], [1]]], [[[1], [1], [1]]]], [empty(2, 1, 0, 1)]),),
+    ),
+    Case(
+        "unique_of_empty_rows",
+        FEATURE,
+        "ONNX Unique-11",
+        "the unique subtensors sliced along the axis: two rows without elements are equal.",
+        onnx("""
+g (float[2, n] x) => (float[m, n] y) { y = Unique <axis = 0> (x) }"""),
+        (
+            run([[[1, 2], [1, 2]]], [[[1, 2]]]),
+            run([empty(2, 0)], [empty(1, 0)]),
+        ),
+    ),
+    Case(
+        "einsum_of_an_empty_batch",
+        FEATURE,
+        "ONNX Einsum-12",
+        "The sum of products of the operands over all labels that the result does not have.",
+        onnx("""
+g (float[n, 2, 2, 1] x, float[n, 2, 2, 1] w) => (float[n, 2, 2, 2] y) {
+  y = Einsum <equation = "bihd,bjhd->bhij"> (x, w)
+}"""),
+        (
+            # Result (h, i, j) is the product of x (i, h) and w (j, h).
+            run(
+                [[[[[1], [2]], [[3], [4]]]], [[[[1], [0]], [[2], [1]]]]],
+                [[[[[1, 2], [3, 6]], [[0, 2], [0, 4]]]]],
+            ),
+            run([empty(0, 2, 2, 1), empty(0, 2, 2, 1)], [empty(0, 2, 2, 2)]),
+        ),
+    ),
+    Case(
+        "contrib_attention_without_bias",
+        FEATURE,
+        "ONNX Runtime's schema of com.microsoft.Attention",
+        "bias (optional): bias tensor for the input projection.",
+        """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+g (float[1, 1, 1] x, float[1, 3] w) => (float[1, 1, 1] y) {
+  y = com.microsoft.Attention <num_heads = 1> (x, w)
+}""",
+        # One position attends to itself alone: the result is its value, 2 * 5.
+        (run([[[[2]]], [[3, 4, 5]]], [[[[10]]]]),),
+    ),
+)

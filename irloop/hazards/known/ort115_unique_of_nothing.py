@@ -1,0 +1,50 @@
+"""ORT115: Unique along an axis of a tensor whose other axes are empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx.search import Unique
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Node
+from irloop.graph.types import Shape
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import may_be_empty
+
+__all__ = ["UniqueOfNothing"]
+
+
+class UniqueOfNothing(
+    Hazard,
+    code="ORT115",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="Unique along an axis of a tensor whose other axes are empty",
+    effect=Effect.CRASH,
+    case="unique_of_empty_rows",
+    fix="Give the other axes at least one element.",
+):
+    """Unique along an axis of a tensor whose other axes are empty.
+
+    What happens:
+        The process is aborted. All slices are equal, so that one of them is the result.
+    Where:
+        Unique has an axis, and another dimension of its input is 0 or not known before the model
+        runs. An empty axis itself, and Unique without an axis, have no such fault.
+    What irloop does:
+        Nothing: conversion writes no Unique along an axis of unknown sizes that the source does not
+        have.
+    """
+
+    concerns_conversion = False
+
+    def find(self, node: Node) -> Iterator[str]:
+        data = node.inputs[0] if isinstance(node.op, Unique) else None
+        if data is None or not isinstance(node.op, Unique) or node.op.axis is None:
+            return
+        dims = shape_of(data).dims
+        if dims is None or not -len(dims) <= node.op.axis < len(dims):
+            return
+        axis = node.op.axis % len(dims)
+        if may_be_empty(Shape(dims[:axis] + dims[axis + 1 :])):
+            yield f"the axes of {data.name!r} beside axis {axis} may be empty"

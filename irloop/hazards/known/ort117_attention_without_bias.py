@@ -1,0 +1,37 @@
+"""ORT117: com.microsoft.Attention without a bias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.contrib.attention import Attention
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+
+__all__ = ["AttentionWithoutBias"]
+
+
+class AttentionWithoutBias(
+    Hazard,
+    code="ORT117",
+    engine="onnxruntime",
+    versions=("1.31.1",),
+    title="com.microsoft.Attention without a bias",
+    effect=Effect.CRASH,
+    case="contrib_attention_without_bias",
+    fix="Connect a bias of zeros.",
+):
+    """com.microsoft.Attention without a bias.
+
+    What happens:
+        The CPU provider reads the bias, and the process dies (SIGSEGV). The schema of the operation
+        says that the bias is optional.
+    Where:
+        Input 2 of Attention (domain com.microsoft) is omitted.
+    What irloop does:
+        `convert --standard` and conversion to IR express the operation by others.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if isinstance(node.op, Attention) and (len(node.inputs) < 3 or node.inputs[2] is None):
+            yield f"Attention {node.name!r} has no bias"
