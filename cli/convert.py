@@ -68,7 +68,7 @@ def lengths_of(
     for text in texts:
         name, equals, number = text.rpartition("=")
         if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
-            raise click.BadParameter(f"{text!r} is no number of tensors such as x=3")
+            raise click.BadParameter(f"{text!r} is not a number of tensors such as x=3")
         lengths[name] = int(number)
     return lengths
 

@@ -13,7 +13,7 @@ from enum import Enum
 
 __all__ = ["NOWHERE", "Diagnostic", "Location", "Report", "Severity", "one_line"]
 
-#: What CI services interpret as a command: GitHub `::error ::` behind white space at the start of a
+#: What CI services interpret as a command: GitHub `::error ::` after white space at the start of a
 #: line, GitHub and Azure `##[error]` and `##vso[` anywhere, TeamCity `##teamcity[`.
 _COMMAND = re.compile(r"^\s*::|##(?=[a-z]*\[)", re.IGNORECASE)
 

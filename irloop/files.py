@@ -141,7 +141,7 @@ _FOLDER = re.compile(r"\.?irloop-scratch-[a-z0-9_]{8}")
 def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
     """Write new files that replace `targets`, the last one first, at the end of the block.
 
-    An exception in the block leaves the old files unchanged, and nothing else behind.
+    An exception in the block leaves the old files unchanged and no temporary files.
 
     Raises:
         OSError: when one cannot be written.

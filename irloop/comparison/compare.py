@@ -231,6 +231,8 @@ class _Work:
             cause = self._cause(arrays)
         elif tally.stopped is not None:
             cause = self._cause((trials[tally.stopped].arrays, others[tally.stopped].arrays))
+        # Without any report, the problems name the first reason already.
+        skipped = list(tally.skipped())[0 if tally.reports else 1 :]
         return Comparison(
             tally.outcome(),
             self._engines,
@@ -238,7 +240,7 @@ class _Work:
             tuple(tally.reports),
             divergence,
             tuple(tally.problems()),
-            (*not_exercised(first, own), *tally.skipped()),
+            (*not_exercised(first, own), *skipped),
             tuple(exercised(first, own)),
             tuple(tally.not_compared()),
             tuple(tally.engines()),

@@ -134,7 +134,7 @@ def _value_of(node: Node) -> Value:
 
 
 class _Files:
-    """Both files, parsed for the lines of port maps once a port map differs."""
+    """The lines of port maps in both files, which are parsed when a port map differs."""
 
     def __init__(self, old: str | None, new: str | None) -> None:
         self._files = (old, new)
@@ -175,7 +175,7 @@ class _Differ:
         if self._metadata:
             for left, right in self._partner.items():
                 yield from _said(node_path(right), left.info, right.info)
-        # What the results of a body return is told of the wires that lead on from them.
+        # Differences in a body's results are reported at the wires that read them.
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
         for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
@@ -217,7 +217,7 @@ class _Differ:
                 self._pair(node, other)
 
     def _match_read(self, *, other_type: bool = False) -> None:
-        """Match nodes of one type that matched nodes read at the same position.
+        """Match producers of the same type whose matched readers read them at the same position.
 
         With `other_type` also nodes of two types that have as many inputs and outputs: a Tanh that
         became a Sigmoid is one change.

@@ -244,7 +244,7 @@ def _different_counts(
 
 
 def _before(comparer: _Comparer, loop: Node) -> bool:
-    """True when the difference is before the loop, or inside it."""
+    """True if the difference occurs before the loop or inside it, not after it."""
     event = comparer.event
     if event is None:
         return False

@@ -130,7 +130,7 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """Integers of a quantised model that one side rounds up and the other down."""
+        """Explain a difference of one step in integers of a quantised model: different rounding."""
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
         if not _are_steps(wanted, found):
@@ -236,8 +236,8 @@ class Explainer:
         if not self.judge.agree(wanted, self.judge.ordered(lane, runs[number])[place]):
             return None
         return Reason(
-            f"a known fault of {lane.engine} with loops ({codes}): it gives the right value for "
-            "the model written around it"
+            f"a known fault of {lane.engine} with loops ({codes}): it returns the right "
+            "value if the model is rewritten to avoid the fault"
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:

@@ -41,7 +41,7 @@ class OutputReport:
             found = self.difference
             text += f", max abs {found.absolute:.3g}, max rel {found.relative:.3g}"
             text += "" if found.ulp is None else f", {found.ulp} ULP"
-            text += f", passes from {found.smallest:.3g}" if found.absolute else ""
+            text += f", rtol = atol = {found.smallest:.3g} suffices" if found.absolute else ""
         if not self.equal:
             text += f" ({self.trial}): {self.verdict}"
             text += f", {self.detail}" if self.detail else ""
@@ -127,7 +127,8 @@ class Comparison:
     def __str__(self) -> str:
         ran = sum(trial.compared for trial in self.trials)
         words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
-        lines = [f"{words}: {ran} of {len(self.trials)} trials ran, {self._who()}"]
+        trials = f"{ran} of {len(self.trials)} trials ran" if self.trials else "no trial ran"
+        lines = [f"{words}: {trials}; {self._who()}"]
         if self.cause is not None:
             lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
         # Two outputs without a number prove nothing.
@@ -146,9 +147,8 @@ class Comparison:
         sides = [
             [item for item in self.runs if item.model == model] for model in ("first", "second")
         ]
-        if not all(sides):
-            return " against ".join(self.engines)
-        text = " against ".join(", ".join(map(str, items)) for items in sides)
+        names = [", ".join(map(str, items)) for items in sides] if all(sides) else self.engines
+        text = f"first model: {names[0]}; second model: {names[1]}"
         if self.missing:
             text += f"; not installed: {', '.join(self.missing)}"
         return text

@@ -61,12 +61,20 @@ def run_inside(
     try:
         session = Session(model, widen=widen)
     except IrloopError as error:
-        return [Run(reason=error.message) for _ in trials]
+        return [Run(reason=reason_of(error)) for _ in trials]
     runs = []
     for number, trial in enumerate(trials):
         told("trials", number, len(trials))
         runs.append(run_trial(session, trial, seconds))
     return runs
+
+
+def reason_of(error: IrloopError) -> str:
+    """The message of an error with the values that were expected and found."""
+    first = error.diagnostics[0]
+    facts = {"expected": first.expected, "found": first.found}
+    listed = ", ".join(f"{word} {text}" for word, text in facts.items() if text)
+    return f"{error.message} ({listed})" if listed else error.message
 
 
 def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
@@ -79,7 +87,7 @@ def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
     try:
         found = session.run(trial.arrays, limits=limits)
     except IrloopError as error:
-        return Run(reason=error.message, late=isinstance(error, LimitError))
+        return Run(reason=reason_of(error), late=isinstance(error, LimitError))
     undefined = any(note.code == UNDEFINED for note in session.notes)
     return Run(
         list(found.values()),

@@ -1,8 +1,8 @@
 """The verdict over all trials and engines.
 
 The expected outputs are those of irloop's executor for the first model, or else of the first engine
-that runs it. Every other run is compared with them. If an engine for each model agree with each
-other, the models are equal, whatever the executor computes.
+that runs it. Every other run is compared with them. If an engine of the first model agrees with
+one of the second, the models are equal, whatever the executor computes.
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ class Tally:
 
     def outputs(self) -> tuple[OutputReport, ...]:
         """Each output in the trial and the engine in which it differs most."""
+        if not any(ran for lane, ran in self._ran.items() if lane.side == 1):
+            return ()
         return tuple(self._worst[name] for name in self._names() if name in self._worst)
 
     def problems(self) -> Iterator[str]:
@@ -88,7 +90,7 @@ class Tally:
             return
         if not self.reports:
             why = next(iter(self.skipped()), "")
-            yield f"no inputs could be found to run with{why and '; '}{why}"
+            yield f"no generated inputs could be run{why and ': '}{why}"
         elif self._names():
             yield "nothing was compared: every output was empty or all NaN in every trial"
 
@@ -142,7 +144,7 @@ class Tally:
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
         # Inputs that the first model rejects prove nothing.
-        self._skip(f"the first model cannot run: {reason}", trial)
+        self._skip(f"the first model did not run: {reason}", trial)
 
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
         wanted = self._judge.ordered(reference, self._runs[reference][number])
@@ -165,7 +167,9 @@ class Tally:
             if item.name not in self._worst or is_worse(item, self._worst[item.name]):
                 self._worst[item.name] = item
         equal = not problem and all(item.equal for item in found)
-        compared = any(self._runs[lane][number].outputs is not None for lane in others)
+        compared = any(
+            self._runs[lane][number].outputs is not None for lane in others if lane.side == 1
+        )
         if not compared and not problem:
             return
         self.reports.append(TrialReport(trial.label, equal, problem, compared))
@@ -186,14 +190,14 @@ class Tally:
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
         if lane.side == 0:
-            self._note(f"the first model cannot run: {reason}", trial)
+            self._note(f"the first model did not run in one of its engines: {reason}", trial)
             return ""
         failed = [peer for peer in peers if self._runs[peer][number].outputs is None]
         if lane.engine != NUMPY and peers and len(failed) == len(peers):
-            self._note(f"neither model runs in its engine: {reason}", trial)
+            self._note(f"neither model ran in the engine of its format: {reason}", trial)
             return ""
         if self._runs[lane][number].late and (lane.engine == NUMPY or self._seconds < HANG):
-            self._skip(f"the second model cannot run: {reason}", trial)
+            self._skip(f"the second model did not run: {reason}", trial)
             return ""
         problem = f"the second model did not run: {reason}"
         self._problems.setdefault(problem, []).append(trial.label)
@@ -224,7 +228,7 @@ class Tally:
     ) -> bool:
         """True when a difference has a reason other than the conversion; adds a note."""
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
-            words = "both models give the same in their engines, numpy does not"
+            words = "both models return the same in their engines, but numpy does not"
         else:
             reason = self._explainer.reason(lane, number, place, wanted)
             if reason is None or not reason.harmless:
@@ -241,7 +245,7 @@ class Tally:
         reason = self._explainer.reason(lane, number, place, wanted)
         words = "" if reason is None else reason.words
         if lane.engine != NUMPY and Lane(1, NUMPY) in self._runs:
-            words = words or "irloop's own executor runs both models alike"
+            words = words or "both models agree in irloop's own executor"
         return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
 
     def _is_shared(self, number: int, lane: Lane, place: int) -> bool:

@@ -1,4 +1,4 @@
-"""Chooses trials: sizes with which the model gives usable outputs, and ways through it."""
+"""Chooses trials: sizes with usable outputs, and inputs that reach all branches and counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irloop.comparison.inputs import (
     made_trials,
     other_trials,
 )
-from irloop.comparison.runs import Run, run_trial
+from irloop.comparison.runs import Run, reason_of, run_trial
 from irloop.comparison.settling import Settler
 from irloop.comparison.sizes import (
     Sizes,
@@ -59,7 +59,7 @@ def tried(
     except IrloopError as error:
         # Only another engine can run it; it gets the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
-        return trials, [Run(reason=error.message) for _ in trials]
+        return trials, [Run(reason=reason_of(error)) for _ in trials]
     settler = Settler(
         model, runner, session, seeds=seeds, trips=trips, given=sizes, seconds=seconds
     )

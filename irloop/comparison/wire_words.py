@@ -175,7 +175,7 @@ class Wires:
     def output(self, first: int, second: int, *, axes: bool = True) -> WireDifference | None:
         """How two corresponding outputs of the loops differ; None if they do not.
 
-        Without `axes` the axis may differ, as it may where the output is transposed afterwards.
+        With `axes` unset, a different axis is no difference: the output is transposed afterwards.
         """
         numbers = (first, second)
         ports = [

@@ -135,7 +135,7 @@ def adapt(model: Model, target: Target) -> None:
 
 
 def _may_stay(node: Node) -> bool:
-    """True for a TensorIterator that the oldest runtime takes as it is."""
+    """True for a TensorIterator that the oldest runtime runs unchanged."""
     return not any(True for code in ("OVN111", "OVN121") for _ in hazards()[code]().find(node))
 
 

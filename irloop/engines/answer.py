@@ -17,7 +17,7 @@ class Failure(Enum):
     REFUSED = "refused to load the model"
     RAISED = "raised an error"
     CRASHED = "crashed"
-    HUNG = "did not come back"
+    HUNG = "did not finish"
     OUTGREW = "took too much memory"
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import InitVar, dataclass
 
 __all__ = ["Limits"]
 
-#: Stands for an argument that was not given: None lifts a bound.
+#: Marks an argument that was not given; None means no limit.
 _UNSET = -1
 
 

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _OpenVino(Loop):
-    """Shared parts of both: slices that keep their axis, states that are converted."""
+    """The common part of Loop and TensorIterator: slices keep their axis, states are converted."""
 
     converts = True
 

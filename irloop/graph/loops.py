@@ -87,7 +87,7 @@ class LastValue(Record):
 class Concatenated(Record):
     """Output `external` joins body result `result` of all iterations along `axis`.
 
-    With a negative `stride` part i stands at position n-1-i. `start` and `end` give the
+    With a negative `stride` part i is at position n-1-i. `start` and `end` give the
     number of iterations of a TensorIterator that slices no input.
     """
 

@@ -28,7 +28,7 @@ def attribute(
     needed: bool = False,
     absent: str | None = None,
 ) -> Any:
-    """A dataclass field with the facts of an attribute that its type does not tell.
+    """A dataclass field with the properties of an attribute that its type does not express.
 
     Args:
         default: its value where a file has none; without one a file has to give it.

@@ -64,7 +64,7 @@ def brings_dimensions(node: Node) -> bool:
 
 
 def sums_double_constants(node: Node) -> bool:
-    """True for a sum or a difference of two f64 constants, or of what is converted from some."""
+    """True for a sum or a difference of two f64 constants, or of converted ones."""
     if not isinstance(node.op, Add | Subtract):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:

@@ -187,7 +187,7 @@ def clustered_boxes(
 ) -> Array:
     """Like `prior_boxes`, for boxes with these widths and heights.
 
-    `steps` are (down, along); None: image size / feature map size.
+    `steps` are the vertical and horizontal step; None: image size / feature map size.
     """
     height, width = layer
     rows, columns = image

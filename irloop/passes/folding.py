@@ -29,7 +29,7 @@ RESULT_LIMIT = 16 << 20
 #: Computing one result may take so many bytes, temporaries included; inputs may be weights.
 MOST_BYTES = 1 << 30
 
-#: Results of one conversion may be so many bytes larger together than what they are made of.
+#: The most bytes by which all folded results of one conversion may exceed their operands.
 KEPT_LIMIT = 256 << 20
 
 
@@ -90,7 +90,7 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
     try:
         with np.errstate(all="ignore"):
             made = op.kernel_of_constants(count)(*arrays)
-    except Exception:  # a kernel that refuses leaves the node as it is; running reports it
+    except Exception:  # if a kernel refuses, the node stays unchanged; running reports the error
         return None
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != count or any(isinstance(item, list) for item in results):

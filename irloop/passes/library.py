@@ -61,7 +61,7 @@ def _loaded(point: EntryPoint) -> type[Pass]:
     try:
         cls = point.load()
     except Exception as error:
-        # Whatever a foreign module does as it is imported, it must not look like ours.
+        # Errors while a foreign module is imported must not look like errors of irloop.
         raise UsageError(
             f"the pass {point.name} of {_package(point)} cannot be loaded",
             cause=f"{type(error).__name__}: {error}",
@@ -83,7 +83,7 @@ def _package(point: EntryPoint) -> str:
 def find_pass(name: str) -> type[Pass]:
     """The pass of this name, in which a hyphen counts as an underscore.
 
-    ``FILE.py:CLASS`` is a class of a file, which is run for it.
+    ``FILE.py:CLASS`` names a class in a file; the file is executed.
 
     Raises:
         UsageError: when there is none, listing all; when the file cannot be run or has no such

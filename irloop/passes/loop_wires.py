@@ -45,7 +45,7 @@ _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
 class _Held(Op, type="Held", inputs=1, outputs=0):
-    """Reads a value that a wire holds and that no node of a graph reads yet."""
+    """A placeholder reader: a value that only a wire refers to counts as used."""
 
 
 class _Ends:

@@ -22,7 +22,7 @@ __all__ = ["Manager", "Observer"]
 
 
 class Observer(Protocol):
-    """Is told before and after each pass of a manager and of its nested managers."""
+    """Called before and after each pass of a manager and of its nested managers."""
 
     def before(self, name: str, model: Model) -> None:
         """The pass `name` is about to run on `model`."""

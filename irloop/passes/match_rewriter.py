@@ -129,8 +129,8 @@ def _has_fixed_name(node: Node) -> bool:
 def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:
     """Copy runtime information 1:1, 1:N, N:1 or N:M.
 
-    A target gets the information of all sources, later ones winning; what it had itself is
-    kept only when it is among the sources (nGraph's copy_runtime_info).
+    A target gets the information of all sources, later ones winning; its own information is
+    kept only if it is among the sources (nGraph's copy_runtime_info).
     """
     given = [sources] if isinstance(sources, Node) else list(sources)
     merged = {key: value for node in given for key, value in node.info.items()}

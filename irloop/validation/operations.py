@@ -136,7 +136,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
                 fix="write true or false",
             )
     elif attribute.words:
-        # IRL111 reports names that are no element types at all.
+        # IRL111 reports names that are not element types.
         known = attribute.kind == "word" or text.lower() in ELEMENT_NAMES
         if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
             words = ", ".join(attribute.words)

@@ -40,7 +40,7 @@ def test_equal_models(irloop: Irloop, recurrent: Path, onnx: Path) -> None:
     result = irloop("check", recurrent, onnx, "--engines", "numpy")
     assert (result.exit_code, result.stderr) == (0, "")
     first, *rest = result.stdout.splitlines()
-    assert first == "equal: 3 of 3 trials ran, numpy against numpy"
+    assert first == "equal: 3 of 3 trials ran; first model: numpy; second model: numpy"
     assert rest[0].startswith("  states float32[1, 6, 4]: equal, max abs ")
     assert rest[1].startswith("  last_state float32[1, 4]: equal")
 
@@ -51,7 +51,7 @@ def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx
     first, *_ = result.stdout.splitlines()
     openvino, onnxruntime = version("openvino"), version("onnxruntime")
     assert first == (
-        f"equal: 3 of 3 trials ran, numpy, openvino {openvino} against numpy, "
+        f"equal: 3 of 3 trials ran; first model: numpy, openvino {openvino}; second model: numpy, "
         f"onnxruntime {onnxruntime}"
     )
 
@@ -59,11 +59,11 @@ def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx
 def test_nothing_compared_is_neither_equal_nor_different(
     irloop: Irloop, recurrent: Path, onnx: Path
 ) -> None:
-    """The limit of 0.0001 seconds is exceeded before anything has run."""
+    """The time limit is exceeded before anything has run."""
     for options in ((), ("--engines", "numpy")):
         result = irloop("check", recurrent, onnx, "--seconds", "0.0000001", *options)
         assert result.exit_code == 2
-        assert result.stdout.startswith("inconclusive: 0 of 0 trials ran")
+        assert result.stdout.startswith("inconclusive: no trial ran; ")
         assert "the time limit of 1e-07 seconds is over" in result.stdout
 
 
@@ -84,7 +84,8 @@ def test_without_any_engine(recurrent: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     first, *_ = done.stdout.splitlines()
     assert first == (
-        "equal: 3 of 3 trials ran, numpy against numpy; not installed: onnxruntime, openvino"
+        "equal: 3 of 3 trials ran; first model: numpy; second model: numpy; "
+        "not installed: onnxruntime, openvino"
     )
     assert output.exists()
 
@@ -134,7 +135,7 @@ def test_another_engine_in_a_process_of_its_own(
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     result = irloop("check", recurrent, onnx, "--engine-b", "onnxruntime", "--seeds", 1)
     assert result.exit_code == 0
-    assert "numpy against onnxruntime" in result.stdout
+    assert "first model: numpy; second model: onnxruntime" in result.stdout
 
 
 def test_weights_elsewhere(irloop: Irloop, recurrent: Path, onnx: Path, tmp_path: Path) -> None:

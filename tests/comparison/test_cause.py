@@ -263,8 +263,8 @@ def test_a_wrong_operation(tmp_path: Path, other: str) -> None:
     wrong = tampered(RECURRENT, tmp_path, ('type="Tanh"', 'type="Sigmoid"'))
     line = first_line(original(RECURRENT, other, tmp_path), wrong)
     place = line_of(wrong, 'name="h_next"')
-    assert f"`h_next` of wrong.xml, line {place} computes" in line
-    assert "computes Sigmoid-1, Tanh-1 in " in line
+    assert f"`h_next` of wrong.xml, line {place} is Sigmoid-1; in " in line
+    assert line.endswith("it is Tanh-1")
 
 
 def test_a_wrong_attribute(tmp_path: Path) -> None:
@@ -331,7 +331,8 @@ def test_a_wrong_condition(loop: Path, tmp_path: Path, other: str) -> None:
     wrong = tampered(loop, tmp_path, ('name="more" type="Less"', 'name="more" type="Greater"'))
     line = first_line(original(loop, other, tmp_path), wrong)
     assert "`more` of wrong.xml, line " in line
-    assert "computes Greater-1, Less-" in line
+    assert " is Greater-1; in " in line
+    assert " it is Less-" in line
 
 
 @PAIRS

@@ -259,7 +259,7 @@ def test_a_model_that_takes_no_made_inputs_is_not_called_equal() -> None:
     found = compare(model(text), model(text))
     assert not found.equal
     assert not found.compared
-    assert "no inputs could be found" in found.problems[0]
+    assert "no generated inputs could be run" in found.problems[0]
 
 
 def test_engines_that_cannot_are_refused() -> None:
@@ -295,7 +295,7 @@ def test_an_engine_that_does_not_come_back_is_stopped() -> None:
         seconds=3,
     )
     assert not found.equal
-    assert "did not come back: more than 3 seconds" in found.problems[0]
+    assert "did not finish: more than 3 seconds" in found.problems[0]
 
 
 def test_an_engine_that_crashes_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:

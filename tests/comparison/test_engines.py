@@ -57,7 +57,11 @@ def test_engines_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatc
     found = compare(subject, subject)
     assert found.equal
     assert found.missing == ("onnxruntime",)
-    assert str(found).splitlines()[0].endswith("numpy against numpy; not installed: onnxruntime")
+    assert (
+        str(found)
+        .splitlines()[0]
+        .endswith("first model: numpy; second model: numpy; not installed: onnxruntime")
+    )
     with pytest.raises(UsageError, match="the engine 'onnxruntime' is not installed"):
         compare(subject, subject, engines="numpy,onnxruntime")
 
@@ -79,7 +83,7 @@ def test_an_engine_alone_that_differs_is_enough(
     found = compare(subject, subject, engines=["numpy", engine])
     # Both models give the same there, so the models are the same all the same.
     assert found.equal
-    assert "both models give the same in their engines, numpy does not" in found.notes[0]
+    assert "both models return the same in their engines, but numpy does not" in found.notes[0]
     alone = compare(subject, subject, engine_b=engine)
     assert alone.outcome == "different"
     assert "DIFFERENT in the second model in an_engine:make" in str(alone)

@@ -1,4 +1,4 @@
-"""ONNX Loop: trip count and condition, no iteration."""
+"""ONNX Loop: trip count and condition, zero iterations."""
 
 from __future__ import annotations
 

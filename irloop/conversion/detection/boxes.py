@@ -73,12 +73,12 @@ def refined(
 
 
 def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
-    """`refined` without a border: SSD's decoding of boxes from priors."""
+    """SSD's decoding of boxes from priors: `refined` without a border."""
     return refined(c, boxes, moves, 0.0, ends=False)
 
 
 def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
-    """Clip boxes to 0 and the bounds, which are [..., 1]."""
+    """Clip coordinates to the range from 0 to the bounds [..., 1]."""
     high = forms.concat(c, [width, height, width, height], -1)
     return forms.maximum(c, forms.minimum(c, boxes, high), forms.scalar(c, 0.0, boxes))
 

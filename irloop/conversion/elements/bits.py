@@ -113,7 +113,7 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
 
 @exports(ov.BitwiseLeftShift)
 def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
-    """BitShift has signed integers since 28; earlier their left shift is a product with 2^n."""
+    """BitShift supports signed integers since 28; before, x << n is x * 2^n."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:

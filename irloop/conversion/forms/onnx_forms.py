@@ -405,7 +405,7 @@ def reduce(
     """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over axes that are known and not empty."""
     rank = static_shape(value).rank
     if rank is not None:
-        # ONNX Runtime 1.31 leaves an empty value as it is where an axis counts from the end.
+        # ONNX Runtime 1.31 returns an empty value unchanged if an axis counts from the end.
         axes = [axis + rank if axis < 0 else axis for axis in axes]
 
     def build(x: Value) -> Value:

@@ -209,7 +209,7 @@ class _Folding:
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
             found = session.run((), limits=replace(LIMITS, max_seconds=seconds)).values()
-        except IrloopError:  # It is left as it is; the engine reports the reason.
+        except IrloopError:  # It is left unchanged; the engine reports the reason.
             return None
         tensors: list[Tensor] = []
         for array, value in zip(found, graph.outputs, strict=True):

@@ -40,7 +40,7 @@ class ScanAlongFront(LoopPass):
     ONNX Runtime 1.31 transposes inputs and outputs of a Scan along another axis than 0, and crashes
     (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
     a Loop or TensorIterator joins values along another axis than 0 and an axis before it is empty
-    (OVN132). The Transpose operations have no such fault. A loop stays as it is if its dimensions
+    (OVN132). The Transpose operations have no such fault. A loop stays unchanged if its dimensions
     exclude that, if a rank is unknown, or if its name is in `leave`.
     """
 

@@ -117,7 +117,7 @@ def _exported(
     name = _nearest_name(how, plans)
     if plans == []:
         return data
-    if name is not None and _sayable(c, how, plans, by_scales=scales is not None, like=data):
+    if name is not None and _expressible(c, how, plans, by_scales=scales is not None, like=data):
         attributes = _resize_attributes(how, name)
         if plans is not None:
             axes = [plan.axis for plan in plans]
@@ -135,10 +135,10 @@ def _exported(
     return with_matrices(c, data, plans, how, forms.gather, _onnx_product, forms.transpose)
 
 
-def _sayable(
+def _expressible(
     c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
 ) -> bool:
-    """True when Resize means the same, in a form that ONNX Runtime has."""
+    """True if ONNX's Resize computes the same in a form that ONNX Runtime supports."""
     old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
     if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
         return False

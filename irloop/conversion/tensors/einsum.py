@@ -69,7 +69,7 @@ def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label
 
 
 def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
-    """The elements with one position on two axes, of which the first stays."""
+    """The diagonal of two axes, as the first of them."""
     import numpy as np
 
     shape = shape_of(value)

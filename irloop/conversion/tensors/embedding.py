@@ -131,7 +131,7 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
     """Rows added up by segment: ScatterND, before 16 a product with the table of membership."""
     element = element_of(table)
     if element in (ElementType.F16, ElementType.BF16):
-        # Runtimes add up no halves by ScatterND.
+        # Runtimes cannot add f16 by ScatterND.
         wide = [forms.cast(c, value, ElementType.F32) for value in (rows, table)]
         return forms.cast(c, _sums(c, wide[0], segments, count, wide[1]), element)
     rest = forms.slice_(c, forms.shape(c, table), [1], [2**31 - 1], [0])
@@ -143,7 +143,7 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
         raise c.refuse("sums of integers by segment need opset 16", opset=16)
     number = forms.reshape(c, count, [])
     members = _membership(c, segments, number, element)
-    # One flat row an index; -1 would be a riddle without indices.
+    # One flat row per index; without indices a Reshape could not infer -1.
     width = forms.reduce(c, "Prod", rest, [0])
     length = forms.shape(c, segments)
     flat = forms.reshape_to(c, rows, forms.concat(c, [length, width], 0))
@@ -172,7 +172,7 @@ def _upright(c: Conversion, numbers: Value, table: Value) -> Value:
 def _filled(
     c: Conversion, total: Value, sizes: Value, table: Value, default: Value | None
 ) -> Value:
-    """Empty bags replaced by the default row of the table; -1 leaves them as they are."""
+    """Empty bags replaced by the default row of the table; -1 leaves them unchanged."""
     known = ints(c, default)
     if default is None or known == [-1]:
         return total

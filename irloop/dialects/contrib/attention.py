@@ -102,7 +102,7 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [-1, 1, 1, 1])
     if known and entries == items:
         return seen
-    # Zeros behind the vector are the first places where it gives none.
+    # Items without a given start begin at place 0.
     padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
     first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
     return s.op("And", seen, s.op("Not", places < s.reshape(first, [-1, 1, 1, 1])))

@@ -1,7 +1,7 @@
 """Converts attributes between AttributeProto, plain Python values and operation class fields.
 
 An attribute in a file becomes int, float, str (bytes if it is not UTF-8), Tensor, or a list of one
-of these. Anything else (types, an empty list of floats) becomes `Opaque` and is kept as it is.
+of these. Anything else (types, an empty list of floats) becomes `Opaque` and is kept unchanged.
 """
 
 from __future__ import annotations

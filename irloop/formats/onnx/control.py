@@ -80,7 +80,7 @@ def wire(
 ) -> Wiring:
     """The port maps of a node; removes the attributes that they represent from `attributes`.
 
-    For the bodies of an operation other than Loop, Scan and If nothing is known.
+    Operations other than Loop, Scan and If get port maps without connections.
 
     Raises:
         ReadError: when inputs, outputs, body and attributes do not match.

@@ -88,8 +88,9 @@ def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
 
 
 class _Pages:
-    """The bytes of a file, read when they are asked for: a mapping may end the process when
-    another one cuts the file off.
+    """The bytes of a file, read on request.
+
+    A mapping would crash this process if another one truncated the file.
     """
 
     def __init__(self, file: MappedFile, size: int) -> None:

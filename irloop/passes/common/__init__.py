@@ -24,7 +24,7 @@ options
     Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
     option that may be given several times. The first one is the pass's main option: users write
     ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default, so that the class
-    called without arguments is the pass as it stands in a list. A value that makes no sense raises
+    without arguments is the pass that its plain name denotes. A value that makes no sense raises
     UsageError in `__post_init__`.
 
 Passes of other projects have the same form; the entry point group ``irloop.passes`` names them.

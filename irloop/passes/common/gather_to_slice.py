@@ -85,7 +85,7 @@ class GatherToSlice(LoopPass):
 
 
 def _indices(number: Value) -> list[Value]:
-    """The iteration number, as it is and reshaped to a vector of one element."""
+    """The iteration number, as a scalar and as a vector of one element."""
     found = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0

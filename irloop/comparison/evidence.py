@@ -1,0 +1,162 @@
+"""The recorded values of two models that differ, their corresponding nodes, and causes in words."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from irloop.comparison.likeness import constants_agree, origin
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.recording import Recording
+from irloop.comparison.wire_words import WireDifference, Wires, WireSide
+from irloop.formats.openvino.wire_places import WirePlaces
+from irloop.graph.model import Body, Model, Node, Value
+from irloop.graph.op import Constant, Parameter
+
+__all__ = ["Cause", "Evidence"]
+
+
+#: Parts of a message that change while a model is reduced: names, places and numbers.
+_CHANGING = re.compile(r"`[^`]*`|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The cause of a difference.
+
+    `kind` is one of state, wire, output, constant, operation, input, trip count, condition,
+    initial condition and drift. `path` is the place in the second model; `lines` are the lines in
+    the IR files, if known.
+    """
+
+    kind: str
+    message: str
+    path: str
+    lines: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def signature(self) -> str:
+        """The part of the cause that does not change while the models are reduced."""
+        name = "" if self.kind == "output" else self.path.rpartition("/")[2]
+        words = _CHANGING.sub("", self.message)
+        return f"{self.kind} {name} {words}"
+
+    def __str__(self) -> str:
+        return self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, for JSON."""
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "path": self.path,
+            "lines": list(self.lines),
+        }
+
+
+class Evidence:
+    """Two models, their recorded runs, and the values and loops that correspond."""
+
+    def __init__(self, models: tuple[Model, Model], tolerance: Tolerance) -> None:
+        self.models = models
+        self.labels = _labels(models)
+        self.tolerance = tolerance
+        pairs = Pairs(*models)
+        self._found_places: tuple[WirePlaces, WirePlaces] | None = None
+        by_name = pairs.first_by_name
+        self.twin = {value: by_name[name] for value, name in pairs.of_second.items()}
+        self.other = {own: value for value, own in self.twin.items()}
+        self.loops = {second: first for first, second in pairs.loops()}
+        self.recordings = (Recording(), Recording())
+
+    def differ(self, first: Value | None, second: Value | None, at: tuple[int, ...]) -> bool:
+        if first is None or second is None:
+            return False
+        left, right = (
+            recording.values.get((value, at))
+            for recording, value in zip(self.recordings, (first, second), strict=True)
+        )
+        if left is None or right is None:
+            return False
+        return not agree(left, right, self.tolerance)
+
+    def same(self, first: Value | None, second: Value | None) -> bool:
+        """True when two values correspond: they are paired, or are constants of equal elements."""
+        if first is None or second is None:
+            return first is second
+        ops = first.producer.op, second.producer.op
+        if isinstance(ops[0], Constant) and isinstance(ops[1], Constant):
+            return constants_agree(ops[0], ops[1], self.tolerance)
+        if self.twin.get(second) is first:
+            return True
+        left, right = origin(first), origin(second)
+        if (left, right) != (first, second):
+            return self.same(left, right)
+        return False
+
+    def paired(self, first: Value | None, second: Value | None) -> bool:
+        """True when two values are paired, or constants of equal elements."""
+        if first is None or second is None:
+            return first is second
+        if isinstance(first.producer.op, Constant) and isinstance(second.producer.op, Constant):
+            return self.same(first, second)
+        return self.twin.get(second) is first
+
+    def may_be_paired(self, first: Value | None, second: Value | None) -> bool:
+        """True unless the first value is known to correspond to another one."""
+        if first is None or second is None:
+            return True
+        twin = self.other.get(first)
+        return twin is None or twin is second
+
+    def wires(self, nodes: tuple[Node, Node], bodies: tuple[Body, Body]) -> Wires:
+        return Wires.between(nodes, bodies, self.places(), self.same)
+
+    def places(self) -> tuple[WirePlaces, WirePlaces]:
+        if self._found_places is None:
+            files = [item.source if item.dialect == "openvino" else None for item in self.models]
+            self._found_places = WirePlaces.of(files[0]), WirePlaces.of(files[1])
+        return self._found_places
+
+    def described(self, side: int, value: Value) -> str:
+        """A value, and where a parameter of a body comes from."""
+        graph = value.producer.graph
+        if isinstance(value.producer.op, Constant):
+            return f"constant `{value.name}`"
+        if graph is None or graph.owner is None or not isinstance(value.producer.op, Parameter):
+            return f"`{value.name}`"
+        owner = graph.owner
+        body = next(body for body in owner.bodies if body.graph is graph)
+        place = WireSide(owner, body, self.places()[side])
+        return f"`{value.name}`, which {place.described(graph.inputs.index(value))}"
+
+    def worded(self, kind: str, found: WireDifference) -> Cause:
+        message = (
+            f"in {self.labels[1]} `{found.name}` of loop `{found.loop}` {found.second}; "
+            f"in {self.labels[0]} it {found.first}"
+        )
+        return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)
+
+    def place(self, side: int, node: Node) -> str:
+        """The model of a node, and the line in its file if known."""
+        line = node.location.line
+        return self.labels[side] + ("" if line is None else f", line {line}")
+
+    @staticmethod
+    def cause(kind: str, message: str, first: Node, second: Node) -> Cause:
+        lines = first.location.line, second.location.line
+        return Cause(kind, message, second.name, lines)
+
+
+def _labels(models: tuple[Model, Model]) -> tuple[str, str]:
+    """Short names of both models: their file names if these differ."""
+    sources = [model.source for model in models]
+    names = [None if source is None else os.path.basename(source) for source in sources]
+    if names[0] == names[1]:
+        names = sources
+    if None in names or names[0] == names[1]:
+        return "the first model", "the second model"
+    return str(names[0]), str(names[1])

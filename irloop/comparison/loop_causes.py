@@ -1,0 +1,234 @@
+"""Causes of differences in loops: port maps, initial values, trip counts and conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.evidence import Cause, Evidence
+from irloop.comparison.likeness import apart, constants_agree, content, origin
+from irloop.comparison.wire_words import Wires
+from irloop.dialects.classes import classes_of
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import Carried
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant, Parameter
+
+__all__ = ["LOOPS", "LoopCauses"]
+
+#: The operations with a body that runs more than once.
+LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
+
+_TRANSPOSES = classes_of("Transpose")
+
+
+class LoopCauses:
+    """Finds the cause of a difference in the wires and counts of corresponding loops."""
+
+    def __init__(self, seen: Evidence) -> None:
+        self._seen = seen
+
+    def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
+        """The cause if a body parameter differs."""
+        mine = self._seen.twin.get(value)
+        if mine is None:
+            return None
+        if not isinstance(value.producer.op, Parameter) or not self._seen.differ(mine, value, at):
+            return None
+        node = value.producer.graph.owner if value.producer.graph is not None else None
+        first = self._seen.loops.get(node) if node is not None else None
+        if node is None or first is None or mine.producer.graph not in _graphs(first):
+            return None
+        body = next(body for body in node.bodies if body.graph is value.producer.graph)
+        other = next(body for body in first.bodies if body.graph is mine.producer.graph)
+        numbers = other.graph.inputs.index(mine), body.graph.inputs.index(value)
+        wires = self._seen.wires((first, node), (other, body))
+        starts = not at or at[-1] == 0
+        found = wires.input(*numbers, start=starts)
+        if starts:
+            outer = self.of_start((first, node), (other, body), numbers)
+            if outer is not None:
+                return outer
+        elif found is not None and self.is_computed_wrong(other, body, numbers, at):
+            return None
+        if found is None:
+            return None
+        return self._seen.worded("state" if not starts else "wire", found)
+
+    def of_start(
+        self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
+    ) -> Cause | None:
+        """The differing constant from which two loops start a state, if there is one."""
+        outer = []
+        for node, body, at in zip(nodes, bodies, numbers, strict=True):
+            port = body.ports.by_parameter.get(at)
+            value = None if port is None else node.inputs[port.external]
+            if value is None:
+                return None
+            outer.append(value.producer)
+        return self.of_constants(outer[0], outer[1])
+
+    def is_computed_wrong(
+        self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
+    ) -> bool:
+        """True when the back edges correspond but the value they carry was computed wrongly."""
+        port = first.ports.by_parameter.get(numbers[0])
+        other = second.ports.by_parameter.get(numbers[1])
+        if not isinstance(port, Carried) or not isinstance(other, Carried):
+            return False
+        before = (*at[:-1], at[-1] - 1)
+        source = first.graph.results[port.result].inputs[0]
+        if source is None:
+            return False
+        twin = self._seen.other.get(source)
+        if twin is not None:
+            return self._seen.differ(source, twin, before)
+        values = [*second.graph.inputs, *(v for node in second.graph.nodes for v in node.outputs)]
+        return all(self._seen.differ(source, value, before) for value in values)
+
+    def of_constants(self, first: Node, second: Node) -> Cause | None:
+        left, right = first.op, second.op
+        if not isinstance(left, Constant) or not isinstance(right, Constant):
+            return None
+        if constants_agree(left, right, self._seen.tolerance):
+            return None
+        message = (
+            f"constant `{second.name}` of {self._seen.place(1, second)} has other elements than in "
+            f"{self._seen.place(0, first)}: {apart(left, right)}"
+        )
+        return self._seen.cause("constant", message, first, second)
+
+    def of_counts(
+        self,
+        node: Node,
+        at: tuple[int, ...],
+        counts: tuple[dict[Node, set[int]], dict[Node, set[int]]],
+    ) -> Cause | None:
+        """The cause if two loops run a different number of times."""
+        first = self._seen.loops.get(node)
+        if first is None:
+            return None
+        left, right = counts[0].get(first), counts[1].get(node)
+        if not left or not right or left == right:
+            return None
+        bodies = _bodies(first, node)
+        wires = self._seen.wires((first, node), bodies)
+        # The number of slices decides how often a loop runs; without slices the condition decides.
+        found = wires.condition()
+        if found is None:
+            found = next(wires.slices(), None)
+        ran = [f"{_number(item)} times" for item in (left, right)]
+        if found is not None:
+            cause = self._seen.worded("condition" if found.name == "condition" else "wire", found)
+            message = f"{cause.message}; so it runs {ran[1]}, not {ran[0]}"
+            return Cause(cause.kind, message, cause.path, cause.lines)
+        for place, what in enumerate(("trip count", "initial condition")):
+            if not isinstance(node.op, ov.Loop | onnx.Loop):
+                break
+            if not isinstance(first.op, ov.Loop | onnx.Loop):
+                break
+            values = [_input(item, place) for item in (first, node)]
+            given = values[0] is not None and values[1] is not None
+            if given and not self._seen.differ(values[0], values[1], at):
+                continue
+            words = [content(value) for value in values]
+            message = (
+                f"the {what} of `{node.name}` is {words[1]} in {self._seen.place(1, node)}, "
+                f"{words[0]} in {self._seen.place(0, first)}; so it runs {ran[1]}, not {ran[0]}"
+            )
+            return self._seen.cause(what, message, first, node)
+        places = self._seen.place(1, node), self._seen.place(0, first)
+        message = f"`{node.name}` runs {ran[1]} in {places[0]}, {ran[0]} in {places[1]}"
+        return self._seen.cause("trip count", message, first, node)
+
+    def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
+        """The cause if two loops of one format concatenate the same parts into different shapes."""
+        first = self._seen.loops.get(node)
+        if first is None or type(first.op) is not type(node.op):
+            return None
+        for mine, value in zip(first.outputs, node.outputs, strict=False):
+            left, right = (
+                recording.values.get((item, at))
+                for recording, item in zip(self._seen.recordings, (mine, value), strict=True)
+            )
+            if left is None or right is None or np.shape(left) == np.shape(right):
+                continue
+            found = self.of_loop_output(mine, value)
+            if found is not None:
+                return found
+        return None
+
+    def of_loop_output(self, first: Value, second: Value) -> Cause | None:
+        """The cause if two outputs of corresponding loops are produced differently."""
+        first, second = origin(first), origin(second)
+        turned = [isinstance(value.producer.op, _TRANSPOSES) for value in (first, second)]
+        first, second = (
+            origin(value.producer.inputs[0]) if turned[side] and value.producer.inputs[0] else value
+            for side, value in enumerate((first, second))
+        )
+        nodes = first.producer, second.producer
+        if not isinstance(nodes[1].op, LOOPS) or self._seen.loops.get(nodes[1]) is not nodes[0]:
+            return None
+        wires = self._seen.wires(nodes, _bodies(*nodes))
+        found = wires.output(first.index, second.index, axes=turned == [False, False])
+        return None if found is None else self._seen.worded("output", found)
+
+    def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
+        """The cause if loops that may not have run at all start from different values."""
+        bodies = _bodies(first, second)
+        wires = self._seen.wires((first, second), bodies)
+        for numbers in wires.inputs():
+            ports = [
+                body.ports.by_parameter.get(at) for body, at in zip(bodies, numbers, strict=True)
+            ]
+            outer = [
+                None if port is None else _input(node, port.external)
+                for node, port in zip((first, second), ports, strict=True)
+            ]
+            if not isinstance(ports[1], Carried) or not self._seen.differ(outer[0], outer[1], at):
+                continue
+            found = wires.input(*numbers, start=True)
+            constants = self.of_start((first, second), bodies, numbers)
+            if constants is not None:
+                return constants
+            if found is not None:
+                return self._seen.worded("wire", found)
+        return None
+
+    def of_wires(self) -> Cause | None:
+        """The first wire that differs between corresponding loops."""
+        for second, first in self._seen.loops.items():
+            if not isinstance(first.op, LOOPS) or not isinstance(second.op, LOOPS):
+                continue
+            bodies = _bodies(first, second)
+            places = self._seen.places()
+            # Within one format a value in another shape is another value.
+            wires = Wires.between((first, second), bodies, places, self._seen.paired)
+            alike = type(first.op) is type(second.op)
+            found = next(wires.all() if alike else wires.unfed(), None)
+            if found is None and not alike:
+                # Between two formats other wires are a matter of translation, but not another
+                # value where the one that is meant is there, too.
+                known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
+                found = next(known.carried(wires.inputs()), None) or known.condition()
+            if found is not None:
+                return self._seen.worded("wire", found)
+        return None
+
+
+def _graphs(node: Node) -> list[Any]:
+    return [body.graph for body in node.bodies]
+
+
+def _bodies(first: Node, second: Node) -> tuple[Body, Body]:
+    return first.bodies[0], second.bodies[0]
+
+
+def _input(node: Node, place: int) -> Value | None:
+    return node.inputs[place] if place < len(node.inputs) else None
+
+
+def _number(counts: set[int]) -> str:
+    return "/".join(map(str, sorted(counts)[:4]))
