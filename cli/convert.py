@@ -369,11 +369,18 @@ class _Job:
         first: Model | ParsedOnce = self.file
         if self.stateless:
             first = transform(source, ["stateful_to_stateless"])[0]
-        elif self.shapes or self.types or self.lengths:
+        elif self.lengths:
             first = source
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)
-        self.comparison = compare(first, result, engines=self.engines, max_memory=self.max_memory)
+        self.comparison = compare(
+            first,
+            result,
+            engines=self.engines,
+            shapes=self.shapes,
+            types=self.types,
+            max_memory=self.max_memory,
+        )
         if not self.comparison.equal:
             raise _Refusal(status=exit_of(self.comparison))
 

@@ -27,6 +27,7 @@ from irloop.execution.session import output_names
 from irloop.formats.detect import detect
 from irloop.formats.onnx import reader as onnx_reader
 from irloop.formats.openvino import reader as ir_reader
+from irloop.graph.builder import element_of
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
@@ -156,7 +157,9 @@ def _told_side(
     set_input_shapes(model, own_shapes)
     Inference(tolerant=True).run(model.graph)
     # An engine may not run a file whose element types are unknown, so it gets the model itself.
-    return Side(model, None if own_types else side.file)
+    pairs = zip(side.model.graph.inputs, model.graph.inputs, strict=True)
+    keeps_types = all(element_of(old) is element_of(new) for old, new in pairs)
+    return Side(model, side.file if keeps_types else None)
 
 
 def _structure(sides: tuple[Side, Side]) -> Iterator[str]:

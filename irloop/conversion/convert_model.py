@@ -43,7 +43,7 @@ def convert_model(
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
 
-    The inputs of `source` take over `types`; everything else leaves it unchanged.
+    Only `lengths` change `source`: its sequence and optional inputs become inputs for tensors.
     """
     to_onnx = source.dialect == "openvino" and target is None
     wanted = to or ("onnx" if to_onnx else "openvino")
@@ -66,11 +66,12 @@ def convert_model(
         name: shape if isinstance(shape, Shape) else Shape.of(*shape)
         for name, shape in (shapes or {}).items()
     }
+    changes = bool(types or new_shapes) and not lengths
+    if changes or stateless or loops is not None or (rewrites and not translates):
+        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
     set_input_types(source, types or {})
     if not translates:
         set_input_shapes(source, new_shapes)
-    if stateless or loops is not None or (rewrites and not translates):
-        source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
     if stateless:
         _without_variables(source)
     if standard and not translates:

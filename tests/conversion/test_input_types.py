@@ -34,6 +34,20 @@ def test_the_type_that_is_given_is_converted(name: str, dtype: type, tmp_path: P
     assert answer.outputs[0].tolist() == [2, -6]
 
 
+def test_the_given_model_is_not_changed() -> None:
+    model = doubled()
+    before = [str(value.type) for value in model.graph.inputs]
+    assert before == ["dynamic[2]"]
+    changed, _ = irloop.convert(model, types={"x": "f32"}, shapes={"x": [2]})
+    assert [str(value.type) for value in changed.graph.inputs] == ["f32[2]"]
+    assert [str(value.type) for value in model.graph.inputs] == before
+    m = IrModel()
+    x = m.input("x", None)
+    model = m.done(m(Add(), x, x))
+    irloop.convert(model, shapes={"x": [3]})
+    assert [str(value.type) for value in model.graph.inputs] == ["f32[?]"]
+
+
 def test_what_cannot_be_given_is_refused() -> None:
     with pytest.raises(irloop.UsageError, match="has an element type already"):
         irloop.convert(doubled(ElementType.F32), types={"x": "i64"})
