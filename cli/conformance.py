@@ -124,8 +124,10 @@ def command(
     console.done()
     for write, file in writers:
         write_whole(file, write(found))
-    text = report_conformance.text if style == "text" else report_conformance.json
-    click.echo(text(found))
+    if style == "text":
+        click.echo(report_conformance.text(found))
+    else:
+        write_whole("-", report_conformance.json(found))
     ctx.exit(Exit.FINDINGS if found.faults else Exit.FINE)
 
 

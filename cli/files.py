@@ -21,18 +21,21 @@ __all__ = ["require_free", "weight_files", "write_whole"]
 def write_whole(path: str, text: str) -> None:
     """Write `text` and a line end, completely or not at all; `-` is the standard output.
 
+    The encoding is UTF-8, also on the standard output of a system with another one: such texts are
+    files of a format that demands it.
+
     A device, a pipe or a link is opened and written to, because renaming would replace it by a
     file.
 
     Raises:
         WriteError: when the file cannot be written; an old one is unchanged.
     """
-    if path == "-":
-        click.echo(text)
-        return
-    in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
     # File names need not be valid Unicode.
     data = f"{text}\n".encode("utf-8", "backslashreplace")
+    if path == "-":
+        click.echo(data, nl=False)
+        return
+    in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
     try:
         if in_place:
             Path(path).write_bytes(data)

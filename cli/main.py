@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -84,6 +85,7 @@ class IrloopGroup(click.Group):
         # Objects created by imports are never garbage, and searching them takes a tenth of a small
         # run.
         gc.set_threshold(100_000)
+        _print_any_name()
         try:
             super().main(args, *more, **extra)
         except SystemExit as leaving:
@@ -115,6 +117,16 @@ class IrloopGroup(click.Group):
             _report(ctx, error)
         else:
             return result
+
+
+def _print_any_name() -> None:
+    """Escape characters that the encoding of the output lacks, such as cp1252 of a Windows pipe.
+
+    Input in another encoding is read as far as possible.
+    """
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _leave(leaving: SystemExit) -> NoReturn:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import quote
 
 from irloop.diagnostics import Diagnostic
 
-__all__ = ["fingerprint", "relative", "uri"]
+__all__ = ["fingerprint", "relative", "slashed", "uri"]
+
+
+def slashed(file: str, kind: type[PurePath] = PurePath) -> str:
+    """The path as it was given, but with forward slashes on Windows, as CI services need it."""
+    return kind(file).as_posix()
 
 
 def relative(file: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from irloop.diagnostics import Diagnostic, Severity, one_line
 
+from .places import slashed
 from .report_text import count
 
 __all__ = ["render"]
@@ -32,7 +33,7 @@ def render(findings: Iterable[Diagnostic]) -> str:
 def _command(kind: str, item: Diagnostic) -> str:
     place = item.location
     properties = {
-        "file": place.file,
+        "file": slashed(place.file) if place.file else None,
         "line": None if place.line is None else str(place.line),
         "title": f"irloop {item.code}",
     }

@@ -247,7 +247,11 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         write_whole(file, found.rendered(style))
     if options["style"] == "github":
         _append_step_summary(found)
-    click.echo(found.rendered(options["style"], colour=_shows_colour()))
+    shown = found.rendered(options["style"], colour=_shows_colour())
+    if options["style"] == "text":
+        click.echo(shown)
+    else:
+        write_whole("-", shown)
     if len(readable) < len(models) or leaving:
         ctx.exit(Exit.COULD_NOT_LOOK)
     if any(item.severity.rank <= found.worst.rank for item in findings):
