@@ -109,7 +109,7 @@ def command() -> Callable[..., Result]:
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_what_a_few_bytes_ask_for_is_not_computed(
+def test_huge_results_of_small_files_are_not_computed(
     tmp_path: Path, name: str, command: Callable[..., Result]
 ) -> None:
     path = model(tmp_path / "m.onnx", *HUGE[name]())
@@ -161,7 +161,7 @@ def test_nested_budgets_hold_together() -> None:
 
 
 @pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="no timer on Windows")
-def test_a_clock_ends_what_never_asks(
+def test_work_that_never_checks_the_clock_is_stopped(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def endless(*_: object, **__: object) -> None:

@@ -128,7 +128,7 @@ with files.replacing(sys.argv[2] + "/target") as (stream,):
 
 @POSIX
 @pytest.mark.parametrize("how", ["unnamed", "named", "scratch"])
-def test_what_a_killed_writer_left_is_removed(tmp_path: Path, how: str) -> None:
+def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
     def killed(number: int) -> None:
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, how, str(tmp_path)], stdout=subprocess.PIPE

@@ -90,7 +90,7 @@ def test_without_any_engine(recurrent: Path, tmp_path: Path) -> None:
     assert output.exists()
 
 
-def test_different_models_and_where_they_part(
+def test_different_models_and_their_first_divergence(
     irloop: Irloop, recurrent: Path, reversed_model: Path
 ) -> None:
     result = irloop("check", recurrent, reversed_model, "--engines", "numpy")
@@ -99,7 +99,7 @@ def test_different_models_and_where_they_part(
     assert "first divergence: `rnn/body/" in result.stdout
 
 
-def test_json_says_the_same(irloop: Irloop, recurrent: Path, reversed_model: Path) -> None:
+def test_json_reports_the_same(irloop: Irloop, recurrent: Path, reversed_model: Path) -> None:
     result = irloop("check", recurrent, reversed_model, "--engines", "numpy", "--format", "json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)

@@ -106,7 +106,7 @@ TWICE = """m (bool c, float[2] y) => (float[2] p, float[2] q) {
 }"""
 
 
-def test_a_defect_of_what_is_written_for_onnx_runtime_is_found(
+def test_a_defect_in_models_for_onnx_runtime_is_found(
     irloop: Irloop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OpenVINO runs a branch that returns one value twice correctly; ONNX Runtime does not."""

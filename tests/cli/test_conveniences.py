@@ -112,7 +112,9 @@ def test_the_size_of_an_unknown_dimension_has_to_be_of_one(irloop: Irloop, tmp_p
     assert "[4, 2]" in right.stdout
 
 
-def test_what_an_old_runtime_cannot_read_is_told_when_asked(tmp_path: Path, irloop: Irloop) -> None:
+def test_validate_names_operations_that_an_old_runtime_lacks(
+    tmp_path: Path, irloop: Irloop
+) -> None:
     (fixture,) = [item for item in fixtures() if item.name == "irl901/bad_dynamic.xml"]
     path = fixture.model(tmp_path)
     path.with_suffix(".bin").write_bytes(bytes(8))

@@ -74,9 +74,7 @@ def test_an_ir_is_written_again_in_either_version(
     assert irloop("validate", path).exit_code == 0
 
 
-def test_version_10_is_what_is_written_unless_asked(
-    irloop: Irloop, recurrent: Path, tmp_path: Path
-) -> None:
+def test_version_10_is_the_default(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     newer, older = tmp_path / "newer.xml", tmp_path / "older.xml"
     irloop("convert", recurrent, "-o", newer, "--ir-version", 11)
     irloop("convert", newer, "-o", older)
@@ -242,7 +240,7 @@ def test_the_external_data_of_an_onnx_model_is_not_written_over(
         ("m.xml", ["--target", "openvino-1999"]),
     ],
 )
-def test_what_does_not_go_together_is_wrong_usage(
+def test_contradicting_options_are_wrong_usage(
     irloop: Irloop, recurrent: Path, tmp_path: Path, output: str, options: list[str]
 ) -> None:
     result = irloop("convert", recurrent, "-o", tmp_path / output, *options)

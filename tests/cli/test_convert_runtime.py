@@ -92,7 +92,7 @@ def test_converting_for_a_runtime_leaves_the_model_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["small.xml", "small.onnx"])
-def test_weights_are_stored_as_half_and_the_price_is_told(
+def test_weights_are_stored_as_f16_and_the_error_is_reported(
     irloop: Irloop, source: Path, tmp_path: Path, name: str
 ) -> None:
     output = tmp_path / name

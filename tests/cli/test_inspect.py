@@ -33,7 +33,7 @@ def test_bodies_are_indented_and_wires_are_in_words(irloop: Irloop, recurrent: P
     assert '      Tanh-1 "h_next" (biased) -> f32[1,4]' in lines
 
 
-def test_a_loop_says_when_it_stops(irloop: Irloop, halving: Path) -> None:
+def test_the_end_of_a_loop_is_described(irloop: Irloop, halving: Path) -> None:
     lines = irloop("inspect", halving).stdout.splitlines()
     stop = "while result 2 (condition = still_large) is true"
     assert f"    runs at most 50 times, {stop}" in lines

@@ -75,7 +75,7 @@ def test_debug_shows_the_traceback_of_an_internal_error(
     assert "Traceback" not in process("validate", recurrent).stderr
 
 
-def test_an_interrupt_is_no_traceback(
+def test_an_interrupt_causes_no_traceback(
     irloop: Irloop, recurrent: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: object, **options: object) -> None:
@@ -91,7 +91,7 @@ def test_the_module_is_the_same_command(process: Process) -> None:
     assert (done.returncode, done.stdout) == (0, f"irloop, version {version('irloop')}\n")
 
 
-def test_a_reader_that_leaves_is_no_traceback(recurrent: Path) -> None:
+def test_a_closed_pipe_causes_no_traceback(recurrent: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     try:

@@ -39,7 +39,7 @@ def test_processes_give_the_same_report(process: Process, folder: Path) -> None:
     assert [Path(file).name for file in files] == [f"m{number}.xml" for number in range(6)]
 
 
-def test_a_wrong_code_is_said_once(process: Process, folder: Path) -> None:
+def test_a_wrong_code_is_reported_once(process: Process, folder: Path) -> None:
     done = process("validate", folder, "--jobs", "2", "--select", "XYZ")
     assert done.returncode == 2
     assert done.stderr.count("XYZ") == 2

@@ -166,9 +166,7 @@ def test_commands_that_find_differences(irloop: Irloop, tmp_path: Path, style: s
         require_harmless(result)
 
 
-def test_what_cannot_be_done_is_named_in_a_line(
-    irloop: Irloop, broken_ir: Path, tmp_path: Path
-) -> None:
+def test_errors_are_one_line(irloop: Irloop, broken_ir: Path, tmp_path: Path) -> None:
     unknown = onnx_model(tmp_path / "unknown.onnx", kind=f"::error::k{IN_PROTOBUF}")
     arrays = tmp_path / "arrays.npz"
     api.write_arrays(arrays, {f"k\n::error::{MARK}\x1b": np.zeros(2)})

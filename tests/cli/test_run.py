@@ -104,7 +104,7 @@ def test_a_limit_is_a_finding_with_its_line(irloop: Irloop, halving: Path, tmp_p
 
 
 @pytest.mark.parametrize("size", ["many", "-1", "2T", ""])
-def test_a_size_that_is_none(irloop: Irloop, halving: Path, size: str) -> None:
+def test_an_invalid_memory_size_is_wrong_usage(irloop: Irloop, halving: Path, size: str) -> None:
     result = irloop("run", halving, "--max-memory", size)
     assert result.exit_code == 2
     assert "--max-memory" in result.stderr

@@ -58,7 +58,7 @@ def test_an_option_takes_the_place_of_a_setting(irloop: Irloop, project: Path) -
     assert result.exit_code == 1
 
 
-def test_a_project_file_of_others_says_nothing(irloop: Irloop, project: Path) -> None:
+def test_a_project_file_without_our_table_is_ignored(irloop: Irloop, project: Path) -> None:
     settle(project, '[project]\ndependencies = ["irloop"]\n', "pyproject.toml")
     assert irloop("validate", "models").exit_code == 1
 
@@ -150,7 +150,7 @@ def test_the_baseline_does_not_depend_on_the_current_folder(
     assert irloop("validate", "m.xml").exit_code == 0
 
 
-def test_repaired_findings_are_told_and_forgotten(
+def test_repaired_findings_are_reported_and_removed(
     irloop: Irloop, project: Path, recurrent: Path
 ) -> None:
     shutil.copytree(project / "models", project / "others")
@@ -175,7 +175,7 @@ ENDLESS = (
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"schema": "other", "findings": []}', "\0", "[" * 100_000, ENDLESS]
 )
-def test_what_is_no_baseline_is_refused(irloop: Irloop, project: Path, text: str) -> None:
+def test_files_that_are_not_baselines_are_refused(irloop: Irloop, project: Path, text: str) -> None:
     (project / "known.json").write_text(text, encoding="utf-8")
     result = irloop("validate", "models", "--baseline", "known.json")
     assert (result.exit_code, result.stdout) == (2, "")
@@ -204,7 +204,7 @@ def test_reports_in_files(irloop: Irloop, project: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["json", "json=", "xls=a.xls", "=a"])
-def test_reports_that_are_none(irloop: Irloop, project: Path, text: str) -> None:
+def test_invalid_report_options(irloop: Irloop, project: Path, text: str) -> None:
     result = irloop("validate", "models", "--report", text)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "names no format and file" in result.stderr

@@ -36,7 +36,7 @@ def test_a_loop_is_unrolled_proved_and_written(
     assert api.read_model(output).version == 10
 
 
-def test_options_are_heard(irloop: Irloop, recurrent: Path) -> None:
+def test_options_are_passed_on(irloop: Irloop, recurrent: Path) -> None:
     for text in ("unroll=5", "unroll:trips=5", "unroll:nodes=20:trips=9"):
         result = irloop("transform", recurrent, "--pass", text, "--check", "--engines", "numpy")
         assert result.stdout.startswith("no pass changed the model\nequal: ")
@@ -63,7 +63,9 @@ def test_wrong_usage_is_refused_by_name(
     assert message in result.stderr
 
 
-def test_what_makes_no_sense_is_refused(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_contradictory_arguments_are_refused(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
     nothing = irloop("transform", recurrent, "--pass", "unroll")
     assert (nothing.exit_code, "no result is asked for" in nothing.stderr) == (2, True)
     other = irloop("transform", recurrent, "-o", tmp_path / "a.onnx", "--pass", "unroll")

@@ -67,7 +67,7 @@ def test_a_finding_has_place_line_expected_found_and_fix(irloop: Irloop, broken:
     assert rest[-1] == "1 error in 1 file"
 
 
-def test_json_says_the_same(irloop: Irloop, broken: Path) -> None:
+def test_json_reports_the_same(irloop: Irloop, broken: Path) -> None:
     result = irloop("validate", broken, "--format", "json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)
@@ -238,7 +238,7 @@ def test_a_pipe_is_refused_and_not_waited_for(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_weights_that_are_no_file_are_called_what_they_are(
+def test_the_kind_of_weights_that_are_not_a_file_is_named(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     model, weights = tmp_path / "m.xml", tmp_path / "m.bin"

@@ -225,7 +225,7 @@ def test_given_arrays_and_tolerances() -> None:
         compare(first, second, inputs={"z": x})
 
 
-def test_what_was_not_exercised_is_said() -> None:
+def test_unexercised_paths_are_reported() -> None:
     text = """
     m (float[2] x) => (float[2] y) {
        trip = Constant <value_int = 3> ()
@@ -278,7 +278,7 @@ def test_another_engine_in_a_process_of_its_own(engine: str) -> None:
     assert found.engines == ("numpy", engine)
 
 
-def test_an_engine_that_does_not_come_back_is_stopped() -> None:
+def test_an_engine_that_hangs_is_stopped() -> None:
     text = """
     m (float x) => (float y) {
        y = Loop (, , x) <body = step (int64 i, bool c, float s) => (bool on, float n) {
@@ -298,7 +298,7 @@ def test_an_engine_that_does_not_come_back_is_stopped() -> None:
     assert "did not finish: more than 3 seconds" in found.problems[0]
 
 
-def test_an_engine_that_crashes_is_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_of_an_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     found = compare(loop(), loop(), engine_b="onnxruntime", seeds=(0,), trips=(1,))
     assert not found.equal

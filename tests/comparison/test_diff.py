@@ -85,7 +85,7 @@ def test_a_lost_back_edge(tmp_path: Path) -> None:
     assert "in the old model it is carried from `h_next` (back edge of port 1, line " in only[2]
 
 
-def test_no_change_is_told_as_python_would(tmp_path: Path) -> None:
+def test_changes_are_not_shown_as_python_objects(tmp_path: Path) -> None:
     found = changed(
         tmp_path,
         ('internal_layer_id="14" axis="1"', 'internal_layer_id="14" axis="0"'),
@@ -121,7 +121,7 @@ def test_a_port_map(tmp_path: Path) -> None:
     assert old.startswith("is sliced along axis 1, forwards (port 0, line ")
 
 
-def test_weights_are_told_by_how_much_they_differ(tmp_path: Path) -> None:
+def test_differences_of_weights_are_measured(tmp_path: Path) -> None:
     data = bytearray(SOURCE.with_suffix(".bin").read_bytes())
     # W is the first constant of the body behind h0 (16 bytes) and an axis (8 bytes).
     (old,) = struct.unpack_from("<f", data, 24)

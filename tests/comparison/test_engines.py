@@ -101,7 +101,7 @@ def test_an_engine_that_crashes_is_a_verdict(
     )
 
 
-def test_what_an_earlier_inference_left_is_told_apart(
+def test_stale_results_of_an_earlier_inference_are_recognised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = "    return [np.abs(values[0]) if number == 1 else values[0] * 0 + 7]"
@@ -138,7 +138,7 @@ def test_rounding_is_measured_against_double_precision(
     assert compare(model(text), model(text), engine_b="worse:make").outcome == "different"
 
 
-def test_a_fault_of_the_engine_of_the_first_model_is_told_from_a_wrong_conversion() -> None:
+def test_a_fault_of_the_first_engine_is_not_blamed_on_the_conversion() -> None:
     """ONNX Runtime 1.31 concatenates body inputs to garbage; the second model copies the value."""
     text = """
     m (float[3,2] x) => (float[?,2] y) {

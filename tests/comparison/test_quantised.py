@@ -89,7 +89,7 @@ def test_int8_kernels_can_be_turned_off(tmp_path: Path) -> None:
     assert near < 1e-5
 
 
-def test_what_int8_kernels_make_of_the_source_is_explained(tmp_path: Path) -> None:
+def test_differences_of_int8_kernels_are_explained(tmp_path: Path) -> None:
     """The note reports the difference on this processor, and does not blame the conversion."""
     path = fake_quantised(tmp_path)
     model, _ = irloop.convert(path)

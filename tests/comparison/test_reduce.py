@@ -62,7 +62,7 @@ def test_a_divergence_in_a_later_iteration_is_taken_out_of_its_loop() -> None:
     assert not found.comparison.equal
 
 
-def test_what_cannot_be_cut_keeps_one_output_and_the_smallest_trip_count() -> None:
+def test_an_uncuttable_model_keeps_one_output_and_the_smallest_trip_count() -> None:
     text = """
     m (int64 trip, float[2] x) => (float[2] PREFIXa, float[2] PREFIXb) {
        PREFIXa = Loop (trip, , x) <body = PREFIXf (int64 PREFIXi, bool PREFIXc, float[2] PREFIXs)

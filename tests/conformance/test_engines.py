@@ -102,7 +102,7 @@ def test_an_engine_of_ones_own(function: str, verdict: str) -> None:
     assert found.rows[-1].total == 1
 
 
-def test_what_cannot_be_asked(tmp_path: Path) -> None:
+def test_unknown_engines_and_cases_are_refused(tmp_path: Path) -> None:
     with pytest.raises(irloop.UsageError, match="no engine"):
         irloop.conform("tensorrt")
     with pytest.raises(irloop.UsageError, match="no case is called 'nonsense'"):

@@ -52,7 +52,7 @@ def test_floats_of_bits() -> None:
     check(FLOATS.view(np.int32), np.float32)
 
 
-def test_what_is_no_number() -> None:
+def test_nan_and_infinity() -> None:
     nan = np.array([np.nan], np.float32)
     (bits,) = Session(converted(np.float32, np.int32)).run([nan]).values()
     assert bits.tolist() == [0x7FC00000]

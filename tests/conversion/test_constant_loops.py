@@ -146,7 +146,7 @@ def test_sums_of_f64_constants(engines: Engines, tmp_path: Path) -> None:
 
 
 @needs_engines
-def test_a_loop_of_what_shapes_tell(engines: Engines, tmp_path: Path) -> None:
+def test_a_loop_whose_inputs_follow_from_shapes(engines: Engines, tmp_path: Path) -> None:
     x = np.array([[5, 6]], F32)
     agree(COUNTED_BY_A_SHAPE, [[x], [x + 1]], engines, tmp_path)
     assert "Loop" not in kinds(converted(COUNTED_BY_A_SHAPE))

@@ -160,7 +160,7 @@ g (LIMIT int64 k, float[2] x) => (float[2] last, float[n, 2] all) {
 
 
 @pytest.mark.parametrize("limit", [2**31 - 1, 2**31 + 5, 2**32, 2**63 - 1])
-def test_a_limit_that_openvino_cannot_count_to_is_none(
+def test_a_limit_beyond_32_bits_means_no_limit(
     limit: int, engines: Engines, tmp_path: Path
 ) -> None:
     constant = WHILE.replace("LIMIT", "").replace("MADE", f"M = Constant <value_int = {limit}> ()")
@@ -172,7 +172,7 @@ def test_a_limit_that_openvino_cannot_count_to_is_none(
 
 @pytest.mark.parametrize("limit", [2**31 - 1, 2**31, 2**32 + 2, 2**63 - 1])
 @pytest.mark.parametrize("deep", [False, True])
-def test_a_captured_limit_that_openvino_cannot_count_to_is_none(
+def test_a_captured_limit_beyond_32_bits_means_no_limit(
     limit: int, deep: bool, engines: Engines, tmp_path: Path
 ) -> None:
     """OpenVINO gives bodies the low 32 bits of an input."""

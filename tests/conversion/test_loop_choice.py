@@ -39,7 +39,7 @@ def test_a_loop_over_slices(loops: str, wanted: list[str]) -> None:
 
 
 @pytest.mark.parametrize("loops", ["scan", "unroll", "sequence"])
-def test_what_cannot_be_had_is_said(loops: str) -> None:
+def test_an_impossible_form_is_explained(loops: str) -> None:
     result, (note,) = irloop.convert(build(STOPPED)[0], "onnx", loops=loops)  # type: ignore[arg-type]
     assert kinds(result) == ["Loop"]
     reason = "one LSTM" if loops == "sequence" else "stop early"

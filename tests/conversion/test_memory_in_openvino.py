@@ -93,7 +93,7 @@ g (bool c, float[SIZE] x, float[k] y) => (float[q] out, float[q] more) {
 
 
 @needs_engines
-def test_an_if_keeps_what_it_gave_while_later_values_grow(engines: Engines, tmp_path: Path) -> None:
+def test_an_if_keeps_its_output_while_later_values_grow(engines: Engines, tmp_path: Path) -> None:
     sets = []
     for size in (2, 2, 5, 50, 500):
         x = np.arange(1, size + 1, dtype=F32)
@@ -225,7 +225,7 @@ READERS = {
 
 @needs_engines
 @pytest.mark.parametrize("reader_", READERS)
-def test_what_a_loop_joins_is_computed_with_and_an_output(
+def test_a_concatenated_output_is_read_and_an_output(
     reader_: str, engines: Engines, tmp_path: Path
 ) -> None:
     sets = [

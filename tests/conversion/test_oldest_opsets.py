@@ -152,7 +152,7 @@ def test_a_branch_that_gives_another_shape_needs_opset_11() -> None:
     np.testing.assert_array_equal(found, [1, 1])
 
 
-def test_what_an_opset_lacks_is_refused_with_the_one_that_has_it() -> None:
+def test_a_missing_operation_names_the_opset_that_has_it() -> None:
     graph = Graph("model")
     b = Builder(graph)
     x = b.parameter("x", TensorType(F32, Shape.of(3)))

@@ -348,7 +348,7 @@ def test_an_appended_sequence_becomes_a_joined_output(tmp_path: Path) -> None:
     assert count == 3
 
 
-def test_what_has_no_form_is_named_and_nothing_is_given(tmp_path: Path) -> None:
+def test_unsupported_operations_are_named_and_nothing_is_returned(tmp_path: Path) -> None:
     text = """
     g (int64 M, seq(float[2]) s) => (seq(float[2]) t) {
       t = Identity (s)
@@ -402,7 +402,7 @@ def test_openvino_does_not_alias_states(
     assert result.equal, str(result)
 
 
-def test_a_branch_result_that_stands_twice_is_written_twice(tmp_path: Path) -> None:
+def test_a_branch_result_that_is_returned_twice_is_copied(tmp_path: Path) -> None:
     """ONNX Runtime's If writes only one of two results that return the same value."""
     import onnxruntime
 

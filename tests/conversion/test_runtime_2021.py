@@ -121,7 +121,7 @@ CASES: list[tuple[str, Build, list[Any], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "build", "given", "wanted"), CASES, ids=[c[0] for c in CASES])
-def test_the_runtime_computes_what_the_model_says(
+def test_the_runtime_computes_the_model_correctly(
     name: str, build: Build, given: list[Any], wanted: Any, engine: InferenceEngine, tmp_path: Path
 ) -> None:
     inputs = [(element_type_of(item.dtype), item.shape) for item in given]

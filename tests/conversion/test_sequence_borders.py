@@ -108,7 +108,7 @@ def test_no_tensors_at_all() -> None:
     assert [node.name for node in model.graph.parameters] == ["a", "b"]
 
 
-def test_a_length_has_to_be_said() -> None:
+def test_a_length_must_be_given() -> None:
     with pytest.raises(UnsupportedError) as caught:
         irloop.convert(model_of(JOINED))
     assert any("--length x=2" in item.fix for item in caught.value.diagnostics)

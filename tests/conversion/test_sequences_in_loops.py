@@ -70,7 +70,7 @@ def test_engines_agree(name: str, engines: Engines, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_tensor_holds_is_refused(name: str) -> None:
+def test_sequences_that_no_tensor_can_hold_are_refused(name: str) -> None:
     text, reason = REFUSED[name]
     with pytest.raises(UnsupportedError) as caught:
         to_openvino(read(text))

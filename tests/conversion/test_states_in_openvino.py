@@ -151,7 +151,7 @@ g (float[2] x) => (float[k] last, int64[j] numbers) {
 
 
 @pytest.mark.parametrize("lower", [1, 6])
-def test_the_initial_value_may_be_smaller_than_what_the_body_makes(
+def test_the_initial_value_may_be_smaller_than_the_body_result(
     lower: int, engines: Engines, tmp_path: Path
 ) -> None:
     """OpenVINO bounds the last value by the size of the Concat: `lower` elements or more."""

@@ -126,7 +126,7 @@ def test_bodies_are_left_out_below_a_depth_and_beyond_the_limit(model: Model) ->
         assert '<path class="k"' not in picture
 
 
-def test_a_large_graph_is_cut_and_says_so() -> None:
+def test_a_large_graph_is_cut_with_a_note() -> None:
     shown = texts(irloop.draw(chain(50), limit=20))
     assert "30 more operations are not drawn" in shown
     assert shown.count("Abs-1") == 20

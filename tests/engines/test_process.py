@@ -171,7 +171,7 @@ def test_a_hang_in_loading_is_not_waited_for_twice(
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino", "onnx-reference", "numpy"])
-def test_a_model_that_is_none_is_refused(tmp_path: Path, engine: str) -> None:
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x08\x07not a model")
     with Process(engine_of(engine), path) as process:

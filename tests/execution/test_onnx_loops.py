@@ -114,7 +114,7 @@ def test_the_largest_trip_count_means_no_limit() -> None:
     assert float(last) == 70
 
 
-def test_a_body_that_says_stop_at_once_runs_once() -> None:
+def test_a_body_whose_first_condition_is_false_runs_once() -> None:
     last, parts = run(until("trip", "go"), i64(9), TRUE, np.float32(7), np.float32(0))
     assert float(last) == 8
     np.testing.assert_array_equal(parts, [8])

@@ -444,7 +444,7 @@ def test_a_loop_takes_slices_as_it_needs_them(axis: int, sign: int, count: int) 
 
 
 @pytest.mark.parametrize("count", [5, 100, -1])
-def test_a_loop_that_runs_out_of_slices_says_so(count: int) -> None:
+def test_a_loop_that_runs_out_of_slices_is_an_error(count: int) -> None:
     data = np.zeros((4, 4), np.float32)
     with pytest.raises(ExecutionError, match="more iterations than slices of input 2"):
         run(slicing(0, 1, (4, 4)), np.array(count), np.array(True), data)
@@ -520,7 +520,7 @@ def test_slices_without_elements(stride: int) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "stride"), [(0, -1, 4), (0, -1, -1), (3, 3, 1), (0, 7, 1), (4, 1, 1)]
 )
-def test_ranges_that_are_none_are_refused(start: int, end: int, stride: int) -> None:
+def test_invalid_ranges_are_refused(start: int, end: int, stride: int) -> None:
     port = Sliced(0, 0, 0, start, end, stride, abs(stride))
     inner = t(F32, abs(stride), 2)
     subject = model(

@@ -177,7 +177,7 @@ m (int64 trip, float[2] x) => (float[2] last) {
 """
 
 
-def test_the_text_trace_says_where_a_nan_is_born() -> None:
+def test_the_text_trace_marks_the_first_nan() -> None:
     stream = io.StringIO()
     x = np.array([1, 10], np.float32)
     run(model(LOG), [np.array(2), x], trace=TextTracer(stream))

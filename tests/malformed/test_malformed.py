@@ -89,5 +89,5 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_what_engines_say_is_recorded() -> None:
+def test_reactions_of_engines_are_recorded() -> None:
     assert set(json.loads(RECORD.read_text(encoding="utf-8"))) == {case.name for case in CASES}

@@ -39,7 +39,7 @@ def test_a_red_pixel(pixel_format: str, pixel: list[int]) -> None:
 
 
 @with_pillow
-def test_what_is_no_image_has_no_pixels() -> None:
+def test_data_that_is_not_an_image_has_no_pixels() -> None:
     assert ImageDecoder().kernel()(np.zeros(9, np.uint8)).shape == (0, 0, 3)
 
 

@@ -31,7 +31,7 @@ def test_decay_by_hand() -> None:
     np.testing.assert_allclose(rows[1, 1], 0.6 * np.exp(-2 / 9), rtol=1e-6)
 
 
-def test_overlaps_decide_what_is_kept() -> None:
+def test_overlaps_decide_which_boxes_are_kept() -> None:
     rows, indices, _ = ov.MulticlassNms8(iou_threshold=0.3).kernel(3)(BOXES, SCORES)
     assert indices.reshape(-1).tolist() == [0, 2]
     assert rows[:, 2:].tolist() == BOXES[0, [0, 2]].tolist()

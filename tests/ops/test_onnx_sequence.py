@@ -163,7 +163,7 @@ def test_lengths_and_shapes_are_counted_along() -> None:
     assert widen_types(three, sequence(2, 7, length=3)) == sequence(2, None, length=3, mixed=True)
 
 
-def test_what_is_no_sequence_is_refused() -> None:
+def test_values_that_are_not_sequences_are_refused() -> None:
     with pytest.raises(InferenceError, match="not a sequence"):
         inferred(SequenceLength(), F32)
     assert inferred(SequenceAt(), UNKNOWN_TYPE, 0) == UNKNOWN_TYPE

@@ -286,7 +286,7 @@ def test_sequence_shapes() -> None:
     assert found == ["f32[5,2,?,3]", "f32[5,2,3]"]
 
 
-def test_unknown_ranks_leave_what_the_weights_say() -> None:
+def test_unknown_ranks_keep_the_sizes_of_the_weights() -> None:
     op = ov_ops.RNNSequence(hidden_size=3)
     assert _inferred(op, None, None, None, (1, 3, 2), (1, 3, 3), None) == [
         "f32[?,1,?,3]",

@@ -146,7 +146,7 @@ def test_broadcast_goes_one_way_unless_bidirectional() -> None:
     assert rows.tolist() == [[1, 1, 1], [2, 2, 2]]
 
 
-def test_flatten_keeps_what_it_knows() -> None:
+def test_flatten_keeps_known_dimensions() -> None:
     assert inferred(onnx.Flatten(axis=2), f32("N", 1, 3, 4)) == ["f32[N,12]"]
     assert inferred(onnx.Flatten(axis=0), f32(2, 3)) == ["f32[1,6]"]
     assert inferred(onnx.Flatten(axis=-1), ANY) == ["f32[?,?]"]

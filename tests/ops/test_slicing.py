@@ -99,7 +99,7 @@ def test_parts_of_one_length_have_room() -> None:
     assert ends_empty == [*["f32[1]"] * 4, "f32[0]"]
 
 
-def test_one_length_is_what_is_left() -> None:
+def test_one_length_is_inferred_from_the_rest() -> None:
     parts = ov.VariadicSplit().kernel(3)(X, i64(2), i64(1, -1, 2))
     assert [part.shape for part in parts] == [(2, 3, 1), (2, 3, 1), (2, 3, 2)]
     b = Builder(Graph())
@@ -145,7 +145,7 @@ def test_lengths_of_slices() -> None:
         _sliced(f32(4), [0, 0], [1], [0])
 
 
-def test_a_strided_slice_of_unknown_bounds_keeps_what_masks_leave_open() -> None:
+def test_a_strided_slice_of_unknown_bounds_keeps_masked_axes() -> None:
     two = TensorType(ElementType.I64, Shape.of(2))
     op = ov.StridedSlice(begin_mask=(1, 0), end_mask=(1, 0))
     assert inferred(op, f32("N", 5, 6), two, two) == ["f32[N,?,6]"]

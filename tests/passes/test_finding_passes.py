@@ -193,7 +193,9 @@ def test_other_packages_bring_passes_along(installed: Path) -> None:
         ("no = other_passes:Model", "the entry point no of other-passes names no pass"),
     ],
 )
-def test_what_is_no_pass_is_refused_by_name(installed: Path, point: str, message: str) -> None:
+def test_objects_that_are_not_passes_are_refused_by_name(
+    installed: Path, point: str, message: str
+) -> None:
     name_passes(installed, point)
     with pytest.raises(UsageError, match=message):
         all_passes()

@@ -63,6 +63,6 @@ def test_the_largest_integer_stays_what_it_is() -> None:
         ("x0=1,2,3", "3 numbers for input 'x0'"),
     ],
 )
-def test_what_is_no_value_is_wrong_usage(text: str, message: str) -> None:
+def test_invalid_values_are_wrong_usage(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Manager([FixInput((text,))]).run_passes(reducing())

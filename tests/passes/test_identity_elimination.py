@@ -65,7 +65,7 @@ def test_a_chain_without_effect_goes(tmp_path: Path) -> None:
         "y = Sub (one, t)",
     ],
 )
-def test_what_only_looks_so_stays(line: str, tmp_path: Path) -> None:
+def test_operations_with_an_effect_stay(line: str, tmp_path: Path) -> None:
     model = changed(
         f"""
         g (float[3] x) => (y) <int64[2] turned = {{3, 1}}, float zero = {{0}}, float one = {{1}},

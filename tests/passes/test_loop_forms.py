@@ -45,7 +45,7 @@ def changed(model: Model, item: Pass) -> Model:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans())
-def test_a_known_number_of_iterations_can_be_said_by_slices(plan: Plan) -> None:
+def test_a_known_number_of_iterations_can_be_expressed_by_slices(plan: Plan) -> None:
     assume(plan.stop_after is None and not plan.runtime_trip and plan.trips)
     assume(plan.kind == "TensorIterator" or plan.slices or plan.uses_iteration or plan.joined)
     model, arrays = build(plan)
@@ -121,7 +121,7 @@ def test_a_scan_gathers_by_the_number_of_the_iteration(tmp_path: Path) -> None:
     )
 
 
-def test_what_follows_a_loop_knows_its_new_shape(tmp_path: Path) -> None:
+def test_readers_of_a_loop_know_its_new_shape(tmp_path: Path) -> None:
     text = """
     g (float[3, 2] x) => (float[3] y) {
       turned = Scan <num_scan_inputs = 1, scan_output_axes = [1]

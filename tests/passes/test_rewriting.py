@@ -157,7 +157,7 @@ def test_nodes_for_one_with_several_outputs_are_numbered() -> None:
     assert [node.name for node in model.graph.nodes] == ["s.0", "s.1", "sum"]
 
 
-def test_copied_information_overwrites_what_is_not_among_the_sources() -> None:
+def test_copied_information_replaces_that_of_other_targets() -> None:
     model = chain("a", "b", "c")
     a, b, c = model.graph.nodes
     copy_info([a, b], [b, c])

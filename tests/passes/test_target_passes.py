@@ -87,7 +87,7 @@ def test_a_state_is_the_initial_one_after_no_iteration() -> None:
     ]
 
 
-def test_a_state_that_nobody_reads_is_none() -> None:
+def test_a_state_without_readers_is_removed() -> None:
     model = after(counting(read=False), ChooseInitialStates())
     (loop,) = [node for node in model.graph.nodes if node.op.type == "Loop"]
     assert not loop.body().graph.parameters

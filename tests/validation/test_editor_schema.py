@@ -44,7 +44,7 @@ def test_sound_files_have_no_problem(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["recurrent", "halving"])
-def test_what_irloop_writes_has_no_problem(name: str, tmp_path: Path) -> None:
+def test_written_files_fit_the_schema(name: str, tmp_path: Path) -> None:
     model = irloop.read_model(MODELS / name / "model.xml")
     for version in (10, 11):
         path = tmp_path / f"v{version}.xml"

@@ -96,7 +96,7 @@ def test_all_findings_are_reported(tmp_path: Path) -> None:
     assert {"IRL107", "IRL203", "IRL509", "IRL515", "IRL516"} <= set(found)
 
 
-def test_error_silences_only_what_depends_on_it(tmp_path: Path) -> None:
+def test_an_error_suppresses_only_dependent_findings(tmp_path: Path) -> None:
     # The lost body silences all about the loop, and nothing about the layer beside it.
     text = LOOP.read_text(encoding="utf-8")
     body = text[text.index("      <body>") : text.index("</body>") + len("</body>")]
@@ -165,7 +165,7 @@ def test_weights_are_found_beside_the_file_or_named(tmp_path: Path) -> None:
         (b"<?xml version='1.0'?><net/>", "XML"),
     ],
 )
-def test_weights_that_are_none(content: bytes, what: str, tmp_path: Path) -> None:
+def test_files_that_are_not_weights(content: bytes, what: str, tmp_path: Path) -> None:
     path = edited(tmp_path, LOOP)
     path.with_suffix(".bin").write_bytes(content)
     found = [item for item in validate(path) if item.severity is Severity.ERROR]
@@ -188,7 +188,7 @@ def test_weights_that_are_none(content: bytes, what: str, tmp_path: Path) -> Non
         (b'<net version="10"><layers>', "IRL101"),
     ],
 )
-def test_what_is_no_model(content: bytes, code: str, tmp_path: Path) -> None:
+def test_files_that_are_not_models(content: bytes, code: str, tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_bytes(content)
     (item,) = validate(path)

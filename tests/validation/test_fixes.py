@@ -24,7 +24,7 @@ def codes(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("fixture", BAD, ids=lambda item: item.name)
-def test_what_is_fixed_is_gone_and_nothing_else_comes(fixture: Fixture, tmp_path: Path) -> None:
+def test_fixed_findings_disappear_and_no_others_appear(fixture: Fixture, tmp_path: Path) -> None:
     path = fixture.model(tmp_path)
     before = codes(path)
     fixed = irloop.fix(path, unsafe=True)

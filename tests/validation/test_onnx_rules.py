@@ -79,7 +79,7 @@ def test_place_leads_into_the_body(tmp_path: Path) -> None:
         (b"\x08\x08\x12\x04abcd\xff\xff\xff", "not an ONNX model"),
     ],
 )
-def test_what_is_no_model(data: bytes, message: str, tmp_path: Path) -> None:
+def test_files_that_are_not_models(data: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / "model.onnx"
     file.write_bytes(data)
     (item,) = validate(file)

@@ -47,7 +47,7 @@ def test_without_a_comment(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("between", ["", "\n", "\n\n"])
-def test_a_comment_is_for_the_layer_behind_it(comment: str, between: str, tmp_path: Path) -> None:
+def test_a_comment_applies_to_the_next_layer(comment: str, between: str, tmp_path: Path) -> None:
     path = written(tmp_path, (MULTIPLY, f"{comment}{between}{MULTIPLY}"))
     assert found(path) == ([], ["IRL401"])
 
@@ -57,7 +57,7 @@ def test_a_comment_on_the_line_itself(tmp_path: Path) -> None:
     assert found(path) == ([], ["IRL401"])
 
 
-def test_a_layer_stands_for_its_bodies(tmp_path: Path) -> None:
+def test_a_comment_on_a_layer_applies_to_its_bodies(tmp_path: Path) -> None:
     loop = '    <layer id="4" name="loop"'
     path = written(tmp_path, (loop, f"<!-- irloop: ignore IRL401 -->\n{loop}"))
     assert found(path) == ([], ["IRL401"])

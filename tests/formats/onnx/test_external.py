@@ -117,7 +117,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         reader.read(saved(tmp_path))
 
 
-def test_a_git_lfs_pointer_is_called_what_it_is(tmp_path: Path) -> None:
+def test_a_git_lfs_pointer_is_recognised(tmp_path: Path) -> None:
     (tmp_path / "w.bin").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
     with pytest.raises(ReadError, match="git lfs pull"):
         reader.read(saved(tmp_path))

@@ -110,7 +110,7 @@ def test_sequence_maps_in_each_other() -> None:
         ("=> (float[2] t)", "=> (t)", "the element type of its output 'mapped' is not declared"),
     ],
 )
-def test_sequence_maps_that_say_too_little(old: str, new: str, message: str) -> None:
+def test_sequence_maps_without_enough_types(old: str, new: str, message: str) -> None:
     text = SEQUENCE_MAP.replace(old, new).replace("parts =", "x2 = my.Op (x)  parts =")
     proto = onnx.parser.parse_model(text.replace('"" : 17', '"" : 17, "my" : 1'))
     with pytest.raises(ReadError, match=message):

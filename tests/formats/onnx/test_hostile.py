@@ -152,7 +152,7 @@ def test_other_files_are_called_what_they_are(tmp_path: Path, content: bytes, me
     assert error.value.diagnostics[0].location.file == str(path)
 
 
-def test_a_big_file_of_another_kind_is_called_what_it_is(tmp_path: Path) -> None:
+def test_the_kind_of_a_big_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"<!doctype html>" + b" " * (1 << 21))
     with pytest.raises(ReadError, match="a web page"):

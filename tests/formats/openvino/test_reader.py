@@ -185,7 +185,7 @@ def test_unknown_attributes_are_kept(ir_file: IrFile) -> None:
     assert relu.attributes == {"zzz": "1"}
 
 
-def test_order_is_made_where_the_file_has_none(ir_file: IrFile) -> None:
+def test_layers_are_sorted_if_the_file_is_unordered(ir_file: IrFile) -> None:
     layers = (
         result(9)
         + layer(5, "Tanh", "0")

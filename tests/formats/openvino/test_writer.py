@@ -237,7 +237,7 @@ def simple(op: Any, inputs: int = 1, **keywords: Any) -> Graph:
     return graph
 
 
-def test_refuses_what_an_ir_cannot_say(tmp_path: Path) -> None:
+def test_refuses_what_an_ir_cannot_express(tmp_path: Path) -> None:
     scan = PortMap((ScanInput(0, 0), Invariant(1, 1)), (LastValue(0, 0),))
     gap = Graph("g")
     x = gap.add_parameter("x", F32_2)
@@ -348,7 +348,7 @@ def test_names_that_version_10_can_have(
 
 
 @pytest.mark.parametrize(("number", "names"), [(0.0, "inner"), (1.0, "y,inner")])
-def test_a_name_that_would_come_to_stand_twice_stays_with_the_output(
+def test_a_name_that_would_occur_twice_stays_with_the_output(
     number: float, names: str, tmp_path: Path
 ) -> None:
     # OpenVINO 2026.4 takes an Add of 0 out and then finds y for a layer and for a tensor.

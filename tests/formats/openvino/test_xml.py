@@ -169,7 +169,7 @@ def test_white_space_before_the_declaration_moves_no_line() -> None:
         (b'<?xml version="1.0" encoding="klingon"?><net version="10"/>', "encoding"),
     ],
 )
-def test_says_what_the_file_is(data: bytes, says: str) -> None:
+def test_the_kind_of_another_file_is_named(data: bytes, says: str) -> None:
     error = refused(data)
     assert says in error.message
     assert error.diagnostics[0].expected or error.diagnostics[0].found
