@@ -195,9 +195,9 @@ class Op(Record):
         return None
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        """The NumPy function of this operation, its attributes bound.
+        """The NumPy function of this operation with its attributes.
 
-        The function takes one array an input (None where an optional one is omitted) and
+        The function takes one array per input (None where an optional one is omitted) and
         returns one array, or a tuple when there are several outputs.
 
         Raises:

@@ -27,7 +27,7 @@ no_counterpart(
     onnx.RandomUniformLike,
     onnx.Bernoulli,
     onnx.Multinomial,
-    reason="its numbers depend on the generator of the runtime, and OpenVINO's is another",
+    reason="its numbers depend on the generator of the runtime, and OpenVINO uses another one",
     fix=_AS_INPUT,
 )
 

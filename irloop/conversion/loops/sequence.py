@@ -39,7 +39,7 @@ def _type_of_sequence(c: Conversion) -> ValueType:
 def _items(value: Converted | None, action: str) -> Items:
     if not isinstance(value, Items):
         named = repr(value.name) if isinstance(value, Value) else value or "nothing"
-        raise RefusedError(f"{action} {named} would need {DYNAMIC}")
+        raise RefusedError(f"{action} {named} needs {DYNAMIC}")
     return value
 
 

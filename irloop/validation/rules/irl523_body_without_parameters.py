@@ -42,5 +42,5 @@ class BodyWithoutParameters(
                     expected="at least one Parameter",
                     found="none",
                     cause="OpenVINO 2026.4 crashes when it runs such a model",
-                    fix="move what needs no input out of the body",
+                    fix="move operations without inputs out of the body",
                 )

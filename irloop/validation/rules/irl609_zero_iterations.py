@@ -23,9 +23,9 @@ class ZeroIterations(
         Reads the constants that feed inputs 0 and 1 of each Loop.
     Why is this bad:
         By the specification the loop returns the initial values of its states, and empty
-        concatenated outputs. OpenVINO 2026.4 crashes (SIGFPE) if a concatenated output exists and
-        the trip count is 0, and loses the states if the condition is constant false; 2021.4 returns
-        zeros.
+        concatenated outputs. OpenVINO 2026.4 crashed (SIGFPE) in larger models with a concatenated
+        output and a trip count of 0, and loses the states if the condition is constant false;
+        2021.4 returns zeros.
     Bad example:
         a trip count of 0
     Good example:
@@ -46,7 +46,7 @@ class ZeroIterations(
                 f"{describe(wiring.owner)} never runs its body",
                 expected="at least one iteration",
                 found="trip count 0" if zero else "an initial condition that is constant false",
-                cause="OpenVINO 2026.4 crashes when it compiles this (SIGFPE)"
+                cause="OpenVINO 2026.4 may crash when it compiles this (SIGFPE, hazard OVN106)"
                 if crash
                 else "engines disagree about the outputs of such a loop",
                 fix="replace the loop by its initial values, or correct the constant",

@@ -21,7 +21,7 @@ class ZeroIterations(
         Reads the constants that feed `M` and `cond`.
     Why is this bad:
         ONNX Runtime returns the initial values and empty scan outputs, as specified. OpenVINO
-        2026.4 crashes (SIGFPE) with a constant 0 and a scan output, and loses the states with a
+        2026.4 may crash (SIGFPE) with a constant 0 and a scan output, and loses the states with a
         constant false; onnx.reference raises an exception.
     Bad example:
         M = 0
