@@ -62,7 +62,7 @@ class ParameterWithoutValue(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the purpose current_iteration to an entry without an outer port, of an integer Parameter."""
+        """Add the purpose current_iteration to an entry of an integer Parameter without a port."""
         for wiring in context.loops:
             body, section = wiring.body, wiring.section
             if body is None or section is None or not wiring.is_loop or wiring.iteration:
