@@ -92,7 +92,9 @@ def judged(job: dict[str, str]) -> dict[str, str]:
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = BYTES if hard == resource.RLIM_INFINITY else min(BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     for line in sys.stdin:
         # Engines print to stdout, too; the caller recognises the answer by its first character.
         print("\n>" + json.dumps(judged(json.loads(line))), flush=True)

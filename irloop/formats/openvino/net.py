@@ -10,7 +10,7 @@ from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.numbers import is_id, unsigned
+from irloop.formats.openvino.numbers import are_ids, is_id, unsigned
 from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
 from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_port
 from irloop.formats.openvino.port_map_reader import Wiring
@@ -58,8 +58,10 @@ class NetReader:
     def _refuse_unnamed(self) -> None:
         """Raise for layers that no edge could refer to, and for edges without an end."""
         index = self.index
+        ids_are_sound = are_ids(index.layers)
         for layer in self.net.layers:
-            if layer.name is None or layer.type is None or not is_id(layer.id):
+            is_named = layer.name is not None and layer.type is not None and layer.id is not None
+            if not is_named or not (ids_are_sound or is_id(layer.id)):
                 raise self._error(_bad_identity(layer))
         for layer in index.duplicates:
             raise self._error(problems.duplicate_layer(layer, index.layers[layer.id or ""]))

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 
 __all__ = [
+    "are_ids",
     "attribute_float",
     "attribute_integer",
     "attribute_number",
@@ -67,6 +69,16 @@ def canonical_id(text: str) -> str:
 def is_id(text: str | None) -> bool:
     """True if the text is an id."""
     return unsigned(text) is not None
+
+
+def are_ids(texts: Collection[str]) -> bool:
+    """True if all texts are ids; for many texts faster than `is_id` of each."""
+    digits = "".join(texts)
+    if digits.isdecimal() and digits.isascii():
+        lengths = set(map(len, texts))
+        if min(lengths) > 0 and max(lengths) < _CERTAIN:
+            return True
+    return all(map(is_id, texts))
 
 
 def dim_integer(text: str) -> int | None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from xml.parsers import expat
 
@@ -29,6 +30,7 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
+from irloop.formats.openvino.joined_dims import SEPARATOR, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.graph.collector import collector_paused
@@ -75,8 +77,12 @@ class _Ids(dict[str | None, str | None]):
 class _Builder:
     """Fills a `Net` from expat's events; each open element has a table of allowed children."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, separator: str = "\0") -> None:
         self.file = file
+        #: Between the dimensions of one `<dim>`; no XML file contains a NUL.
+        self._separator = separator
+        #: A `<dim>` occurs in a section that is kept unchanged.
+        self.keeps_dims = False
         self.net: Net | None = None
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
@@ -188,6 +194,7 @@ class _Builder:
         """The handler of start tags; local variables make it a third faster than a method."""
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
+        separator = self._separator
         # The open element is a dimension, or was one that is closed by now.
         in_dim = False
 
@@ -203,7 +210,7 @@ class _Builder:
             table = stack[-1]
             if in_dim:
                 # Text after that of the dimension is white space.
-                dims.append(texts[0] if texts else "")
+                dims.extend(texts[0].split(separator)[::2] if texts else ("",))
                 texts.clear()
                 if table is not port_table or name != "dim":
                     in_dim = False
@@ -410,6 +417,7 @@ class _Builder:
     def _start_inside(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._stack) + len(self._extras) > MAX_DEPTH:
             self._refuse_depth()
+        self.keeps_dims = self.keeps_dims or name == "dim"
         extra = Extra(name, attributes, self._parser.CurrentLineNumber)
         self._extras[-1].children.append(extra)
         self._extras.append(extra)
@@ -458,9 +466,8 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
         name = file or os.fspath(source)
         data = _load(source, name)
     data = recognised(data, name)
-    builder = _Builder(name)
     with collector_paused():
-        builder.parse(data)
+        builder = _built(data, name)
     if builder.has_doctype:
         refuse_references(data, name)
     assert builder.net is not None  # a document without its root element is not well-formed
@@ -470,6 +477,21 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     # Its tables refer to it: without this, the document would wait for a garbage collection.
     builder.__dict__.clear()
     return document
+
+
+def _built(data: bytes, name: str) -> _Builder:
+    """Parse the bytes, the dimensions of each port as one element if possible."""
+    shorter = joined(data)
+    if len(shorter) < len(data):
+        builder = _Builder(name, SEPARATOR)
+        # An error is raised below, with the column in the file as it is.
+        with suppress(ReadError):
+            builder.parse(shorter)
+            if not builder.keeps_dims:
+                return builder
+    builder = _Builder(name)
+    builder.parse(data)
+    return builder
 
 
 def _load(path: str | os.PathLike[str], name: str) -> bytes:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.formats.openvino import port_map_problems, problems
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.numbers import unsigned
+from irloop.formats.openvino.numbers import are_ids, unsigned
 from irloop.formats.openvino.places import (
     at_data,
     at_edge,
@@ -92,5 +92,5 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         return self.from_problem(problems.malformed_integer(place, name, text))
 
 
-def _sound(texts: Iterable[str | None]) -> bool:
-    return all(text is None or unsigned(text) is not None for text in texts)
+def _sound(texts: set[str | None]) -> bool:
+    return are_ids([text for text in texts if text is not None])

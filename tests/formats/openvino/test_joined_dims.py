@@ -1,0 +1,86 @@
+"""Lists of `<dim>` are joined before parsing: nothing that a reader sees may change."""
+
+from __future__ import annotations
+
+import random
+from xml.etree import ElementTree
+
+import pytest
+
+from irloop.errors import ReadError
+from irloop.formats.openvino import xml
+from irloop.formats.openvino.document import Extra
+from irloop.formats.openvino.joined_dims import joined
+
+#: What may be inside and around a `<dim>`: joined, or left alone, or malformed.
+PARTS = ("<dim>", "</dim>", "<dim>1</dim>", "<dim>3</dim>", "\n", " ", "7", "<dim/>", "<x>", "</x>",
+         "<!--", "-->", "<![CDATA[", "]]>", "<?p", "?>", "&#49;", "<dim a='1'>", "\x7f", "&amp;",
+         "<rt_info>", "</rt_info>", "<dim>4 </dim>\r\n  <dim> 5</dim>")  # fmt: skip
+
+
+def document(inside: str) -> bytes:
+    return f"""<net name="n" version="11">
+<layers><layer id="0" name="x" type="Parameter" version="opset1"><output>
+<port id="0" precision="FP32">{inside}</port>
+<port id="1" precision="FP32"><dim>8</dim>
+<dim>9</dim></port></output></layer></layers>
+<edges/></net>""".encode()
+
+
+def extras(extra: Extra | None) -> object:
+    if extra is None:
+        return None
+    return extra.tag, extra.text, extra.line, [extras(child) for child in extra.children]
+
+
+def content(data: bytes) -> object:
+    """What the parser makes of a file: its ports with dimensions and lines, or its error."""
+    try:
+        parsed = xml.parse(data)
+    except ReadError as error:
+        return str(error)
+    return [
+        (port.id, port.dims, port.line, extras(port.rt_info))
+        for layer in parsed.net.layers
+        for port in layer.outputs
+    ]
+
+
+def test_dims_are_those_of_another_parser() -> None:
+    """ElementTree gives the same texts, white space included."""
+    data = document("<dim>1</dim>\n  <dim> 3</dim><dim></dim><dim>&#49;6</dim>\t<dim>-1 </dim>")
+    ports = ElementTree.fromstring(data).iter("port")  # noqa: S314 (our own file)
+    expected = [tuple(dim.text or "" for dim in port.iter("dim")) for port in ports]
+    found = xml.parse(data).net.layers[0].outputs
+    assert [port.dims for port in found] == expected == [("1", " 3", "", "16", "-1 "), ("8", "9")]
+    assert len(joined(data)) < len(data)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_content_is_read_as_without_joining(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(seed)
+    files = [
+        document("".join(draw.choices(PARTS, k=draw.randint(1, 12)))) for _ in range(600)
+    ] + [document("<rt_info><dim>1</dim> <dim>2</dim></rt_info>")]
+    with_joining = list(map(content, files))
+    monkeypatch.setattr(xml, "joined", lambda data: data)
+    assert with_joining == list(map(content, files))
+    assert sum(isinstance(item, list) for item in with_joining) > 10
+
+
+def test_a_list_longer_than_the_buffer_of_expat() -> None:
+    """expat passes long texts on in pieces."""
+    dims = [str(number) for number in range(6000)]
+    parsed = xml.parse(document("\n".join(f"<dim>{text}</dim>" for text in dims)))
+    first, second = parsed.net.layers[0].outputs
+    assert first.dims == tuple(dims)
+    assert (second.dims, second.line) == (("8", "9"), 6003)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp037", "iso-8859-15"])
+def test_other_encodings_are_left_alone(encoding: str) -> None:
+    text = document("<dim>1</dim> <dim>2</dim>").decode()
+    data = f'<?xml version="1.0" encoding="{encoding}"?>{text}'.encode(encoding)
+    assert joined(data) == data
