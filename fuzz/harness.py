@@ -6,6 +6,7 @@ Anything else runs into libFuzzer's limits.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,9 @@ __all__ = ["BUDGET", "STEPS", "arrays", "attempt", "everything", "folder", "sett
 #: The limits of one input: memory of a step, seconds, steps.
 BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
 
+#: The name of an exception of Python in a message, which is about the code and not the model.
+_RAW = re.compile(r"\b(?:Index|Key|Type|Attribute|Value|ZeroDivision|Overflow|Assertion)Error\b")
+
 folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
 
 
@@ -35,7 +39,10 @@ def attempt(step: Callable[[], object]) -> bool:
             step()
         except (irloop.InternalError, irloop.VerifyError):
             raise
-        except irloop.IrloopError:
+        except irloop.IrloopError as error:
+            raw = _RAW.search(str(error))
+            if raw is not None:
+                raise AssertionError(f"a message contains {raw.group()}") from None
             return False
     return True
 

@@ -37,6 +37,7 @@ __all__ = [
     "UsageError",
     "VerifyError",
     "WriteError",
+    "plain_reason",
 ]
 
 
@@ -71,6 +72,15 @@ class IrloopError(Exception):
             ),
         )
         super().__init__("\n".join(str(item) for item in self.diagnostics))
+
+
+def plain_reason(error: Exception) -> str:
+    """The text of an exception if it was written for people; otherwise an empty text.
+
+    Kernels raise a ValueError with a reason. The text of another exception, such as "list index out
+    of range", is about the code and tells nothing about the model.
+    """
+    return str(error) if isinstance(error, ArithmeticError | ValueError) else ""
 
 
 class InternalError(IrloopError):

@@ -19,7 +19,7 @@ from irloop.dialects.onnx import control_flow as onnx_flow
 from irloop.dialects.onnx import convert as onnx_convert
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
-from irloop.errors import ExecutionError, UnsupportedError
+from irloop.errors import ExecutionError, UnsupportedError, plain_reason
 from irloop.execution.branch import Branches
 from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
@@ -140,7 +140,7 @@ def _refusal(node: Node) -> str | None:
         reason = str(error)
         return "" if reason == node.op.label else reason
     except Exception as error:  # attributes of a file may be anything
-        return f"its attributes do not fit: {type(error).__name__}: {error}"
+        return f"its attributes do not fit: {plain_reason(error)}".removesuffix(": ")
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.errors import ExecutionError, IrloopError, LimitError
+from irloop.errors import ExecutionError, IrloopError, LimitError, plain_reason
 from irloop.graph.model import Node
 from irloop.graph.walk import node_path
 
@@ -96,6 +96,10 @@ def failure_of(node: Node, error: Exception) -> StepError:
         )
     if isinstance(error, MemoryError):
         return StepError(node, f"not enough memory: {error}", limit=True)
+    given = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
     return StepError(
-        node, f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        node,
+        plain_reason(error) or "its attributes and inputs do not fit",
+        found=f"inputs of the types {given}" if given else "",
+        fix="validate the model",
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from irloop.errors import InferenceError, InferenceKind, IrloopError
+from irloop.errors import InferenceError, InferenceKind, IrloopError, plain_reason
 from irloop.graph.cost import bytes_to_fold
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, UnknownOp
@@ -346,8 +346,8 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     except (IrloopError, MemoryError, RecursionError):
         raise
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise args.error("its attributes and inputs do not fit", "", reason) from error
+        found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
+        raise args.error("its attributes and inputs do not fit", "", found) from error
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:

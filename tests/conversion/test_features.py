@@ -35,6 +35,21 @@ TREE: dict[str, Any] = {
     "target_ids": [0, 1, 0, 1],
     "target_weights": [1.0, 2.0, 3.0, -4.0],
 }
+#: Each of 70 nodes leads to the next one and to the leaf at the end.
+DEEP: dict[str, Any] = {
+    "nodes_treeids": [0] * 71,
+    "nodes_nodeids": list(range(71)),
+    "nodes_featureids": [0] * 71,
+    "nodes_modes": ["BRANCH_LEQ"] * 70 + ["LEAF"],
+    "nodes_values": [0.0] * 71,
+    "nodes_truenodeids": [*range(1, 71), 0],
+    "nodes_falsenodeids": [70] * 71,
+    "n_targets": 1,
+    "target_treeids": [0],
+    "target_nodeids": [70],
+    "target_ids": [0],
+    "target_weights": [1.0],
+}
 CLASSES: dict[str, Any] = {name.replace("target_", "class_"): items for name, items in TREE.items()}
 ONE_SIDED = {**CLASSES, "class_ids": [0] * 4, "class_weights": [0.25, 1.0, 0.75, 0.0]}
 POINTS = np.array([[1, 9], [3, 4], [3, 1], [NAN, 9]], np.float32)
@@ -161,7 +176,7 @@ def test_imports(
     [
         ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "nothing on them"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "cannot raise an error for an element"),
-        ("TreeEnsembleRegressor", {**TREE, "n_targets": 2, "nodes_falsenodeids": [0] * 5}, "deep"),
+        ("TreeEnsembleRegressor", DEEP, "deep"),
         ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "do not fit together"),
         (
             "LinearClassifier",

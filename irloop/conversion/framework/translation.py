@@ -20,7 +20,7 @@ from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.refused import reason_of
-from irloop.errors import InferenceError, InternalError, IrloopError
+from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
@@ -276,9 +276,8 @@ class Conversion(Builder):
             return self._placeholder(node)
         except (ArithmeticError, ValueError) as error:
             # Attributes and constants of a file may be any numbers: infinite, zero, huge.
-            reason = (
-                f"its attributes or shapes contradict each other: {type(error).__name__}: {error}"
-            )
+            reason = f"its attributes or shapes contradict each other: {plain_reason(error)}"
+            reason = reason.removesuffix(": ")
             self._refused(node, RefusedError(reason))
             return self._placeholder(node)
         except (IrloopError, MemoryError, RecursionError):

@@ -9,7 +9,7 @@ from irloop.dialects.contrib.arrays import OPSET, kernel_of
 from irloop.dialects.contrib.nodes import decomposed
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.dialects.onnx.base import OnnxOp
-from irloop.errors import InferenceError
+from irloop.errors import InferenceError, plain_reason
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
@@ -53,8 +53,8 @@ class ContribOp(OnnxOp, domain=DOMAIN):
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             # Attributes and ranks of a file may be anything: no heads, a scalar for a matrix.
-            reason = f"its attributes do not fit its inputs ({type(error).__name__}: {error})"
-            raise CannotDecomposeError(reason) from error
+            reason = f"its attributes do not fit its inputs: {plain_reason(error)}"
+            raise CannotDecomposeError(reason.removesuffix(": ")) from error
         return (made,) if isinstance(made, Term) else made
 
     def infer(self, args: Arguments) -> list[ValueType]:

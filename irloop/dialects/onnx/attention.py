@@ -78,6 +78,9 @@ class _Attention(OnnxOp):
                 str(self.qk_matmul_output_mode),
                 kind="range",
             )
+        if self.scale is not None and self.scale < 0:
+            # Query and key are multiplied by its square root.
+            raise args.error("scale is negative", "0 or more", str(self.scale), kind="range")
         if args.has(4) != args.has(5):
             raise args.error("past_key and past_value are given together or not at all")
         element = args.element(0)

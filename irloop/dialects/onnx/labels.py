@@ -138,6 +138,13 @@ class LabelEncoder4(LabelEncoder2, type="LabelEncoder", since=4, inputs=1):
     keys_tensor: Tensor | None = None
     values_tensor: Tensor | None = None
 
+    def infer(self, args: Arguments) -> list[ValueType]:
+        default = self.default_tensor
+        if default is not None and default.shape != (1,):
+            found = str(list(default.shape))
+            raise args.error("default_tensor has another shape", "[1]", found)
+        return super().infer(args)
+
     def keys(self) -> tuple[ElementType, Any]:
         if self.keys_tensor is None:
             return super().keys()

@@ -145,10 +145,11 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
             return [TensorType(args.element(0), shape)]
         rank = len(shape.dims)
         axes = tuple(range(rank)) if self.axes is None else self.axes
-        if sizes is None:
+        count = args.shape(1).count() if args.rank(1) == 1 else None
+        if count not in (None, len(axes)):
+            raise args.error("there must be one size per axis", str(len(axes)), str(count))
+        if sizes is None or len(sizes) != len(axes):
             return [TensorType(args.element(0), Shape.of_rank(rank))]
-        if len(sizes) != len(axes):
-            raise args.error("there must be one size per axis", str(len(axes)), str(len(sizes)))
         for axis, size in zip(axes, sizes, strict=True):
             at = inference.axis_in(args, axis, rank)
             assert at is not None

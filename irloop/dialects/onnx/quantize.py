@@ -183,6 +183,7 @@ class QLinearMatMul(OnnxOp, type="QLinearMatMul", since=10, inputs=8):
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.same_element(args, 1, 4, 6)
         return [TensorType(args.element(7), _product(args, args.shape(0), args.shape(3)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -91,8 +91,8 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
     strides: tuple[int, ...] | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        for position in (1, 2):
-            inference.require_rank(args, position, 1)
+        for position, rank_of_input in enumerate((3, 1, 1)):
+            inference.require_rank(args, position, rank_of_input)
         image, block = shapes.shape_from(args, 1).dims, shapes.shape_from(args, 2).dims
         rank = None if image is None else len(image)
         if image is not None and block is not None and len(image) != len(block):

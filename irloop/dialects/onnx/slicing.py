@@ -182,7 +182,9 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.has(1):
             return self.parts(args, self.axis, args.dims(1))
-        count = args.n_outputs if self.num_outputs is None else self.num_outputs
+        count = self.num_outputs
+        if count is None:
+            raise args.error("neither num_outputs nor lengths are given", "one of them", "none")
         if count != args.n_outputs:
             raise args.error("num_outputs is wrong", str(args.n_outputs), str(count))
         return self.parts(args, self.axis, self._chunks(args, count))

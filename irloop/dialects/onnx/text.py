@@ -157,6 +157,24 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
         if not 1 <= self.min_gram_length <= self.max_gram_length <= len(self.ngram_counts):
             found = f"{self.min_gram_length} to {self.max_gram_length}"
             raise args.error("lengths do not fit ngram_counts", str(len(self.ngram_counts)), found)
+        least = min((self.max_skip_count, *self.ngram_indexes))
+        if least < 0:
+            raise args.error(
+                "max_skip_count or an entry of ngram_indexes is negative",
+                "0 or more",
+                str(least),
+                kind="range",
+            )
+        size = len(self.pool_strings or self.pool_int64s)
+        ends = (*self.ngram_counts[1:], size)
+        for length, (start, end) in enumerate(zip(self.ngram_counts, ends, strict=True), 1):
+            if not 0 <= start <= end <= size or (end - start) % length:
+                raise args.error(
+                    "ngram_counts do not divide the pool into whole n-grams",
+                    f"items of {length}-grams",
+                    f"items {start} to {end} of {size}",
+                    kind="range",
+                )
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         pool = kernels.ngrams.Pool(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.features import MlOp
+from irloop.dialects.onnx.tree_links import require_trees
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.tensor import Tensor
@@ -112,6 +113,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
                 "post_transform is not known", "0 to 4", str(self.post_transform), kind="range"
             )
         self._require_equal_lengths(args)
+        self._require_links(args)
         return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
 
     def _require_equal_lengths(self, args: Arguments) -> None:
@@ -129,6 +131,34 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         if self.leaf_weights.count != leaves:
             found = str(self.leaf_weights.count)
             raise args.error("leaf_weights has another length", str(leaves), found)
+
+    def _require_links(self, args: Arguments) -> None:
+        """Check that branches lead to nodes and leaves that exist, and leaves to targets.
+
+        Raises:
+            InferenceError: when one does not, or nodes form a cycle.
+        """
+        branches = (
+            (self.nodes_truenodeids, self.nodes_trueleafs),
+            (self.nodes_falsenodeids, self.nodes_falseleafs),
+        )
+        children: list[tuple[int, ...]] = [()] * len(self.nodes_featureids)
+        for ids, flags in branches:
+            for node, (child, is_leaf) in enumerate(zip(ids, flags, strict=True)):
+                if not is_leaf:
+                    children[node] += (child,)
+                elif not 0 <= child < len(self.leaf_targetids):
+                    raise args.error(
+                        "a branch leads to a leaf that does not exist",
+                        f"at most {len(self.leaf_targetids) - 1}",
+                        str(child),
+                        kind="range",
+                    )
+        require_trees(args, children, self.tree_roots)
+        wrong = next((at for at in self.leaf_targetids if not 0 <= at < self._targets()), None)
+        if wrong is not None:
+            expected = f"0 to {self._targets() - 1}"
+            raise args.error("a leaf has no such target", expected, str(wrong), kind="range")
 
     def _targets(self) -> int:
         if self.n_targets is not None:
@@ -176,6 +206,31 @@ class _Numbered(MlOp):
     nodes_values: tuple[float, ...] = ()
     post_transform: str = "NONE"
 
+    def require_links(self, args: Arguments) -> None:
+        """Check that the branches of all nodes lead to nodes of the same tree.
+
+        Raises:
+            InferenceError: when lists differ in length, a node does not exist, or nodes form a
+                cycle.
+        """
+        lists = (self.nodes_treeids, self.nodes_modes, self.nodes_truenodeids)
+        for items in (*lists, self.nodes_falsenodeids):
+            if len(items) != len(self.nodes_nodeids):
+                expected, found = str(len(self.nodes_nodeids)), str(len(items))
+                raise args.error("the lists of nodes differ in length", expected, found)
+        keys = zip(self.nodes_treeids, self.nodes_nodeids, strict=True)
+        numbers = {key: number for number, key in enumerate(keys)}
+        links = zip(*lists, self.nodes_falsenodeids, strict=True)
+        require_trees(
+            args,
+            [
+                ()
+                if mode == "LEAF"
+                else (numbers.get((tree, true), -1), numbers.get((tree, false), -1))
+                for tree, mode, true, false in links
+            ],
+        )
+
     def numbers(self, name: str) -> Any:
         """A list of numbers, from the double-precision attribute if it is present."""
         tensor = getattr(self, f"{name}_as_tensor", None)
@@ -220,6 +275,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
                 kind="range",
             )
         known_transform(args, self.post_transform)
+        self.require_links(args)
         return [TensorType(ElementType.F32, Shape((rows_of(args), self._targets())))]
 
     def _targets(self) -> int:
@@ -270,6 +326,7 @@ class TreeEnsembleClassifier1(
 
     def infer(self, args: Arguments) -> list[ValueType]:
         known_transform(args, self.post_transform)
+        self.require_links(args)
         return classified(args, self.classlabels_int64s or self.classlabels_strings)
 
     def forest(self) -> Forest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.graph.types import ValueType
+from irloop.graph.types import OptionalType, ValueType
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_bodies import kind_of
 from irloop.validation.onnx_context import OnnxContext, at_path
@@ -43,6 +43,21 @@ class DeclaredElementType(
                     name = value.names[0] if value.names else path
                     declared, computed = context.declared_type(value), value.type
                     yield from self._compare(at_path(path), name, declared, computed)
+                    if not node.bodies:
+                        yield from self._compare_optionals(at_path(path), name, declared, computed)
+
+    def _compare_optionals(
+        self, place: Location, name: str, declared: ValueType, computed: ValueType
+    ) -> Iterator[Diagnostic]:
+        left, right = _with_optional(declared), _with_optional(computed)
+        if left and right and left != right and "optional" in left + right:
+            yield self.found(
+                place,
+                f"{name!r} is declared {left} and computed {right}",
+                expected=right,
+                found=left,
+                fix="correct the declaration, or insert an Optional or OptionalGetElement",
+            )
 
     def _compare(
         self, place: Location, name: str, declared: ValueType, computed: ValueType
@@ -56,3 +71,11 @@ class DeclaredElementType(
                 found=left,
                 fix="correct the declaration, or insert a Cast",
             )
+
+
+def _with_optional(type: ValueType) -> str:
+    """The type without shapes, as `kind_of` gives it, but also for an optional."""
+    if not isinstance(type, OptionalType):
+        return kind_of(type)
+    item = kind_of(type.item)
+    return f"optional {item}" if item else ""

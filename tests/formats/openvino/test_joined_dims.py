@@ -60,10 +60,10 @@ def test_dims_are_those_of_another_parser() -> None:
 def test_random_content_is_read_as_without_joining(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    draw = random.Random(seed)
-    files = [
-        document("".join(draw.choices(PARTS, k=draw.randint(1, 12)))) for _ in range(600)
-    ] + [document("<rt_info><dim>1</dim> <dim>2</dim></rt_info>")]
+    draw = random.Random(seed)  # noqa: S311
+    files = [document("".join(draw.choices(PARTS, k=draw.randint(1, 12)))) for _ in range(600)] + [
+        document("<rt_info><dim>1</dim> <dim>2</dim></rt_info>")
+    ]
     with_joining = list(map(content, files))
     monkeypatch.setattr(xml, "joined", lambda data: data)
     assert with_joining == list(map(content, files))

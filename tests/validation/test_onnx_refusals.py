@@ -1,0 +1,216 @@
+"""Attributes and sizes that ONNX Runtime refuses when it loads a model: `validate` finds them, too.
+
+Each damaged model has a sound twin that both accept.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import irloop
+
+FLOAT, INT64, INT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT8
+
+
+def info(name: str, *dims: int | None, element: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, list(dims))
+
+
+def model(
+    node: onnx.NodeProto,
+    inputs: list[onnx.ValueInfoProto],
+    output: onnx.ValueInfoProto,
+    constants: tuple[onnx.TensorProto, ...] = (),
+    *,
+    opset: int = 21,
+    ml: int = 4,
+) -> onnx.ModelProto:
+    graph = helper.make_graph([node], "g", inputs, [output], list(constants))
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", ml)]
+    made: onnx.ModelProto = helper.make_model(graph, opset_imports=imports)
+    made.ir_version = 10 if opset < 23 else 11
+    return made
+
+
+def numbered_tree(true: list[int], false: list[int], **changed: object) -> onnx.ModelProto:
+    """Nodes 0, 1 and 2 of one tree; 0 is a branch."""
+    attributes: dict[str, Any] = {
+        "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0],
+        "nodes_values": [0.0] * 3, "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+        "nodes_truenodeids": true, "nodes_falsenodeids": false, "n_targets": 1, "target_ids": [0],
+        "target_nodeids": [2], "target_treeids": [0], "target_weights": [1.0], **changed,
+    }  # fmt: skip
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", **attributes
+    )
+    return model(node, [info("x", 1, 2)], info("y", 1, 1))
+
+
+def listed_tree(**changed: object) -> onnx.ModelProto:
+    """Node 0 leads to node 1 and leaf 1, node 1 to leaves 0 and 1."""
+    attributes: dict[str, Any] = {
+        "n_targets": 1, "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [2], [0, 0]),
+        "nodes_splits": helper.make_tensor("s", FLOAT, [2], [0, 0]), "nodes_featureids": [0, 0],
+        "nodes_truenodeids": [1, 0], "nodes_trueleafs": [0, 1], "nodes_falsenodeids": [1, 1],
+        "nodes_falseleafs": [1, 1], "tree_roots": [0], "leaf_targetids": [0, 0],
+        "leaf_weights": helper.make_tensor("w", FLOAT, [2], [1, 2]), **changed,
+    }  # fmt: skip
+    node = helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    return model(node, [info("x", 1, 2)], info("y", 1, 1), ml=5)
+
+
+def ngrams(**changed: object) -> onnx.ModelProto:
+    """Four 1-grams and three 2-grams."""
+    attributes: dict[str, Any] = {
+        "mode": "TF", "min_gram_length": 2, "max_gram_length": 2, "max_skip_count": 0,
+        "ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6],
+        "pool_int64s": [2, 3, 5, 4, 5, 6, 7, 8, 6, 7], **changed,
+    }  # fmt: skip
+    node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], **attributes)
+    return model(node, [info("x", 12, element=INT64)], info("y", 7))
+
+
+def resize(scales: int, sizes: int) -> onnx.ModelProto:
+    """A resize of two images with this many scales and sizes, all 1 and 2."""
+    constants = (
+        helper.make_tensor("scales", FLOAT, [scales], [1.0] * scales),
+        helper.make_tensor("sizes", INT64, [sizes], [2] * sizes),
+    )
+    node = helper.make_node("Resize", ["x", "", "scales", "sizes"], ["y"])
+    return model(node, [info("x", 2, 2, 2, 2)], info("y", None, None, None, None), constants)
+
+
+def attention(scale: float) -> onnx.ModelProto:
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], scale=scale)
+    return model(node, [info(name, 1, 2, 3, 4) for name in "qkv"], info("y", 1, 2, 3, 4), opset=23)
+
+
+def crop(sizes: int) -> onnx.ModelProto:
+    node = helper.make_node("CenterCropPad", ["x", "s"], ["y"])
+    inputs = [info("x", 8, 4), info("s", sizes, element=INT64)]
+    return model(node, inputs, info("y", None, None))
+
+
+def grid(sizes: int) -> onnx.ModelProto:
+    node = helper.make_node("AffineGrid", ["x", "s"], ["y"])
+    inputs = [info("x", 2, 2, 3), info("s", sizes, element=INT64)]
+    return model(node, inputs, info("y", 2, None, None, 2))
+
+
+def columns(*dims: int) -> onnx.ModelProto:
+    node = helper.make_node("Col2Im", ["x", "image", "block"], ["y"])
+    inputs = [info("x", *dims), info("image", 2, element=INT64), info("block", 2, element=INT64)]
+    return model(node, inputs, info("y", None, None, None, None))
+
+
+def parts(**attributes: Any) -> onnx.ModelProto:
+    graph = model(helper.make_node("Split", ["x"], ["y", "z"], **attributes),
+                  [info("x", 6)], info("y", 3))  # fmt: skip
+    graph.graph.output.append(info("z", 3))
+    return graph
+
+
+def labels(*dims: int) -> onnx.ModelProto:
+    node = helper.make_node(
+        "LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=["a"],
+        values_tensor=helper.make_tensor("v", INT64, [1], [4]),
+        default_tensor=helper.make_tensor("d", INT64, list(dims), [9]),
+    )  # fmt: skip
+    return model(node, [info("x", 5, element=TensorProto.STRING)], info("y", 5, element=INT64))
+
+
+def quantized(other_scale: int) -> onnx.ModelProto:
+    names = ["a", "as", "az", "b", "bs", "bz", "ys", "yz"]
+    elements = [INT8, FLOAT, INT8, INT8, other_scale, INT8, FLOAT, INT8]
+    dims = {"a": (2, 4), "b": (4, 3)}
+    inputs = [
+        info(name, *dims.get(name, (1,)), element=element)
+        for name, element in zip(names, elements, strict=True)
+    ]
+    node = helper.make_node("QLinearMatMul", names, ["y"])
+    return model(node, inputs, info("y", 2, 3, element=INT8))
+
+
+def identity(declared: int, *, is_optional: bool = True) -> onnx.ModelProto:
+    """An optional sequence of floats, passed on, with this declared output."""
+
+    def optional(element: int) -> onnx.TypeProto:
+        item = helper.make_tensor_type_proto(element, [5])
+        return helper.make_optional_type_proto(helper.make_sequence_type_proto(item))
+
+    output = helper.make_value_info("y", optional(declared)) if is_optional else info("y", 5)
+    given = helper.make_value_info("x", optional(FLOAT))
+    return model(helper.make_node("Identity", ["x"], ["y"]), [given], output)
+
+
+#: A sound model, and what is done to it.
+CASES: dict[str, tuple[onnx.ModelProto, dict[str, onnx.ModelProto]]] = {
+    "numbered tree": (numbered_tree([1, 0, 0], [2, 0, 0]), {
+        "leads to itself": numbered_tree([0, 0, 0], [2, 0, 0]),
+        "leads back": numbered_tree([1, 0, 0], [2, 2, 0],
+                                    nodes_modes=["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"]),
+        "leads nowhere": numbered_tree([1, 0, 0], [7, 0, 0]),
+        "modes are missing": numbered_tree([1, 0, 0], [2, 0, 0], nodes_modes=["BRANCH_LEQ"]),
+    }),
+    "listed tree": (listed_tree(), {
+        "leads back": listed_tree(nodes_trueleafs=[0, 0]),
+        "no such leaf": listed_tree(nodes_falsenodeids=[1, 9]),
+        "no such root": listed_tree(tree_roots=[5]),
+        "no such target": listed_tree(leaf_targetids=[0, 9]),
+    }),
+    "n-grams": (ngrams(), {
+        "half a 2-gram": ngrams(pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6]),
+        "beyond the pool": ngrams(ngram_counts=[0, 40]),
+        "before the pool": ngrams(ngram_counts=[0, -4]),
+        "counts descend": ngrams(ngram_counts=[4, 0]),
+        "negative column": ngrams(ngram_indexes=[0, 1, 2, 3, 4, 5, -6]),
+        "negative skip": ngrams(max_skip_count=-1),
+    }),
+    "resize by scales": (resize(4, 0), {"both empty": resize(0, 0)}),
+    "resize to sizes": (resize(0, 4), {"both empty": resize(0, 0)}),
+    "attention": (attention(0.5), {"negative scale": attention(-0.5)}),
+    "crop": (crop(2), {"three sizes for two axes": crop(3)}),
+    "grid": (grid(4), {"one size": grid(1)}),
+    "columns": (columns(1, 4, 9), {"two dimensions": columns(4, 9)}),
+    "parts": (parts(num_outputs=2), {"neither lengths nor number": parts()}),
+    "labels": (labels(1), {"a scalar": labels()}),
+    "quantized": (quantized(FLOAT), {"scales differ": quantized(TensorProto.FLOAT16)}),
+    "optional": (identity(FLOAT), {
+        "of another element type": identity(TensorProto.UINT8),
+        "declared as a tensor": identity(FLOAT, is_optional=False),
+    }),
+}  # fmt: skip
+DAMAGED = [(name, damage) for name, (_, found) in CASES.items() for damage in found]
+
+
+def verdicts(made: onnx.ModelProto, folder: Path) -> tuple[list[str], bool]:
+    """The errors that `validate` finds, and whether ONNX Runtime loads the model."""
+    import onnxruntime
+
+    path = folder / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    errors = [item.code for item in irloop.validate(path) if item.severity.value == "error"]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception:
+        return errors, False
+    return errors, True
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sound_models_are_accepted(name: str, tmp_path: Path) -> None:
+    assert verdicts(CASES[name][0], tmp_path) == ([], True)
+
+
+@pytest.mark.parametrize(("name", "damage"), DAMAGED)
+def test_damaged_models_are_refused(name: str, damage: str, tmp_path: Path) -> None:
+    errors, is_loaded = verdicts(CASES[name][1][damage], tmp_path)
+    assert not is_loaded
+    assert errors in (["ONX201"], ["ONX207"], ["ONX206"])
