@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -81,7 +82,7 @@ def lengths_of(
     required=True,
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The .onnx or .xml to write; a .bin is written beside an .xml.",
+    help="The .onnx or .xml to write; a .bin is written beside an .xml. -: ONNX to stdout.",
 )
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
@@ -156,13 +157,32 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
     that is installed. The exit status is 1 if their results differ, and 2 if nothing could be
     compared; in both cases nothing is written.
     """
-    job = _Job(source, output, console_of(ctx), **options)
+    piped = output == "-"
+    if piped:
+        _require_pipeable(options)
+        output = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
+    job = _Job(source, output, console_of(ctx), piped=piped, **options)
     try:
         files = job.run()
     except _Refusal as refusal:
         job.report(refusal.findings, ())
         ctx.exit(refusal.status)
     job.report(job.notes, files)
+    if piped:
+        click.echo(Path(output).read_bytes(), nl=False)
+
+
+def _require_pipeable(options: dict[str, Any]) -> None:
+    """Check that the output fits in one stream, and leaves nothing else to print there."""
+    for name in ("external_data", "ir_version"):
+        if options[name]:
+            raise UsageError(
+                f"--{name.replace('_', '-')} does not go with -o -: it is one ONNX file"
+            )
+    if options["weights"] == "share":
+        raise UsageError("--weights share does not go with -o -: the model has no folder")
+    if options["style"] == "json":
+        raise UsageError("--format json does not go with -o -: both are written to stdout")
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
@@ -183,6 +203,7 @@ class _Job:
         output: str,
         console: Console,
         *,
+        piped: bool,
         weights_file: str | None,
         check: bool,
         engines: str,
@@ -207,6 +228,8 @@ class _Job:
         self.file = ParsedOnce(source)
         self.output = output
         self.console = console
+        #: The model goes to stdout, and everything else to stderr.
+        self.piped = piped
         self.weights_file = weights_file
         self.check = check
         self.engines = engines
@@ -267,10 +290,10 @@ class _Job:
                 self.console.note(item.message)
             others = [item for item in findings if item not in chosen]
             if others:
-                click.echo(report_text.render(others))
+                click.echo(report_text.render(others), err=self.piped)
             if self.comparison is not None:
-                say(comparison_text(self.comparison))
-        for file in files:
+                say(comparison_text(self.comparison), err=self.piped)
+        for file in () if self.piped else files:
             self.console.note(f"wrote {file}")
         if not files:
             self.console.note("nothing was written")
@@ -388,6 +411,6 @@ class _Job:
         from irloop import save_model
 
         if self.to_dialect == "onnx":
-            external = True if self.external_data else None
+            external = True if self.external_data else False if self.piped else None
             return save_model(model, path, external_data=external, weights=self.weights)
         return save_model(model, path, ir_version=self.ir_version or 10)

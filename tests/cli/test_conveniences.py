@@ -169,3 +169,24 @@ def test_the_doctor_knows_versions_and_their_hazards(irloop: Irloop) -> None:
     codes = [item["code"] for item in found["onnxruntime"]["hazards"]]
     assert codes
     assert all(code.startswith("ORT") and api.explain(code) for code in codes)
+
+
+def test_a_converted_model_on_stdout(recurrent: Path, tmp_path: Path) -> None:
+    def piped(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [sys.executable, "-m", "irloop", "convert", *arguments, "-o", "-"],
+            capture_output=True,
+            check=False,
+            cwd=tmp_path,
+            timeout=300,
+        )
+
+    done = piped(str(recurrent), "--check", "--engines", "numpy")
+    assert done.returncode == 0
+    assert b"equal" in done.stderr
+    onnx.checker.check_model(onnx.load_from_string(done.stdout), full_check=True)
+    assert not list(tmp_path.iterdir())
+    for options in (["--external-data"], ["--weights", "share"], ["--format", "json"]):
+        refused = piped(str(recurrent), *options)
+        assert (refused.returncode, refused.stdout) == (2, b"")
+        assert b"-o -" in refused.stderr
