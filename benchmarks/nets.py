@@ -313,7 +313,7 @@ def text_detection() -> onnx.ModelProto:
     x = net.op("ConvTranspose", x, net.weight(24, 24, 2, 2, fan=24), net.weight(24), strides=[2, 2])
     x = net.op("Relu", net.batch_norm(x, 24))
     x = net.op(
-        "ConvTranspose", x, net.weight(24, 1, 2, 2, fan=24_000), net.weight(1), strides=[2, 2]
+        "ConvTranspose", x, net.weight(24, 1, 2, 2, fan=2_400_000), net.weight(1), strides=[2, 2]
     )
     return net.model(net.op("Sigmoid", x))
 

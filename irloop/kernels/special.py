@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.blocks import in_blocks
+from irloop.kernels.blocks import constant, in_blocks
 
 __all__ = ["erf", "erf_inverse"]
 
@@ -148,20 +148,16 @@ def _erf32(x: Array, out: Array) -> None:
 
     Near zero it is x times a polynomial of x * x, elsewhere 1 - exp(-p(|x|)).
     """
-    size = np.minimum(np.abs(x), np.float32(4))
+    size = np.minimum(np.abs(x), constant(4, x))
     power = _polynomial(size, _LARGE_32)
     with np.errstate(under="ignore"):
         np.exp(np.multiply(power, size, out=power), out=power)
     np.subtract(np.float32(1), power, out=power)
-    np.copysign(power, x, out=power)
     near = size < np.float32(_SPLIT_32)
-    # Infinity would meet its opposite below, in elements that are not used.
-    bounded = np.copysign(size, x)
-    np.multiply(size, size, out=size)
-    small = _polynomial(size, _SMALL_32)
-    np.multiply(small, bounded, out=small)
-    np.add(small, bounded, out=out)
-    np.copyto(out, power, where=~near)
+    small = _polynomial(size * size, _SMALL_32)
+    np.multiply(small, size, out=small)
+    np.add(small, size, out=small)
+    np.copysign(np.where(near, small, power), x, out=out)
 
 
 def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
