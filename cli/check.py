@@ -12,8 +12,15 @@ from irloop.errors import UsageError
 from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
+from .files import require_free
 from .names import ModelPath
-from .options import comparison_options, dims_option, engines_option, input_type_options
+from .options import (
+    comparison_options,
+    dims_option,
+    engines_option,
+    input_type_options,
+    page_option,
+)
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -26,6 +33,7 @@ Examples:
   irloop check model.xml model.onnx
   irloop check model.xml model.onnx --inputs a.npz --inputs b.npz
   irloop check model.xml model.onnx --engines numpy --seeds 5
+  irloop check model.xml model.onnx --report differences.html
   irloop check model.onnx model.onnx --engine-b onnxruntime
   irloop check old.onnx new.onnx --rtol 1e-3 --atol 1e-5 --format json
   irloop check model.xml model.onnx --dim batch=4 --dim ?=16
@@ -75,6 +83,7 @@ Examples:
 @dims_option
 @input_type_options
 @comparison_options
+@page_option
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> None:
@@ -86,13 +95,15 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     element that differ. The exit status is 1 if they are not equal, and 2 if nothing could be
     compared.
     """
-    from irloop import compare
+    from irloop import compare, save_report
 
+    if options["page"] is not None:
+        require_free(options["page"], [first, second, *options["inputs"]])
     console = console_of(ctx)
     console.progress(f"running {first} and {second}")
+    models = _model(first, options["bin_a"]), _model(second, options["bin_b"])
     comparison = compare(
-        _model(first, options["bin_a"]),
-        _model(second, options["bin_b"]),
+        *models,
         inputs=_inputs(options["inputs"]),
         engines=options["engines"],
         engine_a=options["engine_a"],
@@ -115,6 +126,11 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         )
     else:
         say(comparison_text(comparison))
+    if options["page"] is not None:
+        console.progress("running both models once more for the report")
+        save_report(comparison, options["page"], models)
+        console.done()
+        console.note(f"wrote {options['page']}")
     if not comparison.equal:
         ctx.exit(exit_of(comparison))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import click
 
 from . import report_json
-from .console import common_options, say
+from .console import common_options, console_of, say
 from .exits import Exit
+from .files import require_free
 from .names import ModelPath
+from .options import page_option
 
 __all__ = ["command"]
 
@@ -16,6 +18,7 @@ EPILOG = """\
 Examples:
   irloop diff old.xml new.xml
   irloop diff old.onnx new.onnx --format json
+  irloop diff old.xml new.xml --report changes.html
 """
 
 
@@ -26,20 +29,28 @@ Examples:
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 @click.option("--metadata", is_flag=True, help="Metadata and runtime information count as well.")
+@page_option
 @common_options
 @click.pass_context
-def command(ctx: click.Context, /, old: str, new: str, style: str, metadata: bool) -> None:
+def command(
+    ctx: click.Context, /, old: str, new: str, style: str, metadata: bool, page: str | None
+) -> None:
     """Show what changed in NEW: operations, attributes, connections, port maps, weights.
 
     Both models must have the same format. Nodes are matched by what they compute, so renaming them
     is not a difference; renaming inputs and outputs is. The exit status is 1 if something changed.
     """
-    from irloop import diff
+    from irloop import diff, save_report
 
+    if page is not None:
+        require_free(page, [old, new])
     found = diff(old, new, metadata=metadata)
     if style == "json":
         click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
     else:
         say(str(found))
+    if page is not None:
+        save_report(found, page, [old, new])
+        console_of(ctx).note(f"wrote {page}")
     if not found.same:
         ctx.exit(Exit.FINDINGS)

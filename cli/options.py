@@ -19,6 +19,7 @@ __all__ = [
     "engines_option",
     "input_type_options",
     "memory_option",
+    "page_option",
     "weights_option",
 ]
 
@@ -135,6 +136,16 @@ def comparison_options(command: Command) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def page_option(command: Command) -> Command:
+    """The page to write with the result, as parameter `page`."""
+    return click.option(
+        "--report",
+        "page",
+        metavar="FILE.html",
+        help="Write the result as a page for browsers as well, with pictures of both models.",
+    )(command)
 
 
 def memory_option(command: Command) -> Command:

@@ -26,6 +26,8 @@ from .settings import FAIL_ON, Settings, find_settings, read_settings
 from .validation_job import Job
 
 if TYPE_CHECKING:
+    from irloop import Model
+
     from .baseline import Baseline
 
 __all__ = ["command"]
@@ -52,6 +54,7 @@ Examples:
   irloop validate models/ --format sarif > irloop.sarif
   irloop validate models/ --baseline known.json --write-baseline
   irloop validate models/ --baseline known.json
+  irloop validate models/ --report findings.html
   irloop validate model.xml --diff
   irloop validate models/ --fix
   irloop validate models/ --format github --output sarif=irloop.sarif --output junit=irloop.xml
@@ -145,7 +148,8 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "reports",
     metavar="FORMAT=FILE",
     multiple=True,
-    help="Write the findings to a file as well, in any of these formats.",
+    help="Write the findings to a file as well, in any of these formats, or html: a page for "
+    "browsers, with pictures of the models. FILE.html alone is such a page.",
 )
 @click.option(
     "--jobs",
@@ -244,7 +248,10 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         findings = _new(baseline, findings, readable, console)
     found = _Found(findings, suppressed, readable, Severity(settings.fail_on))
     for style, file in reports:
-        write_whole(file, found.rendered(style))
+        if style == "html":
+            _write_page(found, file, weights)
+        else:
+            write_whole(file, found.rendered(style))
     if options["style"] == "github":
         _append_step_summary(found)
     shown = found.rendered(options["style"], colour=_shows_colour())
@@ -296,10 +303,12 @@ def _new(
 
 def _report(text: str) -> tuple[str, str]:
     style, _, file = text.partition("=")
-    if style not in STYLES or not file:
+    if text.lower().endswith(".html") and style not in (*STYLES, "html"):
+        return "html", text
+    if style not in (*STYLES, "html") or not file:
         raise UsageError(
             f"--report {text!r} names no format and file",
-            expected=f"FORMAT=FILE, FORMAT one of {', '.join(STYLES)}",
+            expected=f"FORMAT=FILE, FORMAT one of {', '.join(STYLES)}, html",
         )
     return style, file
 
@@ -352,6 +361,20 @@ class _Found(NamedTuple):
 
             return f"{report_github.render(findings)}\n{summary}"
         return f"{report_text.render(findings, colour=colour)}\n\n{summary}"
+
+
+def _write_page(found: _Found, file: str, weights: str | None) -> None:
+    from irloop import Report, read_model, save_report
+    from irloop.errors import IrloopError
+
+    models: list[Model | str] = []
+    for path in found.files:
+        try:
+            models.append(path if weights is None else read_model(path, weights))
+        except IrloopError:
+            # The findings tell why it cannot be read.
+            continue
+    save_report(Report(found.findings, found.suppressed), file, models)
 
 
 def _append_step_summary(found: _Found) -> None:

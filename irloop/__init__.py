@@ -184,6 +184,7 @@ __all__ = [
     "rules",
     "run",
     "save_model",
+    "save_report",
     "transform",
     "transformations",
     "validate",
@@ -546,6 +547,54 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
     if path is not None:
         save_page(text, path)
     return text
+
+
+@guarded("making a report")
+def save_report(
+    result: Comparison | ModelDiff | Report, path: Path, models: Sequence[Model | Path] = ()
+) -> None:
+    """Write the result of `compare`, `diff` or `validate` as an interactive page.
+
+    Like that of `view`, it is one HTML file that loads nothing. It has the verdict, tables that can
+    be sorted, and the models with the places of the differences or findings. For a comparison both
+    models run once more, and the page shows every intermediate tensor with its ranges and error,
+    and the error of each state over the iterations.
+
+    Args:
+        result: what one of these functions returned.
+        path: the .html to write.
+        models: the models, or their paths, in the order of the call: two for `compare` (by default
+            those that it ran) and `diff`. Of a validation five are drawn, those with findings
+            first, unless they cannot be read.
+
+    Raises:
+        UsageError: for another result.
+        WriteError: when the page cannot be written.
+    """
+    from irloop.comparison.compare import Comparison as Compared
+    from irloop.comparison.diff import ModelDiff as Differences
+    from irloop.diagnostics import Report as Findings
+    from irloop.errors import IrloopError, UsageError
+    from irloop.pages.page import save_page
+    from irloop.pages.reports import drawn_models, report_page
+
+    if not isinstance(result, Compared | Differences | Findings):
+        raise UsageError(
+            f"{type(result).__name__} is no result with a report",
+            expected="what compare, diff or validate returned",
+        )
+    sources = []
+    for model in drawn_models(result, several("models", models)):
+        try:
+            sources.append(_model(model))
+        except IrloopError:
+            if not isinstance(result, Findings):
+                raise
+            # The findings tell why it cannot be read.
+            continue
+        if sources[-1] is not model:
+            infer(sources[-1])
+    save_page(report_page(result, sources), path)
 
 
 @guarded("running a model")

@@ -33,6 +33,7 @@ FUNCTIONS = {
     "rules",
     "run",
     "save_model",
+    "save_report",
     "transform",
     "transformations",
     "validate",

@@ -15,7 +15,7 @@ from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import AUTO, NUMPY, Engines, Lane, Lanes, Side, lanes_of
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.report import Comparison, EngineReport, OutputReport, TrialReport
+from irloop.comparison.report import Comparison, EngineReport, Evidence, OutputReport, TrialReport
 from irloop.comparison.runs import Run, run_inside
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
@@ -250,6 +250,28 @@ class _Work:
             self._missing,
             tuple(tally.notes()),
             cause,
+            self._evidence(tally, trials, others, own),
+        )
+
+    def _evidence(
+        self,
+        tally: Tally,
+        trials: Sequence[Trial],
+        others: Sequence[Trial],
+        own: Sequence[Run],
+    ) -> Evidence | None:
+        """The inputs of a trial that shows the difference, or of one that ran."""
+        ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
+        at = next((at for at in (tally.failed, tally.stopped, ran) if at is not None), None)
+        if at is None:
+            return None
+        return Evidence(
+            trials[at].label,
+            (self._sides[0].model, self._sides[1].model),
+            (trials[at].arrays, others[at].arrays),
+            self._tolerance,
+            self._seconds,
+            self.widen,
         )
 
     def _others(self, trials: Sequence[Trial]) -> list[Trial]:

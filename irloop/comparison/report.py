@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from irloop.comparison.cause import Cause
 from irloop.comparison.divergence import Divergence
-from irloop.comparison.measure import Difference
+from irloop.comparison.measure import Difference, Tolerance
 from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import one_line
+from irloop.graph.model import Model
 
-__all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport"]
+__all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,22 @@ class EngineReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a report needs to run both models again: the inputs of one trial.
+
+    `arrays` are the inputs of the first and of the second model. The trial is one that shows the
+    difference, if there is any.
+    """
+
+    label: str
+    models: tuple[Model, Model]
+    arrays: tuple[Sequence[Any], Sequence[Any]]
+    tolerance: Tolerance
+    seconds: float
+    widen: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The result of `compare`. `equal` holds when every output agreed in every trial.
 
@@ -113,6 +131,8 @@ class Comparison:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cause: Cause | None = None
+    #: For `irloop.save_report`; None if nothing ran.
+    evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
     def equal(self) -> bool:

@@ -35,6 +35,9 @@ SCRIPTS = (
     "details.js",
     "values.js",
     "search.js",
+    "table.js",
+    "plot.js",
+    "report.js",
     "main.js",
 )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -11,7 +14,7 @@ from onnx import TensorProto, helper
 import irloop
 from irloop.formats.onnx import reader as onnx_reader
 
-__all__ = ["counting", "long_chain", "read", "saved"]
+__all__ = ["counting", "embedded", "long_chain", "read", "saved"]
 
 
 def counting(folder: Path, name: str = "acc") -> Path:
@@ -79,3 +82,10 @@ def read(path: Path) -> irloop.Model:
     model = onnx_reader.read(path)
     irloop.infer(model)
     return model
+
+
+def embedded(text: str) -> Any:
+    """The data of a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -16,16 +15,9 @@ from irloop.pages import groups, values
 from irloop.pages.contents import Contents
 from irloop.pages.page import page
 from irloop.pages.weights import number
-from tests.pages.models import counting, long_chain, read
+from tests.pages.models import counting, embedded, long_chain, read
 
 RECURRENT = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
-
-
-def embedded(text: str) -> Any:
-    """The data of a page."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    return json.loads(found[1])
 
 
 def test_wires_of_an_ir() -> None:

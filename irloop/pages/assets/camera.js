@@ -62,12 +62,16 @@ class Camera {
   }
 
   wheel(event) {
+    // In a report the wheel scrolls the page until the picture is clicked.
+    const scrolls = document.getElementById("page").className === "report";
+    if (scrolls && !event.ctrlKey && document.activeElement !== this.frame) return;
     event.preventDefault();
     this.scale(Math.exp(-event.deltaY * (event.deltaMode ? 0.03 : 0.0015)), event);
   }
 
   down(event) {
     if (event.button !== 0) return;
+    this.frame.focus({ preventScroll: true });
     let { clientX: x, clientY: y } = event;
     let moved = 0;
     const move = (next) => {

@@ -6,11 +6,20 @@ const CORNER = 6;
 function drawing(scene, laid, actions) {
   const places = new Map();
   const boxes = [];
+  // The texts of open boxes are drawn over the wires that cross them.
+  const heads = [];
   const walk = (item) => {
     for (const port of item.ports ?? []) places.set(port.id, port);
     for (const child of item.children ?? []) {
       places.set(child.id, child);
-      boxes.push(drawnBox(scene.boxes.get(child.id), child, actions));
+      const box = scene.boxes.get(child.id);
+      const group = drawnBox(box, child, actions);
+      const head = svg("g", { class: "head", transform: group.getAttribute("transform") });
+      const place = box.isOpen ? head : group;
+      place.append(...textsOf(box, child));
+      if (box.key) place.append(toggleOf(box, child, actions));
+      boxes.push(group);
+      if (box.isOpen) heads.push(head);
       walk(child);
     }
   };
@@ -19,7 +28,7 @@ function drawing(scene, laid, actions) {
   const ports = [...places.values()]
     .filter((place) => scene.boxes.get(place.id)?.kind === "port")
     .map((place) => drawnPort(scene.boxes.get(place.id), place));
-  const group = svg("g", { class: "world" }, boxes, edges, ports);
+  const group = svg("g", { class: "world" }, boxes, edges, ports, heads);
   return { group, places };
 }
 
@@ -34,24 +43,27 @@ function drawnBox(box, place, actions) {
   group.append(
     svg("rect", { ...size, rx: box.kind === "parameter" || box.kind === "result" ? 14 : 6 }),
   );
-  const middle = place.width / 2;
-  group.append(svg("text", { class: "title", x: middle, y: 21 }, box.shownTitle));
-  box.shownLines.forEach((line, at) => {
-    group.append(svg("text", { class: "line", x: middle, y: 21 + LINE * (at + 1) }, line));
-  });
   if (box.number !== undefined) {
     group.append(svg("title", {}, box.title));
-    group.append(
-      svg("text", { class: "value", x: middle, y: 21 + LINE * (box.shownLines.length + 1) }),
-    );
     group.setAttribute("tabindex", "0");
     group.addEventListener("click", () => actions.select(box.number));
     group.addEventListener("keydown", (event) => {
       if (event.key === "Enter") actions.select(box.number);
     });
   }
-  if (box.key) group.append(toggleOf(box, place, actions));
   return group;
+}
+
+/** Title, lines, and room for a value. */
+function textsOf(box, place) {
+  const x = place.width / 2;
+  const rows = box.shownLines.map((line, at) =>
+    svg("text", { class: "line", x, y: 21 + LINE * (at + 1) }, line),
+  );
+  const title = svg("text", { class: "title", x, y: 21 }, box.shownTitle);
+  if (box.number === undefined) return [title, ...rows];
+  const value = { class: "value", x, y: 21 + LINE * (rows.length + 1), "data-value": box.number };
+  return [title, ...rows, svg("text", value)];
 }
 
 function toggleOf(box, place, actions) {

@@ -1,4 +1,15 @@
-// Puts the page together. The data has `title` and `models`.
+// Puts the page together. The data has `title` and `models`; for a report also `report`, and `focus`
+// where a node is shown at first: the number of the model and the path of the node.
+
+const MARKS = {
+  culprit: "differs first",
+  gone: "removed",
+  new: "added",
+  changed: "changed",
+  error: "error",
+  warning: "warning",
+  info: "information",
+};
 
 const LEGEND = [
   ["slice", "slice of each iteration"],
@@ -27,16 +38,23 @@ class Page {
   build() {
     document.title = `${this.data.title} · irloop`;
     const page = document.getElementById("page");
-    page.className = "view";
+    const { report, focus } = this.data;
+    page.className = report ? "report" : "view";
     page.append(this.header());
-    page.append(this.picture());
-    this.use(0);
+    if (report) page.append(...sectionsOf(report.before, this));
+    if (this.models.length) page.append(this.picture());
+    if (report) page.append(...sectionsOf(report.after, this));
+    if (!this.models.length) return;
+    const drawn = this.use(focus ? focus[0] : 0);
+    const number = focus && this.model.byPath.get(focus[1]);
+    if (number !== undefined && number !== null) drawn.then(() => this.reveal(number));
   }
 
   header() {
     const first = this.models[0];
     const parts = [html("span", { class: "brand" }, "irloop"), html("h1", {}, this.data.title)];
-    if (first) parts.push(html("span", { class: "format" }, first.format));
+    if (this.data.report) parts.push(verdictOf(this.data.report));
+    else if (first) parts.push(html("span", { class: "format" }, first.format));
     return html("header", {}, parts);
   }
 
@@ -116,6 +134,13 @@ class Page {
         words,
       ),
     );
+    const marks = new Set(Object.values(this.model.marks));
+    for (const [mark, words] of Object.entries(MARKS)) {
+      if (!marks.has(mark)) continue;
+      const sample = svg("rect", { x: 1, y: 1, width: 16, height: 10, rx: 3 });
+      const box = svg("svg", { class: `box mark-${mark}`, width: 18, height: 12 }, sample);
+      rows.push(html("div", { class: "row" }, box, words));
+    }
     this.legend.hidden = !rows.length;
     this.legend.replaceChildren(...rows);
   }
@@ -210,8 +235,8 @@ class Page {
 
   showValues() {
     if (!this.values.any) return;
-    for (const box of this.canvas.querySelectorAll(".box[data-id^=n]")) {
-      box.querySelector(".value").textContent = this.values.line(Number(box.dataset.id.slice(1)));
+    for (const text of this.canvas.querySelectorAll(".value")) {
+      text.textContent = this.values.line(Number(text.dataset.value));
     }
     if (this.selected === null) return;
     this.details.showValues(this.model.nodes[this.selected], this.values.of(this.selected));

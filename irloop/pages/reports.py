@@ -1,0 +1,313 @@
+"""Reports as pages: of a comparison, of the changes between two models, of a validation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from irloop.comparison.compare import Comparison
+from irloop.comparison.diff import Change, ModelDiff
+from irloop.comparison.report import Evidence, OutputReport
+from irloop.diagnostics import Diagnostic, Report, Severity
+from irloop.errors import IrloopError
+from irloop.graph.model import Model
+from irloop.pages.page import page
+from irloop.pages.tensors import Row, tensors_of
+from irloop.pages.view import model_data
+
+__all__ = ["drawn_models", "report_page"]
+
+Result = Comparison | ModelDiff | Report
+Section = dict[str, Any]
+
+#: The most models of a validation that are drawn.
+DRAWN = 5
+
+_LEVELS = {"equal": "good", "different": "bad", "inconclusive": "unsure"}
+_WORDS = {"equal": "equal", "different": "not equal", "inconclusive": "inconclusive"}
+_MARKS = {"added": "new", "removed": "gone"}
+
+
+def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
+    """The models, or paths of models, that are drawn: of a validation those with findings first."""
+    if not isinstance(result, Report):
+        return list(models)
+    files = {item.location.file for item in result}
+    names = [model.source if isinstance(model, Model) else os.fspath(model) for model in models]
+    order = sorted(range(len(models)), key=lambda at: names[at] not in files)
+    return [models[at] for at in order[:DRAWN]]
+
+
+def report_page(result: Result, models: Sequence[Model]) -> str:
+    """The text of the page of a result; `models` are the two that were compared, or those that were
+    validated as far as they can be read.
+    """
+    if isinstance(result, Comparison):
+        return page(_comparison(result, models))
+    if isinstance(result, ModelDiff):
+        return page(_diff(result, models))
+    return page(_validation(result, models))
+
+
+def _name(model: Model) -> str:
+    return os.path.basename(model.source) if model.source else model.graph.name or "model"
+
+
+def _labels(models: Sequence[Model], words: Sequence[str]) -> list[str]:
+    return [f"{word}: {_name(model)}" for word, model in zip(words, models, strict=False)]
+
+
+def _table(columns: Iterable[tuple[str, str]], rows: list[list[Any]]) -> dict[str, Any]:
+    return {"columns": [{"name": name, "kind": kind} for name, kind in columns], "rows": rows}
+
+
+def _section(title: str, **content: Any) -> Section:
+    return {"title": title, **content}
+
+
+def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
+    evidence = result.evidence
+    sides = list(models or (() if evidence is None else evidence.models))
+    labels = _labels(sides, ("A", "B"))
+    drawn = [model_data(model, None, label) for model, label in zip(sides, labels, strict=True)]
+    culprits = _culprits(result, drawn)
+    for data, path in zip(drawn, culprits, strict=False):
+        data["marks"] = {path: "culprit"} if path else {}
+    focus = next(((at, culprits[at]) for at in (1, 0) if at < len(drawn) and culprits[at]), None)
+    before = [*_cause(result), _section("Engines", table=_engines(result))]
+    after = [_section("Outputs", table=_outputs(result.outputs))] if result.outputs else []
+    after += [] if evidence is None else _tensors(evidence)
+    after += _notes(result)
+    return {
+        "title": " against ".join(map(_name, sides)) or "check",
+        "models": drawn,
+        "focus": focus,
+        "report": {
+            "verdict": {"level": _LEVELS[result.outcome], "text": _WORDS[result.outcome]},
+            "before": before,
+            "after": after,
+        },
+    }
+
+
+def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
+    """The place of the difference in each model, or an empty text."""
+    paths = ["", ""]
+    if result.divergence is not None:
+        paths = [result.divergence.path, result.divergence.other]
+    if result.cause is not None:
+        paths[1] = _shown_place(result.cause.path, drawn[1:]) or paths[1]
+        paths[0] = paths[0] or _shown_place(result.cause.path, drawn[:1])
+    return paths
+
+
+def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
+    """The path of the node that a place names: the place may be a body or a wire of it."""
+    known = {node["path"] for data in drawn for node in data["nodes"]}
+    place = path.partition(" (")[0]
+    while place and place not in known:
+        place = place.rpartition("/")[0]
+    return path if path in known else place
+
+
+def _cause(result: Comparison) -> list[Section]:
+    lines = [str(item) for item in (result.cause, result.divergence) if item is not None]
+    lines += result.problems
+    return [_section("Cause", lines=lines)] if lines else []
+
+
+def _engines(result: Comparison) -> dict[str, Any]:
+    columns = [
+        ("model", "text"),
+        ("engine", "text"),
+        ("version", "text"),
+        ("trials run", "number"),
+        ("equal", "number"),
+        ("largest difference", "number"),
+    ]
+    names = {"first": "A", "second": "B"}
+    rows: list[list[Any]] = [
+        [names[item.model], item.engine, item.version, item.ran, item.agreed, _number(item.worst)]
+        for item in result.runs
+    ]
+    rows += [[None, name, "not installed", None, None, None] for name in result.missing]
+    return _table(columns, rows)
+
+
+def _outputs(outputs: Sequence[OutputReport]) -> dict[str, Any]:
+    columns = [
+        ("output", "text"),
+        ("type", "code"),
+        ("verdict", "text"),
+        ("max abs", "number"),
+        ("max rel", "number"),
+        ("ULP", "number"),
+        ("inputs", "text"),
+        ("engine", "text"),
+    ]
+    return _table(columns, [_output(item) for item in outputs])
+
+
+def _output(item: OutputReport) -> list[Any]:
+    found = item.difference
+    name = item.name if item.name == item.other else f"{item.name} / {item.other}"
+    verdict = "equal" if item.equal else f"different: {item.verdict} {item.detail}".rstrip()
+    numbers: list[Any] = [None, None, None]
+    if found is not None:
+        numbers = [_number(found.absolute), _number(found.relative), found.ulp]
+    return [name, item.type, verdict, *numbers, item.trial, f"{item.engine}, {item.model}"]
+
+
+def _tensors(evidence: Evidence) -> list[Section]:
+    try:
+        found = tensors_of(evidence)
+    except IrloopError as error:
+        return [_section("Intermediate tensors", lines=[f"not recorded: {error.message}"])]
+    note = f"In irloop's executor, with these inputs: {evidence.label}."
+    sections = []
+    if found.curves:
+        plot = {"curves": found.curves}
+        sections.append(_section("Error of each state over iterations", note=note, plot=plot))
+    columns = [
+        ("tensor", "text"),
+        ("type and shape", "code"),
+        ("range in A", "number"),
+        ("range in B", "number"),
+        ("error", "number"),
+        ("first iteration", "text"),
+    ]
+    more = f" {found.left_out} more are left out." if found.left_out else ""
+    table = _table(columns, [_tensor(row) for row in found.rows])
+    sections.append(_section("Intermediate tensors", note=f"{note}{more}", table=table))
+    return sections
+
+
+def _tensor(row: Row) -> list[Any]:
+    model = 1 if row.paths[1] is not None else 0
+    place = {"text": row.paths[model], "model": model, "path": row.paths[model]}
+    if row.name not in (row.paths[model] or ""):
+        place["text"] = f"{row.paths[model]} ({row.name})"
+    return [place, row.type, *(text or None for text in row.ranges), row.error, row.first]
+
+
+def _notes(result: Comparison) -> list[Section]:
+    columns = [("inputs", "text"), ("result", "text")]
+    rows = [
+        [item.label, item.problem or ("equal" if item.equal else "different")]
+        for item in result.trials
+    ]
+    sections = [_section("Trials", table=_table(columns, rows))] if rows else []
+    lines = [
+        *result.notes,
+        *(f"exercised: {item}" for item in result.exercised),
+        *(f"not exercised: {item}" for item in result.not_exercised),
+        *(f"not compared: {item}" for item in result.not_compared),
+    ]
+    return [*sections, *([_section("Notes", lines=lines)] if lines else [])]
+
+
+def _number(value: float) -> float | str:
+    """A number for JSON, which has no infinity."""
+    return value if value - value == 0 else str(value)
+
+
+def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
+    labels = _labels(models, ("old", "new"))
+    drawn = [model_data(model, None, label) for model, label in zip(models, labels, strict=True)]
+    for data in drawn:
+        data["marks"] = {}
+    rows, focus = [], None
+    for change in result.changes:
+        at, path = _changed_place(change, drawn)
+        if path:
+            drawn[at]["marks"][path] = _MARKS.get(change.kind, "changed")
+            focus = focus or (at, path)
+        cell = {"text": change.path, "model": at, "path": path}
+        rows.append([change.kind, cell, change.message])
+    columns = [("change", "text"), ("place", "text"), ("what", "text")]
+    level = "good" if result.same else "bad"
+    return {
+        "title": " to ".join(map(_name, models)) or "diff",
+        "models": drawn,
+        "focus": focus,
+        "report": {
+            "verdict": {"level": level, "text": "the same" if result.same else "different"},
+            "before": [_section("Changes", table=_table(columns, rows))],
+            "after": [],
+        },
+    }
+
+
+def _changed_place(change: Change, drawn: Sequence[dict[str, Any]]) -> tuple[int, str]:
+    """The model that has the place of a change, and the node there."""
+    at = 0 if change.kind == "removed" else len(drawn) - 1
+    return max(at, 0), _shown_place(change.path, drawn[at : at + 1]) if drawn else ""
+
+
+def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
+    findings = result.sorted()
+    drawn = [model_data(model) for model in models]
+    for model, data in zip(models, drawn, strict=True):
+        data["marks"] = _severities(findings, model.source, data)
+    places = {model.source: at for at, model in enumerate(models)}
+    rows = [_finding(item, places, drawn) for item in findings]
+    marked = ((at, path) for at, data in enumerate(drawn) for path in data["marks"])
+    columns = [
+        ("severity", "text"),
+        ("code", "code"),
+        ("file", "text"),
+        ("place", "text"),
+        ("finding", "text"),
+        ("expected", "text"),
+        ("found", "text"),
+        ("fix", "text"),
+    ]
+    counts = {severity: result.count(severity) for severity in Severity}
+    words = [
+        f"{count} {severity.value}{'' if count == 1 or severity is Severity.INFO else 's'}"
+        for severity, count in counts.items()
+        if count
+    ]
+    level = "bad" if counts[Severity.ERROR] else "unsure" if counts[Severity.WARNING] else "good"
+    note = f"{len(result.suppressed)} suppressed in the files" if result.suppressed else ""
+    return {
+        "title": ", ".join(map(_name, models)) or "validation",
+        "models": drawn,
+        "focus": next(marked, None),
+        "report": {
+            "verdict": {"level": level, "text": ", ".join(words) or "no findings"},
+            "before": [_section("Findings", note=note, table=_table(columns, rows))],
+            "after": [],
+        },
+    }
+
+
+def _severities(
+    findings: Sequence[Diagnostic], file: str | None, data: dict[str, Any]
+) -> dict[str, str]:
+    """The severest finding of each node."""
+    marks: dict[str, str] = {}
+    for item in sorted(findings, key=lambda item: item.severity.rank):
+        path = _shown_place(item.location.path, [data]) if item.location.file == file else ""
+        if path:
+            marks.setdefault(path, item.severity.value)
+    return marks
+
+
+def _finding(
+    item: Diagnostic, places: dict[str | None, int], drawn: Sequence[dict[str, Any]]
+) -> list[Any]:
+    at = places.get(item.location.file)
+    path = "" if at is None else _shown_place(item.location.path, drawn[at : at + 1])
+    line = "" if item.location.line is None else f":{item.location.line}"
+    return [
+        item.severity.value,
+        item.code,
+        f"{item.location.file or ''}{line}",
+        {"text": item.location.path, "model": at, "path": path},
+        item.message,
+        item.expected,
+        item.found,
+        item.fix,
+    ]

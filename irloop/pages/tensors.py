@@ -1,0 +1,170 @@
+"""All intermediate tensors of two compared models: ranges, errors, first differing iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irloop.comparison.measure import measure
+from irloop.comparison.pairing import Pairs, agree, traced
+from irloop.comparison.recording import Recording
+from irloop.comparison.report import Evidence
+from irloop.graph.loops import Carried
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.walk import node_path
+from irloop.pages.weights import number, summary
+
+__all__ = ["Row", "Tensors", "tensors_of"]
+
+#: The most tensors of a table, states of a plot, and iterations of a state.
+ROWS, CURVES, POINTS = 20_000, 24, 1000
+
+Made = Mapping[tuple[int, ...], Any]
+
+
+@dataclass(slots=True)
+class Row:
+    """One tensor, or two that correspond; `error` is None for one without a counterpart.
+
+    `first` is the first iteration in which they differ, of each loop around them.
+    """
+
+    name: str
+    paths: tuple[str | None, str | None]
+    type: str
+    ranges: tuple[str, str]
+    error: float | str | None = None
+    first: str | None = None
+
+
+@dataclass(slots=True)
+class Tensors:
+    """The rows of the table, how many are left out, and the error of each state by iteration."""
+
+    rows: list[Row] = field(default_factory=list)
+    left_out: int = 0
+    curves: list[dict[str, Any]] = field(default_factory=list)
+
+
+def tensors_of(evidence: Evidence) -> Tensors:
+    """Run both models once more in irloop's executor, and compare what they compute."""
+    recordings = (Recording(), Recording())
+    for model, arrays, recording in zip(evidence.models, evidence.arrays, recordings, strict=True):
+        traced(model, arrays, recording, evidence.seconds, evidence.widen)
+    pairs = Pairs(*evidence.models)
+    first, second = (_by_value(recording) for recording in recordings)
+    found = Tensors()
+    seen: set[Value] = set()
+    for value, made in second.items():
+        twin = pairs.first_by_name.get(pairs.of_second.get(value, ""))
+        before = {} if twin is None else first.get(twin, {})
+        if twin is not None and before:
+            seen.add(twin)
+        _add(found, evidence, (twin if before else None, value), (before, made))
+    for value, made in first.items():
+        if value not in seen:
+            _add(found, evidence, (value, None), (made, {}))
+    return found
+
+
+def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
+    """The recorded values of each tensor, without constants."""
+    found: dict[Value, dict[tuple[int, ...], Any]] = {}
+    for (value, at), made in recording.values.items():
+        if not isinstance(value.producer.op, Constant):
+            found.setdefault(value, {})[at] = made
+    return found
+
+
+def _add(
+    found: Tensors,
+    evidence: Evidence,
+    values: tuple[Value | None, Value | None],
+    made: tuple[Made, Made],
+) -> None:
+    if len(found.rows) == ROWS:
+        found.left_out += 1
+        return
+    shown = values[1] or values[0]
+    assert shown is not None
+    row = Row(
+        shown.name,
+        (_path(values[0]), _path(values[1])),
+        _type(next(iter((made[1] or made[0]).values()))),
+        (_range(made[0]), _range(made[1])),
+    )
+    found.rows.append(row)
+    shared = [at for at in made[1] if at in made[0]]
+    if not shared:
+        return
+    errors = {at: _error(made[0][at], made[1][at], evidence) for at in shared}
+    row.error = number(max(errors.values()))
+    wrong = (at for at in shared if not agree(made[0][at], made[1][at], evidence.tolerance))
+    place = next(wrong, None)
+    if place is not None:
+        row.first = ", ".join(map(str, place)) or "differs"
+    if _is_state(shown) and len(found.curves) < CURVES:
+        points = [[at, number(error)] for at, error in enumerate(errors.values())]
+        found.curves.append({"name": node_path(shown.producer), "points": points[:POINTS]})
+
+
+def _path(value: Value | None) -> str | None:
+    return None if value is None else node_path(value.producer)
+
+
+def _type(made: Any) -> str:
+    if made is None or isinstance(made, list):
+        return "nothing" if made is None else "sequence"
+    array = np.asarray(made)
+    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+
+
+def _range(made: Made) -> str:
+    """The least and the greatest number over all iterations, and the count of NaNs."""
+    lows, highs, nans = [], [], 0
+    for value in made.values():
+        if value is None or isinstance(value, list):
+            continue
+        found = summary(np.asarray(value).reshape(-1))
+        nans += found.get("nan", 0)
+        if "min" in found:
+            lows.append(float(found["min"]))
+            highs.append(float(found["max"]))
+    text = f"{min(lows):.5g} … {max(highs):.5g}" if lows else ""
+    return f"{text}, {nans} NaN".lstrip(", ") if nans else text
+
+
+def _error(before: Any, made: Any, evidence: Evidence) -> float:
+    """The largest absolute difference; infinite where there is no such number."""
+    if before is None or made is None or isinstance(before, list) or isinstance(made, list):
+        return 0.0
+    x, y = np.asarray(before).reshape(-1), np.asarray(made).reshape(-1)
+    if x.size == y.size and x.dtype.kind in "biu" and y.dtype.kind in "biu":
+        # Trip counts and iteration numbers have other types in each format.
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    if x.dtype != y.dtype or x.size != y.size:
+        return float("inf")
+    if x.dtype.kind in "OSU":
+        return 0.0 if bool((x == y).all()) else float("inf")
+    return measure(x, y, evidence.tolerance).absolute
+
+
+def _is_state(value: Value) -> bool:
+    """True for a body parameter with a back edge."""
+    node: Node = value.producer
+    owner = None if node.graph is None else node.graph.owner
+    if owner is None or not isinstance(node.op, Parameter):
+        return False
+    for body in owner.bodies:
+        if body.graph is node.graph:
+            return isinstance(body.ports.by_parameter.get(_position(node)), Carried)
+    return False
+
+
+def _position(node: Node) -> int:
+    assert node.graph is not None
+    return next(at for at, item in enumerate(node.graph.parameters) if item is node)

@@ -1,0 +1,224 @@
+"""Reports as pages: verdicts, tensors, curves, marks; in Chromium they sort and lead to places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+from irloop.pages.tensors import tensors_of
+from tests.pages.browser import Browser, chromium
+from tests.pages.models import counting, embedded
+
+RECURRENT = Path(__file__).parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
+INPUTS = {"n": np.int64(4), "x": np.array([1, 2], np.float32)}
+HOSTILE = "</script><script>document.title='broken'</script>\u202egnp"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """The counting loop with w = [10, 20], and with w = [10, 20.5]."""
+    paths = []
+    for folder, w in (("a", [10, 20]), ("b", [10, 20.5])):
+        (tmp_path / folder).mkdir()
+        path = counting(tmp_path / folder)
+        model = onnx.load(path)
+        model.graph.initializer[0].CopyFrom(
+            onnx.numpy_helper.from_array(np.array(w, np.float32), "w")
+        )
+        onnx.save(model, path)
+        paths.append(path)
+    return paths[0], paths[1]
+
+
+def compared(pair: tuple[Path, Path]) -> irloop.Comparison:
+    return irloop.compare(*pair, inputs=INPUTS, engines="numpy")
+
+
+def tables(data: Any) -> dict[str, list[list[Any]]]:
+    sections = [*data["report"]["before"], *data["report"]["after"]]
+    return {item["title"]: item["table"]["rows"] for item in sections if "table" in item}
+
+
+def test_the_error_of_a_state_grows_by_half_an_iteration(pair: tuple[Path, Path]) -> None:
+    evidence = compared(pair).evidence
+    assert evidence is not None
+    curves = {curve["name"]: curve["points"] for curve in tensors_of(evidence).curves}
+    # Each iteration adds w, which is 0.5 larger in one element.
+    assert curves["count/body/acc"] == [[0, 0.0], [1, 0.5], [2, 1.0], [3, 1.5]]
+    assert curves["count/body/go"] == [[0, 0.0], [1, 0.0], [2, 0.0], [3, 0.0]]
+
+
+def test_every_tensor_is_listed(pair: tuple[Path, Path]) -> None:
+    evidence = compared(pair).evidence
+    assert evidence is not None
+    rows = {row.name: row for row in tensors_of(evidence).rows}
+    assert {"i", "acc", "step", "moved", "next", "going", "seen", "last", "all"} <= set(rows)
+    # acc + i: [1, 2] at first, then [11, 22] + 1, [22, 43] + 2, [34, 65] + 3; in the second model
+    # the last element is 3 * 0.5 larger.
+    assert rows["moved"].ranges == ("1 … 68", "1 … 69.5")
+    assert (rows["moved"].type, rows["moved"].error, rows["moved"].first) == (
+        "float32[2]",
+        1.5,
+        "1",
+    )
+    assert (rows["next"].error, rows["next"].first) == (2.0, "0")
+    assert (rows["step"].ranges, rows["step"].error, rows["step"].first) == (
+        ("0 … 3", "0 … 3"),
+        0.0,
+        None,
+    )
+
+
+def test_a_report_of_a_comparison(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    irloop.save_report(compared(pair), tmp_path / "page.html", pair)
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert data["report"]["verdict"] == {"level": "bad", "text": "not equal"}
+    assert [list(model["marks"].values()) for model in data["models"]] == [["culprit"]] * 2
+    (outputs,) = [tables(data)["Outputs"]]
+    # After four iterations the last value is 4 * 0.5 apart, and so is the last row of all.
+    assert {row[0]: row[3] for row in outputs} == {"last": 2.0, "all": 2.0}
+
+
+def test_equal_models_have_a_report_too(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    same = irloop.compare(pair[0], pair[0], inputs=INPUTS, engines="numpy")
+    irloop.save_report(same, tmp_path / "page.html")
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert data["report"]["verdict"] == {"level": "good", "text": "equal"}
+    assert {row[4] for row in tables(data)["Intermediate tensors"]} == {0.0}
+    assert len(data["models"]) == 2
+
+
+def test_models_with_other_borders_have_a_report(tmp_path: Path) -> None:
+    refused = irloop.compare(RECURRENT, counting(tmp_path), engines="numpy")
+    assert refused.evidence is None
+    irloop.save_report(refused, tmp_path / "page.html", [RECURRENT, tmp_path / "counting.onnx"])
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert data["report"]["verdict"]["text"] == "not equal"
+    assert "1 inputs against 2" in data["report"]["before"][0]["lines"]
+
+
+def test_a_report_of_changes(tmp_path: Path) -> None:
+    text = RECURRENT.read_text(encoding="utf-8")
+    new = tmp_path / "new.xml"
+    new.write_text(text.replace('type="Tanh"', 'type="Sigmoid"'), encoding="utf-8")
+    new.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    irloop.save_report(irloop.diff(RECURRENT, new), tmp_path / "page.html", [RECURRENT, new])
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert data["report"]["verdict"] == {"level": "bad", "text": "different"}
+    ((kind, place, what),) = tables(data)["Changes"]
+    assert (kind, place["path"], what) == ("changed", "rnn/body/h_next", "Tanh-1 -> Sigmoid-1")
+    assert [model["marks"] for model in data["models"]] == [{}, {"rnn/body/h_next": "changed"}]
+    assert data["focus"] == [1, "rnn/body/h_next"]
+
+
+def test_a_report_of_findings(tmp_path: Path) -> None:
+    text = RECURRENT.read_text(encoding="utf-8")
+    broken = re.sub(r"<back_edges>.*?</back_edges>", "", text, flags=re.DOTALL)
+    path = tmp_path / "model.xml"
+    path.write_text(broken, encoding="utf-8")
+    path.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    (tmp_path / "unreadable.xml").write_text("<net", encoding="utf-8")
+    report = irloop.validate(path)
+    report.extend(irloop.validate(tmp_path / "unreadable.xml"))
+    found = [path, tmp_path / "unreadable.xml"]
+    irloop.save_report(report, tmp_path / "page.html", found)
+    data = embedded((tmp_path / "page.html").read_text(encoding="utf-8"))
+    codes = [row[1] for row in tables(data)["Findings"]]
+    assert "IRL524" in codes
+    assert len(codes) == len(report) > 1
+    assert [(model["title"], model["marks"]) for model in data["models"]] == [
+        ("model.xml", {"rnn": "warning"})
+    ]
+    assert data["report"]["verdict"]["level"] == "bad"
+
+
+def test_another_result_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(irloop.UsageError, match="str is no result with a report"):
+        irloop.save_report("equal", tmp_path / "page.html")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tmp_path_factory.mktemp("profile")) as running:
+        yield running
+
+
+def test_a_table_sorts_and_leads_to_the_picture(
+    browser: Browser, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    irloop.save_report(compared(pair), tmp_path / "page.html", pair)
+    browser.open(tmp_path / "page.html")
+    assert browser.texts(".verdict") == ["not equal"]
+    assert len(browser.texts(".plot .curve")) == 2
+    table = (
+        "const table = [...document.querySelectorAll('section')]"
+        ".find(item => item.querySelector('h2').textContent === 'Intermediate tensors');"
+    )
+    errors = (
+        table
+        + "return [...table.querySelectorAll('tbody tr')].map(row => +row.cells[4].textContent)"
+    )
+    press = table + "table.querySelectorAll('th button')[4].click()"
+    browser.run(press)
+    assert browser.run(errors) == sorted(browser.run(errors), reverse=True)
+    assert browser.run(errors)[0] == 2
+    browser.run(press)
+    assert browser.run(errors) == sorted(browser.run(errors))
+    browser.run(
+        table + "[...table.querySelectorAll('.link')]"
+        ".find(item => item.textContent === arguments[0]).click()",
+        "count/body/move (moved)",
+    )
+    browser.wait("return document.querySelector('aside .path')?.textContent === 'count/body/move'")
+    assert browser.texts(".selected .line")[0] == "move"
+    assert browser.complaints() == []
+
+
+def test_the_culprit_is_in_the_picture(
+    browser: Browser, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    irloop.save_report(compared(pair), tmp_path / "page.html", pair)
+    browser.open(tmp_path / "page.html")
+    browser.wait("return Boolean(document.querySelector('.mark-culprit.selected'))")
+    browser.run(
+        "const model = document.getElementById('model');"
+        "model.value = 0; model.dispatchEvent(new Event('change'))"
+    )
+    browser.settle()
+    assert len(browser.texts(".canvas .mark-culprit")) == 1
+    assert browser.complaints() == []
+
+
+def test_hostile_names_in_reports(browser: Browser, tmp_path: Path) -> None:
+    models = [irloop.read_model(counting(tmp_path)) for _ in range(2)]
+    for model in models:
+        for node in (*model.graph.nodes, *model.graph.results):
+            node.name = HOSTILE
+    next(iter(models[1].graph.nodes)).name = f"{HOSTILE}2"
+    results: list[irloop.Comparison | irloop.ModelDiff | irloop.Report] = [
+        irloop.compare(*models, inputs=INPUTS, engines="numpy"),
+        irloop.diff(*models),
+        irloop.Report(
+            [
+                irloop.Diagnostic(
+                    "IRL000", irloop.Severity.ERROR, HOSTILE, fix=HOSTILE, found=HOSTILE
+                )
+            ]
+        ),
+    ]
+    for number, result in enumerate(results):
+        path = tmp_path / f"page{number}.html"
+        irloop.save_report(result, path, models)
+        browser.open(path)
+        assert browser.run("return document.title").endswith("· irloop")
+        assert browser.run("return document.querySelectorAll('script').length") == 3
+        assert browser.complaints() == []
+        shown = browser.run("return document.body.innerText")
+        assert "\u202e" not in shown
