@@ -10,8 +10,19 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from html import escape
 
-__all__ = ["NOWHERE", "Diagnostic", "Location", "Report", "Severity", "one_line"]
+__all__ = [
+    "NOWHERE",
+    "SHOWN_ROWS",
+    "Diagnostic",
+    "Location",
+    "Report",
+    "Severity",
+    "html_table",
+    "html_text",
+    "one_line",
+]
 
 #: What CI services interpret as a command: GitHub `::error ::` after white space at the start of a
 #: line, GitHub and Azure `##[error]` and `##vso[` anywhere, TeamCity `##teamcity[`.
@@ -40,6 +51,29 @@ def _spelt(char: str) -> str:
 def _harmless(match: re.Match[str]) -> str:
     found = match.group()
     return found.replace("::", r"\x3a\x3a").replace("##", r"\x23\x23")
+
+
+def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table for notebooks; texts are escaped, None is an empty cell.
+
+    It has no colours of its own, so that it fits light and dark notebooks.
+    """
+    head = "".join(f"<th{_LEFT}>{html_text(name)}</th>" for name in columns)
+    body = "".join(
+        f"<tr>{''.join(f'<td{_LEFT}>{html_text(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_text(item: object) -> str:
+    """The text of an item for HTML, with invisible characters as escapes."""
+    return "" if item is None else escape(one_line(str(item)))
+
+
+_LEFT = ' style="text-align:left"'
+
+#: The most rows of a table in a notebook.
+SHOWN_ROWS = 200
 
 
 class Severity(Enum):
@@ -149,6 +183,22 @@ class Report:
                 item.code,
             ),
         )
+
+    def _repr_html_(self) -> str:
+        """The findings as a table, for notebooks."""
+        counts = [(self.count(item), item.value) for item in Severity]
+        head = ", ".join(f"{count} {word}" for count, word in counts if count) or "no findings"
+        found = self.sorted()
+        if not found:
+            return f"<p><b>{head}</b></p>"
+        columns = ("severity", "code", "place", "finding", "expected", "found", "fix")
+        rows = (
+            (i.severity.value, i.code, i.location, i.message, i.expected, i.found, i.fix)
+            for i in found[:SHOWN_ROWS]
+        )
+        more = len(found) - SHOWN_ROWS
+        tail = f"<p>and {more} more</p>" if more > 0 else ""
+        return f"<p><b>{head}</b></p>{html_table(columns, rows)}{tail}"
 
     def __iter__(self) -> Iterator[Diagnostic]:
         return iter(self.diagnostics)

@@ -16,7 +16,7 @@ from typing import Any
 
 from irloop.comparison import weights
 from irloop.comparison.wire_words import Wires
-from irloop.diagnostics import one_line
+from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.errors import UsageError
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.model import Body, Graph, Model, Node, Value
@@ -60,6 +60,17 @@ class ModelDiff:
         words = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
         head = "the same" if self.same else "different"
         return "\n".join([f"{head}: {words}" if words else head, *map(_line, self.changes)])
+
+    def _repr_html_(self) -> str:
+        """The changes as a table, for notebooks."""
+        head = html_text(str(self).partition("\n")[0])
+        if not self.changes:
+            return f"<p><b>{head}</b></p>"
+        rows = ((item.kind, item.path, item.message) for item in self.changes[:SHOWN_ROWS])
+        more = len(self.changes) - SHOWN_ROWS
+        tail = f"<p>and {more} more</p>" if more > 0 else ""
+        table = html_table(("change", "place", "what"), rows)
+        return f"<p><b>{head}</b></p>{table}{tail}"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, for JSON."""

@@ -10,7 +10,7 @@ from irloop.comparison.cause import Cause
 from irloop.comparison.divergence import Divergence
 from irloop.comparison.measure import Difference, Tolerance
 from irloop.comparison.verdict import Verdict
-from irloop.diagnostics import one_line
+from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.graph.model import Model
 
 __all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialReport"]
@@ -173,6 +173,17 @@ class Comparison:
             text += f"; not installed: {', '.join(self.missing)}"
         return text
 
+    def _repr_html_(self) -> str:
+        """Verdict, cause and outputs as tables, for notebooks."""
+        first, *lines = str(self).splitlines()
+        parts = [f"<p><b>{html_text(first)}</b></p>"]
+        columns = ("output", "type", "equal", "max abs", "max rel", "ULP", "inputs", "detail")
+        parts.append(html_table(columns, map(_row, self.outputs[:SHOWN_ROWS])))
+        others = {f"  {item}" for item in map(one_line, map(str, self.outputs))}
+        rest = [line for line in lines if line not in others]
+        parts += [f"<div>{html_text(line.strip())}</div>" for line in rest[:SHOWN_ROWS]]
+        return "".join(parts)
+
     def to_dict(self) -> dict[str, Any]:
         """The same as plain data, for JSON."""
         return {
@@ -207,6 +218,15 @@ class Comparison:
             "not_exercised": list(self.not_exercised),
             "not_compared": list(self.not_compared),
         }
+
+
+def _row(item: OutputReport) -> tuple[object, ...]:
+    found = item.difference
+    name = item.name if item.name == item.other else f"{item.name} / {item.other}"
+    numbers: tuple[object, ...] = (None, None, None)
+    if found is not None:
+        numbers = (f"{found.absolute:.3g}", f"{found.relative:.3g}", found.ulp)
+    return (name, item.type, "yes" if item.equal else "NO", *numbers, item.trial, item.detail)
 
 
 def _output_dict(item: OutputReport) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, overload
 
-from irloop.diagnostics import NOWHERE, Location
-from irloop.graph.loops import PortMap
+from irloop.diagnostics import NOWHERE, SHOWN_ROWS, Location, html_table, html_text
+from irloop.graph.loops import Carried, PortMap
 from irloop.graph.op import Constant, Op, Parameter, Result
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, ValueType
@@ -401,3 +401,60 @@ class Model:
     opsets: dict[str, int] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     source: str | None = None
+
+    def _repr_html_(self) -> str:
+        """Inputs, outputs and operations as tables, for notebooks; bodies open by a click."""
+        opsets = ", ".join(f"{name or 'ai.onnx'} {n}" for name, n in sorted(self.opsets.items()))
+        words = f"{self.dialect} {self.version}" + (f", opset {opsets}" if opsets else "")
+        borders = [("input", value.name, value.type) for value in self.graph.inputs]
+        borders += [("output", node.name, _result_type(node)) for node in self.graph.results]
+        return (
+            f"<p><b>{html_text(self.graph.name or 'model')}</b>, {html_text(words)}</p>"
+            f"{html_table(('', 'name', 'type'), borders[:SHOWN_ROWS])}"
+            f"{_graph_html(self.graph, NESTED)}"
+        )
+
+
+#: Bodies that are shown inside each other in a notebook.
+NESTED = 4
+
+
+def _graph_html(graph: Graph, depth: int) -> str:
+    """The operations of a graph, then its bodies; constants are left out."""
+    nodes = [node for node in graph.nodes if not isinstance(node.op, Constant)]
+    rows = (
+        (
+            node.op.label,
+            node.name,
+            ", ".join("-" if value is None else value.name for value in node.inputs),
+            ", ".join(str(value.type) for value in node.outputs),
+        )
+        for node in nodes[:SHOWN_ROWS]
+    )
+    parts = [html_table(("operation", "name", "inputs", "types"), rows)]
+    if len(nodes) > SHOWN_ROWS:
+        parts.append(f"<p>and {len(nodes) - SHOWN_ROWS} more operations</p>")
+    bodies = [(node, body) for node in nodes[:SHOWN_ROWS] for body in node.bodies]
+    for node, body in bodies if depth else ():
+        title = html_text(f"{body.label} of {node.op.label} {node.name}")
+        wires = html_table(("wire", "from", "to"), _wires(body))
+        inside = f"{wires}{_graph_html(body.graph, depth - 1)}"
+        parts.append(f"<details><summary>{title}</summary>{inside}</details>")
+    return "".join(parts)
+
+
+def _wires(body: Body) -> Iterator[tuple[str, str, str]]:
+    """The port map and the back edges of a body."""
+    parameters, results = body.graph.parameters, body.graph.results
+    for port in body.ports.inputs:
+        kind = type(port).__name__
+        yield kind, f"input {port.external}", parameters[port.parameter].name
+        if isinstance(port, Carried):
+            yield "back edge", results[port.result].name, parameters[port.parameter].name
+    for out in body.ports.outputs:
+        yield type(out).__name__, results[out.result].name, f"output {out.external}"
+
+
+def _result_type(node: Node) -> ValueType:
+    value = node.inputs[0]
+    return UNKNOWN_TYPE if value is None else value.type
