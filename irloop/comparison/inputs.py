@@ -240,7 +240,9 @@ def _arrays(
     elements = sum(_elements(type, sizes, at) for at, type in enumerate(types))
     budget.reserve(elements * BYTES_AN_ELEMENT, "making inputs")
     for at, (type, role) in enumerate(zip(types, found, strict=True)):
-        yield _value(type, role, sizes, at, plan, random)
+        value = _value(type, role, sizes, at, plan, random)
+        # Arithmetic on arrays of rank 0 gives scalars, which engines refuse.
+        yield np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _elements(type: ValueType, sizes: Sizes, at: int) -> int:

@@ -122,6 +122,13 @@ def test_a_search_ends_where_nothing_helps() -> None:
     assert len(runs) < 20
 
 
+@pytest.mark.parametrize("element", ["float", "double", "bool", "int64", "float16"])
+def test_inputs_of_rank_0_are_arrays(element: str) -> None:
+    found = irloop.random_inputs(model(f"m ({element} x) => ({element} y) {{ y = Identity (x) }}"))
+    assert isinstance(found["x"], np.ndarray)
+    assert found["x"].shape == ()
+
+
 def test_images_are_multiples_of_the_total_stride() -> None:
     """With 1 pixel the map of 4 would be joined with it, which no real image is."""
     text = """

@@ -1,0 +1,36 @@
+"""Collects the ONNX models that installed packages ship: see `benchmarks.wild`.
+
+python -m benchmarks.wild.packaged FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import sysconfig
+from pathlib import Path
+
+
+def main() -> None:
+    """Copy every .onnx file of the environment once, named after its package."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder / "packages"
+    folder.mkdir(parents=True, exist_ok=True)
+    site = Path(sysconfig.get_path("purelib"))
+    seen: set[str] = set()
+    for file in sorted(site.rglob("*.onnx")):
+        parts = file.relative_to(site).parts
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        # The onnx package ships test data, no models; several packages ship the same file.
+        if parts[0] in ("onnx", "onnxruntime", "skl2onnx") or digest in seen:
+            continue
+        seen.add(digest)
+        name = f"{parts[0]}-{file.stem}"
+        shutil.copy(file, folder / f"{name}.onnx")
+        print(name)
+
+
+if __name__ == "__main__":
+    main()
