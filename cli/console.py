@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from irloop.allowance import allowance_for
 from irloop.diagnostics import one_line
 from irloop.progress import listening
 
-from .limits import allowance_for, size
+from .limits import size
 
 if TYPE_CHECKING:
     import threading
@@ -216,8 +217,8 @@ def _limited(command: Command) -> Command:
     @functools.wraps(command)
     def call(*args: Any, **options: Any) -> Any:
         context = click.get_current_context()
-        if context.info_name == "validate":
-            # It processes many models, with separate limits for each.
+        if context.info_name in ("validate", "sweep", "sweep report"):
+            # They process many models, with separate limits for each.
             return command(*args, **options)
         console = console_of(context)
         given = [*args, *options.values()]

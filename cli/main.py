@@ -32,6 +32,7 @@ COMMANDS = (
     "conformance",
     "diff",
     "reduce",
+    "sweep",
     "run",
     "inspect",
     "view",

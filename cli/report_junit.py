@@ -12,8 +12,13 @@ from .report_text import render as text_of
 __all__ = ["render"]
 
 
-def render(findings: Iterable[Diagnostic], files: Sequence[str], worst: Severity) -> str:
-    """A test suite; a model fails because of findings that are at least as bad as `worst`."""
+def render(
+    findings: Iterable[Diagnostic],
+    files: Sequence[str],
+    worst: Severity,
+    command: str = "irloop validate",
+) -> str:
+    """A test suite of a command; a model fails because of findings as bad as `worst` or worse."""
     by_file: dict[str, list[Diagnostic]] = {file: [] for file in files}
     for item in findings:
         by_file.setdefault(item.location.file or "", []).append(item)
@@ -21,10 +26,10 @@ def render(findings: Iterable[Diagnostic], files: Sequence[str], worst: Severity
     counts = f'tests="{len(by_file)}" failures="{failures}" errors="0" skipped="0"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="irloop validate" {counts}>',
+        f'<testsuite name="{command}" {counts}>',
     ]
     for file, items in by_file.items():
-        lines += _case(file, items, worst)
+        lines += _case(command.replace(" ", "."), file, items, worst)
     return "\n".join([*lines, "</testsuite>"])
 
 
@@ -32,10 +37,10 @@ def _fails(item: Diagnostic, worst: Severity) -> bool:
     return item.severity.rank <= worst.rank
 
 
-def _case(file: str, items: Sequence[Diagnostic], worst: Severity) -> list[str]:
+def _case(classname: str, file: str, items: Sequence[Diagnostic], worst: Severity) -> list[str]:
     failing = [item for item in items if _fails(item, worst)]
     other = [item for item in items if not _fails(item, worst)]
-    lines = [f'  <testcase classname="irloop.validate" name={quoteattr(one_line(file))}>']
+    lines = [f'  <testcase classname="{classname}" name={quoteattr(one_line(file))}>']
     if failing:
         title = f"{failing[0].code}: {failing[0].message}"
         more = f" and {len(failing) - 1} more" if len(failing) > 1 else ""

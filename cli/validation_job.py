@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from irloop.allowance import allowance_for
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import InternalError, IrloopError, LimitError, ReadError
-
-from .limits import allowance_for
 
 __all__ = ["IrloopFailure", "Job", "Outcome", "done", "lost", "run"]
 

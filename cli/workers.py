@@ -10,7 +10,8 @@ from multiprocessing import connection, get_context
 from types import TracebackType
 from typing import Any
 
-from .limits import allowance_for
+from irloop.allowance import allowance_for
+
 from .validation_job import IrloopFailure, Job, Outcome, done, lost
 
 __all__ = ["Workers"]

@@ -236,6 +236,14 @@ MEANINGS = {
     "RUN003": "The built-in executor has no kernel for an operation of the model.",
     "RUN004": "An output of a loop has no value, because the loop ran zero iterations and no back "
     "edge carries the result; zeros are given.",
+    "SWP001": "A model ended the process that worked on it twice, so that a sweep does not try it "
+    "again. Run the step of the row on the model alone: irloop validate, irloop convert.",
+    "SWP002": "A sweep could not fetch a model: it is not there, the store refuses it, one of its "
+    "files is bigger than --max-size allows, or is a Git LFS pointer.",
+    "SWP003": "The results of a model and of its conversion, or of two engines, differ. irloop "
+    "check names the first node that differs.",
+    "SWP004": "The results of a model could not be compared, so nothing is known about them. "
+    "The detail of the row tells why.",
     "USE001": "The call makes no sense; nothing was looked at.",
     "WRT001": "The model cannot be written where or how it was asked; no file was left behind.",
 }

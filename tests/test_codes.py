@@ -10,7 +10,7 @@ import pytest
 import irloop
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = re.compile(r'"((?:IRL|ONX|CNV|RUN|USE|WRT|GRF|HAZ|LIM|BUG)\d{3})"')
+CODE = re.compile(r'"((?:IRL|ONX|CNV|RUN|USE|WRT|GRF|HAZ|LIM|BUG|SWP)\d{3})"')
 CODES = sorted(
     {
         code
@@ -22,7 +22,7 @@ CODES = sorted(
 
 def test_there_are_codes_of_every_kind() -> None:
     assert {code[:3] for code in CODES} == {
-        *("IRL", "ONX", "CNV", "RUN", "USE", "WRT", "GRF", "HAZ", "LIM", "BUG")
+        *("IRL", "ONX", "CNV", "RUN", "USE", "WRT", "GRF", "HAZ", "LIM", "BUG", "SWP")
     }
 
 

@@ -18,7 +18,7 @@ ROWS = (
     ("format_options",),
     ("files",),
     ("budget", "progress"),
-    ("boundary",),
+    ("allowance", "boundary"),
     ("graph", "kernels"),
     ("dialects",),
     ("hazards",),
@@ -28,6 +28,7 @@ ROWS = (
     ("conversion", "comparison", "conformance"),
     ("pages",),
     ("irloop",),
+    ("fleet",),
     ("cli",),
 )
 FLOOR = {name: height for height, row in enumerate(ROWS) for name in row}
@@ -38,6 +39,10 @@ HOMES = {
     "onnx": ("irloop/formats/onnx/",),
     "google": ("irloop/formats/onnx/",),
     "click": ("cli/",),
+    "dask": ("irloop/fleet/",),
+    "distributed": ("irloop/fleet/",),
+    "fsspec": ("irloop/fleet/",),
+    "pyarrow": ("irloop/fleet/",),
     "onnxruntime": ("irloop/engines/onnxruntime_runner.py",),
     "openvino": ("irloop/engines/openvino_runner.py",),
 }
@@ -45,6 +50,7 @@ HOMES = {
 #: Reading and validating an IR must not load NumPy, so these do not import it as they load.
 WITHOUT_NUMPY = (
     "irloop/__init__.py",
+    "irloop/allowance.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
     "irloop/format_options.py",
@@ -150,6 +156,7 @@ def test_every_package_has_a_floor() -> None:
     assert packages <= set(FLOOR), "give the new package a row in ROWS"
     modules = {path.stem for path in (ROOT / "irloop").glob("*.py")}
     named = {
+        "allowance",
         "boundary",
         "backend",
         "budget",
@@ -233,8 +240,11 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
-    below = {"errors", "diagnostics", "format_options", "files", "budget", "progress", "graph"}
-    allowed = {"irloop", "cli", *below}
+    below = {
+        *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
+        "graph",
+    }
+    allowed = {"irloop", "fleet", "cli", *below}
     wrong = [
         str(item)
         for item in ALL_IMPORTS
@@ -274,7 +284,8 @@ def test_the_outside_packages_are_the_declared_ones() -> None:
 
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    texts = [*project["dependencies"], *project["optional-dependencies"]["engines"]]
+    extras = project["optional-dependencies"]
+    texts = [*project["dependencies"], *extras["engines"], *extras["fleet"]]
     declared = {text.split(">")[0].split("=")[0].strip() for text in texts}
     # protobuf is imported under another name than it is installed.
     found = {

@@ -1,0 +1,257 @@
+"""``irloop sweep``: many models on many machines."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from irloop.errors import UsageError
+from irloop.fleet.needs import require_packages
+
+from .console import Console, common_options, console_of, say
+from .exits import Exit
+from .limits import size
+from .sweep_report import report_command
+
+if TYPE_CHECKING:
+    from irloop.fleet.driver import Plan, Progress
+
+__all__ = ["command"]
+
+STEPS = ("validate", "convert", "check", "conform")
+TARGETS = ("onnx", "ir-v10", "ir-v11")
+
+EPILOG = """\
+\b
+Examples:
+  irloop sweep zoo/ -o results
+  irloop sweep zoo/ 'more/**/*.onnx' old.zip @list.txt -o results --do validate,convert,check
+  irloop sweep s3://bucket/zoo -o s3://bucket/results --scheduler tcp://scheduler:8786
+  irloop sweep zoo/ -o results --shard 3/16
+  irloop sweep report results
+  irloop sweep report results -o page.html --compare results-of-may
+
+\b
+The same command again goes on where an earlier one was ended. Credentials of stores come from
+the environment and the configuration files of their packages (s3fs, gcsfs, ...), never from
+arguments. A folder called report is given as ./report.
+"""
+
+
+class _SweepCommand(click.Command):
+    """`irloop sweep`, and `irloop sweep report` if that is its first argument."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args[:1] == ["report"]:
+            return report_command.make_context("sweep report", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+def _steps(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in STEPS]
+    if unknown or not names:
+        raise click.BadParameter(f"{text!r} are no steps such as {','.join(STEPS)}")
+    return tuple(step for step in STEPS if step in names)
+
+
+def _shard(context: click.Context, parameter: click.Parameter, text: str | None) -> Any:
+    if text is None:
+        return (1, 1)
+    match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise click.BadParameter(f"{text!r} is no part such as 3/16")
+    return int(match[1]), int(match[2])
+
+
+@click.command(
+    "sweep",
+    cls=_SweepCommand,
+    epilog=EPILOG,
+    short_help="Validate, convert and check many models on many machines.",
+)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    metavar="RESULTS",
+    required=True,
+    help="The folder or address of the results; those of earlier sweeps are kept.",
+)
+@click.option(
+    "--do",
+    "steps",
+    metavar="STEP,...",
+    default="validate",
+    show_default=True,
+    callback=_steps,
+    help="validate; convert: to the format of --to; check: run the model and its conversion and "
+    "compare; conform: run the model in its engine and compare with the built-in executor.",
+)
+@click.option(
+    "--to",
+    type=click.Choice(TARGETS),
+    default="onnx",
+    show_default=True,
+    help="What models are converted to.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="A Dask scheduler: tcp://host:8786 or tls://host:8786."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Without --scheduler: processes of this machine.  [default: one a processor]",
+)
+@click.option("--tls-ca", metavar="FILE", help="The certificate that signed the scheduler's.")
+@click.option("--tls-cert", metavar="FILE", help="The certificate of this client.")
+@click.option("--tls-key", metavar="FILE", help="The key of this client.")
+@click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard,
+    help="Only part K of N parts of the models, for a CI matrix.",
+)
+@click.option(
+    "--again",
+    metavar="VERDICT,...",
+    default="",
+    help="Do these again although nothing has changed, as in timeout,quarantined.",
+)
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    default="16G",
+    show_default=True,
+    callback=size,
+    help="The largest file that is fetched.",
+)
+@click.option(
+    "--big",
+    metavar="SIZE",
+    default="256M",
+    show_default=True,
+    callback=size,
+    help="Models from this size on do not share a worker.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0),
+    default=120.0,
+    show_default=True,
+    help="The seconds to wait for the scheduler and its first worker, also after it is lost.",
+)
+@common_options
+@click.pass_context
+def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> None:
+    """Validate, convert and check many models, on this machine or on a Dask cluster.
+
+    SOURCE is a folder, a pattern such as 'zoo/**/*.xml', a model, an archive (.zip, .tar, .tar.gz),
+    a list of sources (@FILE, one on each line), or an address that fsspec opens (s3://, gs://,
+    hf://, https://). Results are Parquet files; what an earlier sweep has done with the same files,
+    options and versions is not done again. The exit status is 1 if there are findings, and 2 if
+    nothing was found or something could not be looked at.
+    """
+    require_packages()
+    if options["scheduler"] and options["workers"]:
+        raise UsageError("--workers is for this machine; the cluster of --scheduler has its own")
+    console = console_of(ctx)
+    signal.signal(signal.SIGTERM, _interrupt)
+    state = _run(_plan(sources, options, console), options, console)
+    console.done()
+    say(_summary(state))
+    if not state.done and not state.before:
+        raise UsageError("no models found", fix="give .xml or .onnx files")
+    if state.findings:
+        ctx.exit(Exit.FINDINGS)
+    ctx.exit(Exit.COULD_NOT_LOOK if state.unknown else Exit.FINE)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """What came back is written before the process ends, as after Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def _plan(sources: Sequence[str], options: dict[str, Any], console: Console) -> Plan:
+    from irloop.fleet.driver import Plan
+    from irloop.fleet.places import is_local, place_of
+    from irloop.fleet.sources import Shard
+
+    target = options["target"]
+    if is_local(target):
+        # Workers have other current folders.
+        target = place_of(target).path
+    return Plan(
+        tuple(sources),
+        target,
+        options["steps"],
+        options["to"],
+        Shard(*options["shard"]),
+        frozenset(part.strip() for part in options["again"].split(",") if part.strip()),
+        options["big"],
+        options["max_size"],
+        console.max_memory,
+        console.max_seconds,
+    )
+
+
+def _run(plan: Plan, options: dict[str, Any], console: Console) -> Progress:
+    import os
+    import sys
+
+    from irloop.fleet.cluster import Cluster, Remote, Tls
+    from irloop.fleet.driver import sweep
+
+    tls = Tls(options["tls_ca"], options["tls_cert"], options["tls_key"])
+    address = options["scheduler"]
+    if address is None and any((tls.ca, tls.cert, tls.key)):
+        raise UsageError("certificates are for --scheduler; no address was given")
+    remote = Remote(address, tls, options["patience"]) if address else None
+    workers = options["workers"] or os.cpu_count() or 1
+    console.progress("connecting" if remote else "starting workers")
+    cluster = Cluster(remote, workers)
+    try:
+        return sweep(
+            plan,
+            cluster,
+            lambda state: console.progress(_progress(state)),
+            count=sys.stderr.isatty(),
+        )
+    finally:
+        cluster.close()
+
+
+def _progress(state: Progress) -> str:
+    """The rate, the findings and the time that is left, on one line."""
+    seen = state.done + state.before
+    text = f"{seen:,}" + (f" of {state.total:,}" if state.total is not None else "") + " models"
+    text += f", {state.rate:.1f}/s, {state.findings:,} findings"
+    if state.total is not None and state.done and time.monotonic() - state.started > 5:
+        left = max(0, state.total - seen) / state.rate
+        text += f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
+    return text
+
+
+def _summary(state: Progress) -> str:
+    lines = [f"{state.done:,} models in this sweep, {state.before:,} were done before"]
+    lines += [
+        f"  {step}: {verdict} {count:,}"
+        for (step, verdict), count in sorted(
+            state.verdicts.items(), key=lambda item: (STEPS.index(item[0][0]), item[0][1])
+        )
+    ]
+    if state.findings_before:
+        lines.append(f"  findings of earlier sweeps: {state.findings_before:,}")
+    return "\n".join(lines)

@@ -1,0 +1,275 @@
+"""``irloop sweep report``: what a sweep has found, for people and for CI."""
+
+from __future__ import annotations
+
+import html as html_escapes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from irloop.diagnostics import Severity, one_line
+from irloop.errors import UsageError
+from irloop.fleet.needs import require_packages
+
+from . import report_json, report_junit, report_sarif
+from .console import common_options, console_of, say
+from .exits import Exit
+from .files import write_whole
+
+if TYPE_CHECKING:
+    from irloop.fleet.summary import Summary
+
+__all__ = ["report_command"]
+
+#: Rows of each list in a text.
+SHOWN = 20
+
+#: Families that are listed.
+FAMILIES = 200
+
+KINDS = ("broken", "mended", "changed", "new", "gone")
+
+_STYLE = """\
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 80rem; margin: auto; padding: 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #8884; padding: .2rem .8rem; text-align: left; }
+td { vertical-align: top; overflow-wrap: anywhere; }
+td.number { text-align: right; white-space: nowrap; }
+"""
+
+Table = tuple[str, Sequence[str], list[Sequence[Any]]]
+
+
+@click.command("report", short_help="What a sweep has found.")
+@click.argument("results")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(dir_okay=False),
+    help="Also write a report: .html, .json, .sarif, .xml (JUnit) or .txt.",
+)
+@click.option(
+    "--compare", "old", metavar="OLD", help="Older results: what has been broken or mended since."
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["text", "json", "sarif", "junit"]),
+    default="text",
+    show_default=True,
+    help="How the report is written to stdout.",
+)
+@common_options
+@click.pass_context
+def report_command(
+    ctx: click.Context,
+    /,
+    results: str,
+    outputs: Sequence[str],
+    old: str | None,
+    style: str,
+) -> None:
+    """Report the results of sweeps: by verdict, family, code and operation.
+
+    RESULTS is the folder or address that `irloop sweep` has written. The exit status is 1 if there
+    are findings; with --compare only if something was broken.
+    """
+    require_packages("fsspec", "pyarrow")
+    from irloop.fleet.summary import summarized
+
+    writers = [(_writer(file), file) for file in outputs]
+    junit_too = style == "junit" or any(file.lower().endswith(".xml") for file in outputs)
+    console = console_of(ctx)
+    console.progress(f"reading {results}")
+    found = summarized(results, old, all_paths=junit_too)
+    console.done()
+    for write, file in writers:
+        write_whole(file, write(found))
+    if style == "text":
+        say(_text(found))
+    else:
+        click.echo(_WRITERS[{"json": ".json", "sarif": ".sarif", "junit": ".xml"}[style]](found))
+    failing = found.findings if found.changes is None else found.changes.counts["broken"]
+    if failing:
+        ctx.exit(Exit.FINDINGS)
+    ctx.exit(Exit.COULD_NOT_LOOK if found.unknown and found.changes is None else Exit.FINE)
+
+
+def _writer(file: str) -> Callable[[Summary], str]:
+    writer = _WRITERS.get(Path(file).suffix.lower())
+    if writer is None:
+        raise UsageError(
+            f"{file}: reports are written as {', '.join(sorted(_WRITERS))}",
+            expected="a name that ends in one of them",
+        )
+    return writer
+
+
+def _tables(found: Summary, most: int) -> list[Table]:
+    """The content of a report: titles, heads and rows of plain values."""
+    verdicts = [(*key, count) for key, count in sorted(found.verdicts.items())]
+    tables: list[Table] = [("Verdicts", ("step", "verdict", "rows"), list(verdicts))]
+    if found.changes is not None:
+        counts = [(kind, found.changes.counts[kind]) for kind in KINDS]
+        tables.append(("Since the older results", ("change", "rows"), list(counts)))
+        tables += [
+            (
+                f"{kind.capitalize()}",
+                ("model", "step", "before", "now", "detail"),
+                [_changed(row, before) for row, before in found.changes.rows.get(kind, ())][:most],
+            )
+            for kind in ("broken", "mended", "changed")
+        ]
+    tables += [
+        ("Codes", ("code", "rows", "for example"), _examples(found, found.codes)[:most]),
+        (
+            "Operations that are refused",
+            ("operation", "rows", "for example"),
+            _examples(found, found.operations)[:most],
+        ),
+        ("Families", ("folder", "fine", "findings", "unknown"), _families(found)),
+        ("Slowest", ("model", "step", "seconds"), [_top(row, "seconds") for row in found.slowest]),
+        (
+            "Most memory",
+            ("model", "step", "MB"),
+            [(row["path"], row["step"], f"{row['memory'] / 1e6:.0f}") for row in found.biggest],
+        ),
+        (
+            "Largest errors",
+            ("model", "step", "absolute error"),
+            [_top(row, "max_abs") for row in found.farthest],
+        ),
+        (
+            "Findings",
+            ("model", "step", "verdict", "detail", "converted"),
+            [_failure(row) for row in found.failures][:most],
+        ),
+    ]
+    return [table for table in tables if table[2]]
+
+
+def _changed(row: dict[str, Any], before: str) -> Sequence[Any]:
+    return row["path"], row["step"], before, row["verdict"], _detail(row)
+
+
+def _detail(row: dict[str, Any]) -> str:
+    codes = sorted({item["code"] for item in row["codes"] or ()})
+    return " ".join([*codes[:5], row["detail"] or ""]).strip()
+
+
+def _failure(row: dict[str, Any]) -> Sequence[Any]:
+    return row["path"], row["step"], row["verdict"], _detail(row), row["output"] or ""
+
+
+def _top(row: dict[str, Any], column: str) -> Sequence[Any]:
+    return row["path"], row["step"], f"{row[column]:.3g}"
+
+
+def _examples(found: Summary, counts: Any) -> list[Sequence[Any]]:
+    return [(name, count, found.examples[name]) for name, count in counts.most_common()]
+
+
+def _families(found: Summary) -> list[Sequence[Any]]:
+    names = {folder for folder, _ in found.families}
+    kinds = ("fine", "finding", "unknown")
+    rows: list[Any] = [[name, *(found.families[name, kind] for kind in kinds)] for name in names]
+    return sorted(rows, key=lambda row: (-row[2], -row[3], row[0]))[:FAMILIES]
+
+
+def _text(found: Summary) -> str:
+    lines = [f"{found.models:,} models, {found.findings:,} findings"]
+    lines += [f"  {text}: {count:,}" for text, count in sorted(found.versions.items())]
+    for title, head, rows in _tables(found, SHOWN):
+        cells = [[one_line(str(cell)) for cell in row] for row in rows[:SHOWN]]
+        widths = [max(map(len, column)) for column in zip(*cells, head, strict=True)]
+        lines += ["", title]
+        for row in (head, *cells):
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            lines.append(f"  {'  '.join(padded).rstrip()}")
+        if len(rows) > SHOWN:
+            lines.append(f"  and {len(rows) - SHOWN} more")
+    return "\n".join(lines)
+
+
+def _json(found: Summary) -> str:
+    content: dict[str, Any] = {
+        "schema": "irloop-sweep/1",
+        "models": found.models,
+        "findings": found.findings,
+        "versions": dict(found.versions),
+    }
+    content["tables"] = {
+        title.lower().replace(" ", "_"): [dict(zip(head, row, strict=True)) for row in rows]
+        for title, head, rows in _tables(found, 1000)
+    }
+    return report_json.dump(content)
+
+
+def _sarif(found: Summary) -> str:
+    return report_sarif.render(found.diagnostics)
+
+
+def _junit(found: Summary) -> str:
+    return report_junit.render(found.diagnostics, found.paths, Severity.ERROR, "irloop sweep")
+
+
+def _html(found: Summary) -> str:
+    """One page without scripts or links to other hosts than those of the models."""
+    title = f"irloop sweep: {found.models:,} models, {found.findings:,} findings"
+    parts = [
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><h1>{title}</h1>\n<ul>",
+        *(f"<li>{_safe(text)}: {count:,}</li>" for text, count in sorted(found.versions.items())),
+        "</ul>\n<p>",
+    ]
+    tables = _tables(found, 1000)
+    parts += [f'<a href="#t{at}">{_safe(item[0])}</a> ' for at, item in enumerate(tables)]
+    parts.append("</p>")
+    for at, (name, head, rows) in enumerate(tables):
+        parts.append(f'<h2 id="t{at}">{_safe(name)}</h2>\n<table><tr>')
+        parts += [f"<th>{cell}</th>" for cell in head]
+        parts.append("</tr>")
+        for row in rows:
+            cells = (_cell(label, cell) for label, cell in zip(head, row, strict=True))
+            parts.append(f"<tr>{''.join(cells)}</tr>")
+        parts.append("</table>")
+    return "\n".join([*parts, "</body></html>"])
+
+
+def _safe(value: Any) -> str:
+    return html_escapes.escape(one_line(str(value)))
+
+
+def _cell(label: str, value: Any) -> str:
+    if isinstance(value, int) or label in ("seconds", "MB", "absolute error"):
+        text = f"{value:,}" if isinstance(value, int) else _safe(value)
+        return f'<td class="number">{text}</td>'
+    link = _link(label, str(value))
+    return f'<td><a href="{link}">{_safe(value)}</a></td>' if link else f"<td>{_safe(value)}</td>"
+
+
+def _link(label: str, value: str) -> str:
+    """The address that a cell leads to: a model, or its conversion beside the page."""
+    if label == "converted":
+        return quote(value)
+    if label not in ("model", "for example") or "!/" in value:
+        return ""
+    if value.startswith(("https://", "http://")):
+        return html_escapes.escape(quote(value, safe=":/?&=%"))
+    return f"file://{quote(value)}" if value.startswith("/") else ""
+
+
+_WRITERS: dict[str, Callable[[Summary], str]] = {
+    ".html": _html,
+    ".json": _json,
+    ".sarif": _sarif,
+    ".txt": _text,
+    ".xml": _junit,
+}

@@ -1,0 +1,131 @@
+"""The limits for the work on one model: memory, seconds, steps, held by system and budget."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from irloop.budget import Budget, Expired, out_of_time
+from irloop.errors import LimitError
+
+__all__ = ["Allowance", "allowance_for"]
+
+#: The limits for a small file, suitable for CI machines.
+MEMORY = 2 << 30
+SECONDS = 60.0
+STEPS = 400_000
+
+#: The addition for the size of the file: bytes per byte, and bytes per second.
+BYTES_A_BYTE = 8
+BYTES_A_SECOND = 1 << 20
+
+#: Address space that NumPy's threads reserve for each processor, used or not.
+_A_PROCESSOR = 64 << 20
+
+
+class Allowance:
+    """Memory in bytes and seconds for the work on one model, and the steps of one run of it.
+
+    `runs` is the number of runs that share the seconds.
+    """
+
+    def __init__(self, memory: int, seconds: float, runs: float = 1.0) -> None:
+        self.memory = memory
+        self.seconds = seconds
+        self.steps = int(STEPS * max(1.0, seconds / runs / SECONDS))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Limit the work inside the block.
+
+        The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
+        (`Expired`); both catch work that did not ask the budget first.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(_bounded_memory(self.memory))
+            stack.enter_context(_alarm(self.seconds))
+            # Temporaries of single steps are not counted.
+            memory = self.memory // 3
+            budget = Budget(memory=memory, seconds=self.seconds, operations=self.steps)
+            stack.enter_context(budget.entered())
+            try:
+                yield
+            except Expired as error:
+                raise out_of_time("the command") from error
+            except MemoryError as error:
+                raise LimitError("memory ran out", code="LIM001", found=str(error)) from error
+
+
+def allowance_for(
+    files: Iterable[Any],
+    memory: int | None = None,
+    seconds: float | None = None,
+    runs: float = 1.0,
+) -> Allowance:
+    """The limits for the work on these files, unless the user gives them.
+
+    `runs` multiplies the seconds, for commands that run models many times.
+    """
+    total = sum(_size_of(file) for file in files)
+    return Allowance(
+        MEMORY + BYTES_A_BYTE * total if memory is None else memory,
+        (SECONDS + total / BYTES_A_SECOND) * runs if seconds is None else seconds,
+        runs if seconds is None else 1.0,
+    )
+
+
+def _size_of(file: Any) -> int:
+    """The size of a file and of its weights file; 0 if it is not a file."""
+    if not isinstance(file, str):
+        return 0
+    total = 0
+    for path in {file, os.path.splitext(file)[0] + ".bin", f"{file}.data"}:
+        with suppress(OSError, ValueError):
+            total += os.stat(path).st_size if os.path.isfile(path) else 0
+    return total
+
+
+@contextmanager
+def _bounded_memory(memory: int) -> Iterator[None]:
+    try:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError):
+        # Without either, only work that asks the budget is limited.
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = used + memory + _A_PROCESSOR * (os.cpu_count() or 1)
+    for bound in (soft, hard):
+        if bound != resource.RLIM_INFINITY:
+            wanted = min(wanted, bound)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def expire(number: int, frame: object) -> None:
+        raise Expired
+
+    before = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

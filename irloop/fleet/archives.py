@@ -1,0 +1,218 @@
+"""Lists and extracts models in ZIP and tar archives, which may be hostile.
+
+A member's name never becomes a path of this machine: members are extracted to names that the
+caller chooses. Links, devices and folders are no members; the bytes that are written are counted,
+whatever the archive declares.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any, NamedTuple
+
+from irloop.errors import UsageError
+from irloop.fleet.places import fetching_from, place_of
+
+__all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"]
+
+_TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+#: The most bytes of a ZIP's directory, which zipfile keeps in memory; about 500,000 names.
+DIRECTORY = 48 << 20
+
+#: The most bytes of a header in a tar (a long name, for example), which tarfile keeps in memory.
+HEADER = 1 << 20
+
+#: Weights in a tar that wait for their model, and models that wait for their weights.
+WAITING = 10_000
+
+CHUNK = 1 << 20
+
+
+class TooBigError(Exception):
+    """A file has more bytes than may be fetched."""
+
+
+class Member(NamedTuple):
+    """A model in an archive; `size` and `weights` as in `sources.Entry`."""
+
+    name: str
+    size: int
+    mark: str
+    weights: str
+
+
+def is_archive(name: str) -> bool:
+    """Whether a name in lower case is that of an archive."""
+    return name.endswith((".zip", *_TARS))
+
+
+def models_in(address: str) -> Iterator[Member]:
+    """The models in an archive, paired with their weights.
+
+    Raises:
+        UsageError: when the archive cannot be read, or has too many members.
+    """
+    with _opened(address) as (stream, mark):
+        found = _zip_sizes(stream) if address.lower().endswith(".zip") else _tar_sizes(stream)
+        yield from _paired(found, mark)
+
+
+def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
+    """Members are paired when both were seen; what stays alone is listed without a partner."""
+    weights: dict[str, tuple[str, int]] = {}
+    models: dict[str, tuple[str, int]] = {}
+    for name, size in found:
+        stem, suffix = os.path.splitext(name)
+        kind = suffix.lower()
+        own = f"{mark}:{size}" if mark else ""
+        if kind == ".onnx":
+            yield Member(name, size, own, "")
+        elif kind == ".bin" and stem in models:
+            model, so_far = models.pop(stem)
+            yield Member(model, so_far + size, own, name)
+        elif kind == ".bin" and len(weights) < WAITING:
+            weights[stem] = (name, size)
+        elif kind == ".xml" and stem in weights:
+            partner, more = weights.pop(stem)
+            yield Member(name, size + more, own, partner)
+        elif kind == ".xml":
+            if len(models) == WAITING:
+                first = next(iter(models))
+                yield Member(*models.pop(first), "", "")
+            models[stem] = (name, size)
+    for name, size in models.values():
+        yield Member(name, size, f"{mark}:{size}" if mark else "", "")
+
+
+def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str]:
+    """Extract members to files; a member that is not there is left out.
+
+    Args:
+        address: the archive.
+        wanted: the path to write, by the name of the member.
+        most: the most bytes that each file may have.
+
+    Returns:
+        A problem for each member that is bigger, by its name; its file is incomplete.
+
+    Raises:
+        UsageError: when the archive cannot be read.
+    """
+    problems: dict[str, str] = {}
+    with _opened(address) as (stream, _):
+        members = _zip_streams if address.lower().endswith(".zip") else _tar_streams
+        for name, content in members(stream, set(wanted)):
+            try:
+                with open(wanted[name], "wb") as file:
+                    copy(content, file, most)
+            except TooBigError:
+                problems[name] = f"more than {most} bytes"
+            except (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError) as error:
+                problems[name] = f"the archive is damaged: {type(error).__name__}"
+    return problems
+
+
+def copy(source: Any, target: IO[bytes], most: int) -> None:
+    """Copy a stream of at most `most` bytes.
+
+    Raises:
+        TooBigError: when there are more.
+    """
+    copied = 0
+    while data := source.read(CHUNK):
+        copied += len(data)
+        if copied > most:
+            raise TooBigError
+        target.write(data)
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar; one that is itself huge is refused before it is read."""
+
+    _LONG = (
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+    )
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        if self.type in self._LONG and self.size > HEADER:
+            raise tarfile.ReadError(f"a header of {self.size} bytes")
+        return super()._proc_member(archive)  # type: ignore[misc]
+
+
+@contextmanager
+def _opened(address: str) -> Iterator[tuple[Any, str]]:
+    place = place_of(address)
+    with fetching_from(address), place.fs.open(place.path, "rb") as stream:
+        info = place.fs.info(place.path)
+        tags = (info.get(key) for key in ("ETag", "etag", "mtime", "LastModified"))
+        tag = next((str(tag) for tag in tags if tag), "")
+        yield stream, f"{info.get('size')}-{tag}" if tag else ""
+
+
+def _zip_sizes(stream: Any) -> Iterator[tuple[str, int]]:
+    with _zip(stream) as archive:
+        for info in archive.infolist():
+            if not info.is_dir():
+                yield info.filename, info.file_size
+
+
+def _zip_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, Any]]:
+    with _zip(stream) as archive:
+        names = wanted & set(archive.namelist())
+        for name in sorted(names):
+            with archive.open(name) as content:
+                yield name, content
+
+
+def _zip(stream: Any) -> zipfile.ZipFile:
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - (1 << 16) - 100))
+    tail = stream.read()
+    stream.seek(0)
+    at, at_64 = tail.rfind(b"PK\5\6"), tail.rfind(b"PK\6\6")
+    directory = int.from_bytes(tail[at + 12 : at + 16], "little") if at >= 0 else 0
+    if at_64 >= 0:
+        directory = int.from_bytes(tail[at_64 + 40 : at_64 + 48], "little")
+    if directory > DIRECTORY:
+        raise UsageError(
+            f"a ZIP archive whose directory has {directory} bytes is not read",
+            expected=f"at most {DIRECTORY} bytes",
+            fix="make several archives, or a tar, which is read member by member",
+        )
+    return zipfile.ZipFile(stream)
+
+
+def _tar_sizes(stream: Any) -> Iterator[tuple[str, int]]:
+    for info, _ in _tar_members(stream):
+        yield info.name, info.size
+
+
+def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, Any]]:
+    left = set(wanted)
+    for info, archive in _tar_members(stream):
+        if info.name in left:
+            left.discard(info.name)
+            content = archive.extractfile(info)
+            if content is not None:
+                yield info.name, content
+        if not left:
+            return
+
+
+def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+    """The regular files of a tar, read in one direction."""
+    with tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Header) as archive:
+        for info in archive:
+            # Without this the archive keeps every member that it has read.
+            archive.members.clear()  # type: ignore[attr-defined]
+            if info.isreg():
+                yield info, archive

@@ -1,0 +1,282 @@
+"""The program of the child process that works on models, one after the other.
+
+Each line of the input is a request in JSON, each line of the output an answer:
+
+- ``{"data": path}``: answered by ``{"data": [name, ...]}``, the external data files of an .onnx;
+- ``{"steps": [...], "model": path, ...}``: answered by a line for each step as soon as it is done.
+
+The parent process limits memory and time from outside as well, and may kill this one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from irloop.allowance import allowance_for
+from irloop.diagnostics import Diagnostic, Severity, one_line
+from irloop.errors import (
+    InferenceError,
+    InternalError,
+    IrloopError,
+    LimitError,
+    ReadError,
+    UnsupportedError,
+)
+from irloop.fleet.verdicts import TARGETS
+
+__all__ = ["LIFELINE", "main"]
+
+#: The environment variable with the number of a pipe that closes when the parent dies.
+LIFELINE = "IRLOOP_LIFELINE"
+
+#: The most findings of a step that are kept, and the longest text of one.
+FINDINGS_KEPT = 500
+LONGEST = 1000
+
+#: Comparing runs a model many times.
+RUNS = {"check": 10.0, "conform": 10.0}
+
+_OPERATION = re.compile(r"([A-Za-z]\w*(?:-\d+)?) '")
+_LIMITS = {"LIM001": "out-of-memory", "LIM002": "timeout", "LIM003": "too-many-steps"}
+
+Job = dict[str, Any]
+Answer = dict[str, Any]
+
+
+def main() -> None:
+    """Answer requests until the input ends or the parent process dies."""
+    # What engines print must not mix with the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    _die_with_parent(int(os.environ.pop(LIFELINE)))
+    _leave_no_core()
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        if "data" in request:
+            _send(answers, {"data": _data_files(request["data"])})
+            continue
+        _load_modules(request["steps"])
+        converted: list[str] = []
+        for step in request["steps"]:
+            _send(answers, _timed(step, request, converted))
+
+
+def _load_modules(steps: Iterable[str]) -> None:
+    """Import what steps need, so that the time of the first model does not include it."""
+    for step in steps:
+        for module in _MODULES[step]:
+            importlib.import_module(module)
+
+
+def _send(answers: Any, answer: Answer) -> None:
+    # Names in files need not be valid Unicode; JSON in ASCII carries them all the same.
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+def _die_with_parent(lifeline: int) -> None:
+    """End this process and those it started when the other end of a pipe closes."""
+
+    def wait() -> None:
+        os.read(lifeline, 1)
+        os.killpg(0, 9)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _leave_no_core() -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def _data_files(path: str) -> list[str]:
+    from irloop.formats.onnx.data_files import data_files
+
+    try:
+        with allowance_for([path]).held():
+            return list(data_files(path))
+    except (IrloopError, ValueError):
+        # The steps report what is wrong with the file.
+        return []
+
+
+def _timed(step: str, job: Job, converted: list[str]) -> Answer:
+    """The answer of a step, with its time and the largest memory of this process meanwhile."""
+    _forget_peak()
+    start = time.perf_counter()
+    allowance = allowance_for(
+        [job["model"]], job.get("memory"), job.get("seconds"), RUNS.get(step, 1.0)
+    )
+    try:
+        with allowance.held():
+            answer = _STEPS[step](job, converted)
+    except IrloopError as error:
+        answer = _failure(error)
+    answer |= {
+        "step": step,
+        "seconds": time.perf_counter() - start,
+        "memory": _peak(),
+    }
+    return answer
+
+
+def _validate(job: Job, converted: list[str]) -> Answer:
+    from irloop import validate
+
+    report = validate(job["model"])
+    verdict = "invalid" if report.has_errors else "valid"
+    return {"verdict": verdict, "codes": _codes(report)}
+
+
+def _convert(job: Job, converted: list[str]) -> Answer:
+    """Convert to `job["output"]`; the files written are in the answer."""
+    from irloop import convert, read_model, save_model
+
+    dialect, version = TARGETS[job["to"]]
+    model = read_model(job["model"], functions=dialect != "onnx")
+    if model.dialect == dialect and dialect == "onnx":
+        return {"verdict": "kept", "detail": "it is ONNX already"}
+    result, notes = convert(model, "onnx" if dialect == "onnx" else "openvino")
+    files = save_model(result, job["output"], ir_version=version)
+    converted[:] = [os.path.basename(file) for file in files]
+    return {"verdict": "converted", "codes": _codes(notes), "files": converted}
+
+
+def _check(job: Job, converted: list[str]) -> Answer:
+    """Compare a model with its conversion, which is made if no earlier step made it."""
+    if not converted:
+        before = _convert(job, converted)
+        if before["verdict"] != "converted":
+            return before
+    from irloop import compare
+
+    return _compared(compare(job["model"], job["output"], max_memory=job.get("memory") or 8 << 30))
+
+
+def _conform(job: Job, converted: list[str]) -> Answer:
+    """Compare the built-in executor with the engine of the model's format."""
+    from irloop import compare
+
+    engine = "openvino" if job["model"].lower().endswith(".xml") else "onnxruntime"
+    memory = job.get("memory") or 8 << 30
+    return _compared(
+        compare(job["model"], job["model"], engine_a="numpy", engine_b=engine, max_memory=memory)
+    )
+
+
+def _compared(comparison: Any) -> Answer:
+    found = comparison.to_dict()
+    measured = [item for item in found["outputs"] if item["max_abs"] is not None]
+    detail = str(comparison.cause or comparison.divergence or "; ".join(comparison.problems))
+    answer: Answer = {"verdict": comparison.outcome, "detail": detail}
+    code = {"different": "SWP003", "inconclusive": "SWP004"}.get(comparison.outcome)
+    if code is not None:
+        severity = Severity.ERROR if code == "SWP003" else Severity.WARNING
+        answer["codes"] = _codes([Diagnostic(code, severity, detail or comparison.outcome)])
+    for key in ("max_abs", "max_rel"):
+        values = [float(item[key]) for item in measured if item[key] is not None]
+        answer[key] = max(values, default=None)
+    return answer
+
+
+_VALIDATION = ("irloop.validation.engine", "irloop.formats.onnx.outline")
+_CONVERSION = ("irloop.conversion.pipelines", "irloop.formats.model_files")
+_MODULES = {
+    "validate": _VALIDATION,
+    "convert": _CONVERSION,
+    "check": (*_CONVERSION, "irloop.comparison.compare"),
+    "conform": ("irloop.comparison.compare",),
+}
+
+_STEPS: dict[str, Callable[[Job, list[str]], Answer]] = {
+    "validate": _validate,
+    "convert": _convert,
+    "check": _check,
+    "conform": _conform,
+}
+
+
+def _failure(error: IrloopError) -> Answer:
+    verdict = "failed"
+    if isinstance(error, LimitError):
+        verdict = _LIMITS.get(error.diagnostics[0].code, "timeout")
+    elif isinstance(error, UnsupportedError):
+        verdict = "refused"
+    elif isinstance(error, (ReadError, InferenceError)):
+        verdict = "unreadable" if isinstance(error, ReadError) else "invalid"
+    elif isinstance(error, InternalError):
+        verdict = "internal-error"
+    answer: Answer = {
+        "verdict": verdict,
+        "detail": _short(error.message),
+        "codes": _codes(error.diagnostics),
+    }
+    if verdict == "refused":
+        answer["refusals"] = [_refusal(item) for item in error.diagnostics[:FINDINGS_KEPT]]
+    return answer
+
+
+def _refusal(item: Diagnostic) -> dict[str, str]:
+    match = _OPERATION.match(item.message)
+    _, _, reason = item.message.partition("cannot be converted: ")
+    return {
+        "operation": match[1] if match else "",
+        "reason": _short(reason or item.message),
+        "place": _short(item.location.path),
+    }
+
+
+def _codes(items: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    worst = sorted(items, key=lambda item: item.severity.rank)
+    return [
+        {
+            "code": item.code,
+            "severity": item.severity.value,
+            "message": _short(item.message),
+            "line": item.location.line,
+            "place": _short(item.location.path or item.location.element),
+        }
+        for item in worst[:FINDINGS_KEPT]
+    ]
+
+
+def _short(text: str) -> str:
+    flat = one_line(text)
+    return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}..."
+
+
+def _forget_peak() -> None:
+    """Let the system measure the largest memory of this process anew."""
+    try:
+        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+            file.write("5")
+    except OSError:
+        # The peak is then that of all models so far.
+        return
+
+
+def _peak() -> int | None:
+    """The largest resident memory of this process in bytes; None if it is unknown."""
+    try:
+        with open("/proc/self/status", "rb") as file:
+            for line in file:
+                if line.startswith(b"VmHWM:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        return None
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Connects to a Dask cluster, or starts one of processes on this machine."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from irloop.diagnostics import one_line
+from irloop.errors import UsageError
+from irloop.fleet.task import versions
+
+__all__ = ["BIG", "Cluster", "Remote", "Tls"]
+
+#: The resource of a worker that a batch of big models takes, so that it gets one at a time.
+BIG = "irloop-big"
+
+#: Seconds between two attempts to connect.
+PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """The files of certificates for connections to a scheduler."""
+
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+
+    def security(self) -> Any:
+        """The object that Dask wants; None without certificates.
+
+        Raises:
+            UsageError: when only some of the files are given, or one is not there.
+        """
+        given = (self.ca, self.cert, self.key)
+        if not any(given):
+            return None
+        if not all(given):
+            raise UsageError("--tls-ca, --tls-cert and --tls-key belong together: give all three")
+        for file in filter(None, given):
+            if not os.path.isfile(file):
+                raise UsageError(f"{file}: no such file")
+        from distributed.security import Security
+
+        return Security(
+            tls_ca_file=self.ca,
+            tls_client_cert=self.cert,
+            tls_client_key=self.key,
+            require_encryption=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A scheduler that runs already.
+
+    `patience` is the time in seconds to wait for it, and for its first worker.
+    """
+
+    address: str
+    tls: Tls
+    patience: float = 120.0
+
+
+class Cluster:
+    """A connection to a cluster, which is made again when it is lost."""
+
+    def __init__(self, remote: Remote | None, workers: int) -> None:
+        """Connect.
+
+        Args:
+            remote: the scheduler; None: start one and `workers` processes on this machine.
+            workers: the number of processes.
+
+        Raises:
+            UsageError: when there is no scheduler or no worker.
+        """
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        self._remote = remote
+        self._own: Any = None
+        if remote is None:
+            self._own = _local(workers)
+        self.client = self._connected()
+        self.versions = self._versions()
+        self.marks_big = self._all_have_the_resource()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the scheduler answers, as far as is known."""
+        return bool(self.client.status == "running")
+
+    def reconnect(self) -> None:
+        """Connect anew; all tasks of the old connection are lost.
+
+        Raises:
+            UsageError: when the scheduler does not come back in time.
+        """
+        with suppress(Exception):
+            self.client.close(timeout=2)
+        self.client = self._connected()
+
+    def threads(self) -> int:
+        """The number of tasks that the workers run at a time."""
+        try:
+            return sum(self.client.ncores().values())
+        except (OSError, TimeoutError):
+            return 0
+
+    def close(self) -> None:
+        """Leave the cluster, or stop the one of this machine."""
+        with suppress(Exception):
+            self.client.close(timeout=10)
+        if self._own is not None:
+            with suppress(Exception):
+                self._own.close(timeout=10)
+
+    def _connected(self) -> Any:
+        from distributed import Client
+
+        if self._own is not None:
+            return Client(self._own, set_as_default=False)
+        assert self._remote is not None
+        remote = self._remote
+        security = remote.tls.security()
+        if security is None and remote.address.startswith("tls://"):
+            raise UsageError(
+                "a scheduler at tls:// wants certificates",
+                fix="give --tls-ca, --tls-cert and --tls-key",
+            )
+        end = time.monotonic() + remote.patience
+        while True:
+            left = end - time.monotonic()
+            try:
+                client = Client(
+                    remote.address, security=security, timeout=max(1.0, left), set_as_default=False
+                )
+                client.wait_for_workers(1, timeout=max(1.0, end - time.monotonic()))
+            except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+                if time.monotonic() < end and isinstance(error, OSError | TimeoutError):
+                    time.sleep(PAUSE)
+                    continue
+                raise UsageError(
+                    f"no cluster at {remote.address}: {type(error).__name__}",
+                    found=one_line(str(error)[:200]),
+                    cause="there is no scheduler at this address, it has no workers, or the "
+                    "certificates do not fit",
+                    fix="start 'dask scheduler' and 'dask worker', then repeat the command: it "
+                    "goes on where it ended",
+                ) from error
+            return client
+
+    def _versions(self) -> tuple[tuple[str, str], ...]:
+        """The versions of packages, which must be the same on all workers."""
+        try:
+            found = self.client.run(versions)
+        except Exception as error:
+            raise UsageError(
+                f"the workers cannot work for irloop: {type(error).__name__}",
+                fix="install irloop with its extra 'fleet' on each of them",
+            ) from error
+        different = set(found.values())
+        if len(different) > 1:
+            texts = sorted(
+                ", ".join(f"{a} {b or 'missing'}" for a, b in item) for item in different
+            )
+            raise UsageError(
+                "the workers have different versions of packages",
+                found="; or ".join(texts),
+                fix="install the same packages on all of them",
+            )
+        first: tuple[tuple[str, str], ...] = tuple(tuple(item) for item in next(iter(different)))
+        return first
+
+    def _all_have_the_resource(self) -> bool:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return all(BIG in worker.get("resources", {}) for worker in workers)
+
+
+def _local(workers: int) -> Any:
+    """A scheduler in this process and workers in others; only this user can connect to them."""
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=Security.temporary(),
+        dashboard_address=None,
+        # Models run in processes with limits of their own.
+        memory_limit=0,
+        resources={BIG: 1},
+        silence_logs=logging.CRITICAL,
+    )

@@ -1,0 +1,363 @@
+"""Runs a sweep: lists models, keeps the workers busy with batches, and appends what comes back."""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import threading
+import time
+from array import array
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from irloop.errors import UsageError
+from irloop.fleet import table
+from irloop.fleet.cluster import BIG, Cluster
+from irloop.fleet.known import Known
+from irloop.fleet.places import place_of, put
+from irloop.fleet.sources import Entry, Shard, entries
+from irloop.fleet.task import Job, Orders, Row, failure, head_of, path_of, run_batch
+from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, versions_of
+
+__all__ = ["Plan", "Progress", "sweep"]
+
+#: The seconds of work that a batch is made for, and its bounds.
+BATCH_SECONDS = 2.0
+FIRST_BATCH = 8
+LONGEST_BATCH = 256
+BATCH_BYTES = 64 << 20
+
+#: Rows and seconds after which what came back is written.
+ROWS = 5000
+SECONDS = 15.0
+
+#: How often a batch that failed for another reason than its models is tried.
+TRIES = 3
+
+#: Verdicts of models that were not worked on: another file may have the same digest.
+NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a sweep does. `again` are verdicts of an earlier sweep that are not taken as done.
+
+    A model of `big` bytes or more does not share a worker with another one; `most` is the most
+    bytes of a file that is fetched.
+    """
+
+    sources: tuple[str, ...]
+    target: str
+    steps: tuple[str, ...]
+    to: str
+    shard: Shard
+    again: frozenset[str] = frozenset()
+    big: int = 256 << 20
+    most: int = 16 << 30
+    memory: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a sweep is: models `done` by this sweep, and `before` by an earlier one.
+
+    `total` is known once all sources have been counted; `verdicts` counts (step, verdict).
+    """
+
+    done: int = 0
+    before: int = 0
+    total: int | None = None
+    findings_before: int = 0
+    unknown_before: int = 0
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def findings(self) -> int:
+        """The number of rows that are findings, those of earlier sweeps included."""
+        return self.findings_before + self._number_of(FINDINGS)
+
+    @property
+    def unknown(self) -> int:
+        """The number of rows that tell nothing about their model, likewise."""
+        return self.unknown_before + self._number_of(UNKNOWN)
+
+    def _number_of(self, verdicts: frozenset[str]) -> int:
+        return sum(count for (_, verdict), count in self.verdicts.items() if verdict in verdicts)
+
+    @property
+    def rate(self) -> float:
+        """Models a second."""
+        return self.done / max(time.monotonic() - self.started, 1e-9)
+
+
+class _Batch(NamedTuple):
+    jobs: tuple[Job, ...]
+    big: bool = False
+    tries: int = 0
+
+
+def sweep(
+    plan: Plan,
+    cluster: Cluster,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    count: bool = False,
+) -> Progress:
+    """Do what is left to do of a plan; `progress` is called about once a second.
+
+    With `count`, sources are listed a second time in a thread, to learn how many models they have.
+
+    Raises:
+        UsageError: when a source or the results cannot be read or written, or the cluster is lost.
+            What was done until then is in the table.
+    """
+    return _Sweep(plan, cluster, progress or (lambda _: None)).run(count=count)
+
+
+class _Sweep:
+    def __init__(self, plan: Plan, cluster: Cluster, progress: Callable[[Progress], None]) -> None:
+        self._plan = plan
+        self._cluster = cluster
+        self._tell = progress
+        self._state = Progress()
+        self._name = secrets.token_hex(4)
+        self._submitted = 0
+        self._versions = dict(cluster.versions)
+        self._done, self._findings, self._unknown, known = self._history()
+        address = ""
+        if len(known):
+            address = f"{plan.target.rstrip('/')}/known/{self._name}.npy"
+            put(address, known.to_bytes())
+        self._orders = Orders(
+            plan.to, plan.target, address, cluster.versions, plan.most, plan.memory, plan.seconds
+        )
+        self._left = self._batches()
+        self._retries: deque[_Batch] = deque()
+        self._running: dict[Any, _Batch] = {}
+        self._finished: queue.Queue[Any] = queue.Queue()
+        self._rows: list[Row] = []
+        self._written = time.monotonic()
+        self._mean = 0.0
+
+    def run(self, *, count: bool) -> Progress:
+        """Run to the end."""
+        if count:
+            threading.Thread(target=self._count, daemon=True).start()
+        try:
+            self._loop()
+        finally:
+            self._write()
+            self._forget()
+        self._tell(self._state)
+        return self._state
+
+    def _loop(self) -> None:
+        window, looked, told = 2, 0.0, 0.0
+        while True:
+            now = time.monotonic()
+            if now - looked > 5.0:
+                window, looked = 2 * self._cluster.threads() + 2, now
+            while len(self._running) < window and (batch := self._next()) is not None:
+                self._submit(batch)
+            if not self._running:
+                return
+            with suppress(queue.Empty):
+                self._take(self._finished.get(timeout=1.0))
+            if not self._cluster.is_connected:
+                self._start_anew()
+                looked = 0.0
+            if len(self._rows) >= ROWS or (self._rows and now - self._written > SECONDS):
+                self._write()
+            if now - told > 1.0:
+                self._tell(self._state)
+                told = now
+
+    def _next(self) -> _Batch | None:
+        if self._retries:
+            return self._retries.popleft()
+        return next(self._left, None)
+
+    def _submit(self, batch: _Batch) -> None:
+        self._submitted += 1
+        # Names of models are not part of the key, which the scheduler shows in many places.
+        future = self._cluster.client.submit(
+            run_batch,
+            self._orders,
+            batch.jobs,
+            big=batch.big,
+            key=f"irloop-sweep-{self._name}-{self._submitted}",
+            pure=False,
+            resources={BIG: 1} if batch.big and self._cluster.marks_big else None,
+        )
+        self._running[future] = batch
+        future.add_done_callback(self._finished.put)
+
+    def _take(self, future: Any) -> None:
+        """Take the rows of a finished task, or decide what becomes of its models."""
+        batch = self._running.pop(future, None)
+        if batch is None:
+            # It belongs to a connection that was lost.
+            return
+        if future.status == "finished":
+            try:
+                rows: list[Row] = future.result(timeout=60)
+            except Exception:
+                # The worker died before its result was fetched.
+                self._retries.append(batch)
+                return
+            self._keep(batch, rows)
+        elif future.status == "error":
+            self._failed(batch, future.exception(timeout=60))
+        else:
+            self._retries.append(batch)
+
+    def _keep(self, batch: _Batch, rows: Sequence[Row]) -> None:
+        self._rows += rows
+        self._state.done += len(batch.jobs)
+        for row in rows:
+            if row["verdict"]:
+                self._state.verdicts[row["step"], row["verdict"]] += 1
+        seconds = sum(row.get("seconds") or 0.0 for row in rows) / len(batch.jobs)
+        self._mean = seconds if not self._mean else 0.8 * self._mean + 0.2 * seconds
+
+    def _failed(self, batch: _Batch, error: BaseException | None) -> None:
+        if isinstance(error, UsageError):
+            raise error
+        killed = type(error).__name__ == "KilledWorker"
+        if len(batch.jobs) > 1 and (killed or batch.tries >= TRIES):
+            # One of the models is the cause: find out which.
+            self._retries += [_Batch((job,)) for job in batch.jobs]
+        elif not killed and batch.tries < TRIES:
+            self._retries.append(batch._replace(tries=batch.tries + 1))
+        else:
+            verdict, code = ("quarantined", "SWP001") if killed else ("unavailable", "SWP002")
+            detail = "it ended several workers" if killed else f"{type(error).__name__} in a worker"
+            rows = [
+                head_of(self._orders, job.entry, step) | failure(verdict, detail, code)
+                for job in batch.jobs
+                for step in job.steps
+            ]
+            self._keep(batch, rows)
+
+    def _start_anew(self) -> None:
+        """Connect again and give all unfinished batches to the new scheduler."""
+        self._retries += self._running.values()
+        self._running.clear()
+        self._write()
+        self._cluster.reconnect()
+
+    def _write(self) -> None:
+        """Append the rows that came back; rows of models known by digest are copied."""
+        rows = [row for row in self._rows if row["verdict"]]
+        old = [row for row in self._rows if not row["verdict"]]
+        if old:
+            rows += self._copied(old)
+        if rows:
+            table.append(self._plan.target, rows)
+        self._rows = []
+        self._written = time.monotonic()
+
+    def _copied(self, heads: Sequence[Row]) -> Iterator[Row]:
+        found, named = table.rows_of(
+            self._plan.target,
+            [row["digest"] for row in heads],
+            lambda row: self._fits(row) and row["verdict"] not in self._plan.again | NOT_RUN,
+        )
+        for head in heads:
+            row = found.get((head["digest"], head["step"]))
+            if row is None:
+                row = failure("unavailable", "the row of an earlier sweep is gone", "SWP002")
+            copied = {**row, **{key: value for key, value in head.items() if key != "verdict"}}
+            self._state.verdicts[copied["step"], copied["verdict"]] += 1
+            if (head["path"], head["digest"], head["step"]) not in named:
+                yield copied
+
+    def _fits(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row was made with the same options and versions."""
+        step = row["step"]
+        return bool(
+            row["settings"] == settings_of(step, self._plan.to)
+            and row["versions"] == versions_of(step, self._versions)
+        )
+
+    def _history(self) -> tuple[Known, Known, Known, Known]:
+        """What was done before: by path and mark, what of it is a finding, what is unknown; and
+        all by digest.
+        """
+        by_path, findings, unknown, by_digest = (array("Q") for _ in range(4))
+        columns = ("path", "mark", "digest", "settings", "versions", "verdict")
+        for _, step, found in table.scan(self._plan.target, columns):
+            for values in zip(*(found[name] for name in columns), strict=True):
+                path, mark, digest, settings, used, verdict = values
+                if verdict in self._plan.again or verdict == "unavailable":
+                    continue
+                if mark:
+                    key = done_key(path, mark, step, settings, used)
+                    by_path.append(key)
+                    if verdict in FINDINGS:
+                        findings.append(key)
+                    elif verdict in UNKNOWN:
+                        unknown.append(key)
+                if digest and verdict not in NOT_RUN:
+                    by_digest.append(done_key(digest, step, settings, used))
+        return Known(by_path), Known(findings), Known(unknown), Known(by_digest)
+
+    def _forget(self) -> None:
+        """Remove the file of what was done before."""
+        if not self._orders.known:
+            return
+        place = place_of(self._orders.known)
+        with suppress(Exception):
+            place.fs.rm_file(place.path)
+
+    def _batches(self) -> Iterator[_Batch]:
+        """Batches of the models that are left to do, each of about `BATCH_SECONDS`."""
+        jobs: list[Job] = []
+        size = 0
+        for entry in entries(self._plan.sources, self._plan.shard):
+            steps = self._steps_left(entry)
+            if not steps:
+                self._state.before += 1
+                continue
+            job = Job(entry, steps)
+            if entry.size >= self._plan.big:
+                yield _Batch((job,), big=True)
+                continue
+            jobs.append(job)
+            size += entry.size
+            if len(jobs) >= self._length() or size >= BATCH_BYTES:
+                yield _Batch(tuple(jobs))
+                jobs, size = [], 0
+        if jobs:
+            yield _Batch(tuple(jobs))
+
+    def _length(self) -> int:
+        if not self._mean:
+            return FIRST_BATCH
+        return max(1, min(LONGEST_BATCH, int(BATCH_SECONDS / self._mean)))
+
+    def _steps_left(self, entry: Entry) -> tuple[str, ...]:
+        steps = self._plan.steps
+        if not entry.mark or not len(self._done):
+            return steps
+        left: list[str] = []
+        path = path_of(entry)
+        for step in steps:
+            used = versions_of(step, self._versions)
+            key = done_key(path, entry.mark, step, settings_of(step, self._plan.to), used)
+            if not self._done.has(key):
+                left.append(step)
+            else:
+                self._state.findings_before += self._findings.has(key)
+                self._state.unknown_before += self._unknown.has(key)
+        return tuple(left)
+
+    def _count(self) -> None:
+        with suppress(UsageError):
+            count = sum(1 for _ in entries(self._plan.sources, self._plan.shard))
+            self._state.total = count

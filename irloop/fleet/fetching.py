@@ -1,0 +1,226 @@
+"""Brings a model with its weights to this machine and computes its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from irloop.errors import UsageError
+from irloop.files import open_regular
+from irloop.fleet import archives
+from irloop.fleet.archives import CHUNK, TooBigError
+from irloop.fleet.places import is_local, place_of
+from irloop.fleet.sources import Entry
+
+__all__ = ["Fetched", "add_data", "fetch"]
+
+_LFS_POINTER = b"version https://git-lfs"
+
+#: What every external data entry of an ONNX model has in it.
+_LOCATION = b"location"
+
+
+@dataclass(slots=True)
+class Fetched:
+    """A model on this machine.
+
+    `files` are digests by the name that the model uses for each file, the model first. `verdict`
+    and `detail` are set if the model cannot be worked on. `may_have_data` is true for an .onnx
+    that may have external data, which is fetched once its names are known (`add_data`).
+    """
+
+    entry: Entry
+    folder: str
+    path: str
+    size: int = 0
+    files: dict[str, str] = field(default_factory=dict)
+    may_have_data: bool = False
+    verdict: str = ""
+    detail: str = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model alone, or of the digests and names of all of its files."""
+        if len(self.files) == 1:
+            return next(iter(self.files.values()))
+        text = "\n".join(f"{digest} {name}" for name, digest in self.files.items())
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]:
+    """Fetch models with their weights, one after the other, in the order of the entries.
+
+    Files of this machine stay where they are; members of one archive, which follow each other, are
+    extracted together. A model that cannot be fetched is a `Fetched` with a verdict.
+
+    Args:
+        entries: the models.
+        folder: an empty folder for files that are copied; each model gets a folder in it.
+        most: the most bytes of each file.
+    """
+    numbered = enumerate(entries)
+    for archive, group in itertools.groupby(numbered, key=lambda item: item[1].archive):
+        found = [_new(entry, os.path.join(folder, str(number))) for number, entry in group]
+        if archive:
+            _extract_all(archive, found, most)
+        for item in found:
+            if not item.verdict:
+                with _problems_of(item, most):
+                    _fetch(item, most)
+            yield item
+
+
+def _new(entry: Entry, folder: str) -> Fetched:
+    if not entry.archive and is_local(entry.address):
+        return Fetched(entry, folder, entry.address)
+    os.mkdir(folder)
+    suffix = os.path.splitext(entry.address)[1].lower()
+    return Fetched(entry, folder, os.path.join(folder, f"model{suffix}"))
+
+
+@contextmanager
+def _problems_of(found: Fetched, most: int) -> Iterator[None]:
+    """Turn exceptions into the verdict of a model."""
+    try:
+        yield
+    except TooBigError:
+        found.verdict, found.detail = "too-big", f"a file of it has more than {most} bytes"
+    except UsageError as error:
+        found.verdict, found.detail = "unavailable", error.message
+    except ValueError as error:  # a NUL in a name
+        found.verdict, found.detail = "unavailable", str(error)
+    except OSError as error:
+        found.verdict, found.detail = "unavailable", error.strerror or type(error).__name__
+
+
+def _weights_path(found: Fetched) -> str:
+    """The path of the weights of an IR; empty for other models."""
+    stem, suffix = os.path.splitext(found.path)
+    return f"{stem}.bin" if suffix.lower() == ".xml" else ""
+
+
+def _fetch(found: Fetched, most: int) -> None:
+    entry = found.entry
+    weights = _weights_path(found)
+    if not entry.archive and found.path != entry.address:
+        _copy(entry.address, found.path, most)
+        if weights:
+            _copy_weights(entry, weights, most)
+    suffix = os.path.splitext(found.path)[1].lower()
+    head = _add(found, f"model{suffix}", found.path, most)
+    if weights and os.path.isfile(weights):
+        _add(found, "model.bin", weights, most)
+    elif weights and b"<net" not in head and not found.verdict:
+        found.verdict, found.detail = "no-model", "this XML is no OpenVINO IR"
+
+
+def _extract_all(archive: str, found: Sequence[Fetched], most: int) -> None:
+    """Extract models and weights in one pass over the archive."""
+    paths: dict[str, str] = {}
+    owners: dict[str, Fetched] = {}
+    for item in found:
+        stem = os.path.splitext(item.entry.address)[0]
+        names = {item.entry.address: item.path}
+        if weights := _weights_path(item):
+            names[item.entry.weights or f"{stem}.bin"] = weights
+        paths |= names
+        owners |= dict.fromkeys(names, item)
+    try:
+        problems = archives.extract(archive, paths, most)
+    except UsageError as error:
+        for item in found:
+            item.verdict, item.detail = "unavailable", error.message
+        return
+    for name, problem in problems.items():
+        verdict = "too-big" if problem.startswith("more than") else "unreadable"
+        owners[name].verdict, owners[name].detail = verdict, f"{name}: {problem}"
+    for item in found:
+        if not item.verdict and not os.path.exists(item.path):
+            item.verdict, item.detail = "unavailable", "it is not in the archive any more"
+
+
+def _copy(address: str, path: str, most: int) -> None:
+    place = place_of(address)
+    try:
+        with place.fs.open(place.path, "rb") as source, open(path, "wb") as target:
+            archives.copy(source, target, most)
+    except (TooBigError, OSError):
+        raise
+    except Exception as error:
+        raise UsageError(f"cannot be read: {type(error).__name__}") from error
+
+
+def _copy_weights(entry: Entry, path: str, most: int) -> None:
+    """Weights that were not listed are looked for under the name of the model."""
+    stem, _ = os.path.splitext(entry.address)
+    address = entry.weights or f"{stem}.bin"
+    if not entry.weights:
+        place = place_of(address)
+        if not place.fs.exists(place.path):
+            return
+    _copy(address, path, most)
+
+
+def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
+    """Add a file to the digest; returns its beginning."""
+    digest = hashlib.sha256()
+    head, before = b"", b""
+    with open_regular(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > most:
+            raise TooBigError
+        while data := stream.read(CHUNK):
+            head = head or data[:4096]
+            digest.update(data)
+            if name.endswith(".onnx") and not found.may_have_data:
+                found.may_have_data = _LOCATION in before + data
+                before = data[-len(_LOCATION) :]
+    found.size += size
+    found.files[name] = digest.hexdigest()
+    if head.startswith(_LFS_POINTER):
+        found.verdict = "lfs-pointer"
+        found.detail = f"{os.path.basename(name)} is a Git LFS pointer: run `git lfs pull`"
+    return head
+
+
+def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
+    """Fetch the external data files of an ONNX model and add them to its digest.
+
+    Names that lead out of the folder of the model are left out; reading the model refuses them.
+    """
+    with _problems_of(found, most):
+        for name in names:
+            _add_data_file(found, name, most)
+
+
+def _add_data_file(found: Fetched, name: str, most: int) -> None:
+    parts = re.split(r"[/\\]", name)
+    if name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or "\0" in name:
+        return
+    path = os.path.join(os.path.dirname(found.path), *parts)
+    entry = found.entry
+    if found.path != entry.address:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        beside = "/".join([*entry.address.split("/")[:-1], *parts])
+        if not entry.archive:
+            _copy_data(beside, path, most)
+        elif archives.extract(entry.archive, {beside: path}, most):
+            raise TooBigError
+    if os.path.isfile(path) and _is_inside(path, found.path):
+        _add(found, name, path, most)
+
+
+def _copy_data(address: str, path: str, most: int) -> None:
+    place = place_of(address)
+    if place.fs.exists(place.path):
+        _copy(address, path, most)
+
+
+def _is_inside(path: str, model: str) -> bool:
+    home = os.path.realpath(os.path.dirname(model))
+    return os.path.realpath(path).startswith(home + os.sep)

@@ -1,0 +1,57 @@
+"""What earlier sweeps did: sorted numbers, eight bytes for each row of the table."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from irloop.fleet.places import fetching_from, place_of
+
+__all__ = ["Known"]
+
+
+class Known:
+    """A set of numbers (`verdicts.done_key`) that takes eight bytes for each."""
+
+    _LOADED: ClassVar[dict[str, Known]] = {}
+    _LOCK: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, keys: Iterable[int]) -> None:
+        self._keys: np.ndarray[Any, np.dtype[np.uint64]] = np.unique(np.fromiter(keys, np.uint64))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def has(self, key: int) -> bool:
+        """Whether a number is in the set."""
+        at = int(np.searchsorted(self._keys, np.uint64(key)))
+        return at < len(self._keys) and int(self._keys[at]) == key
+
+    def to_bytes(self) -> bytes:
+        """The set as the content of a file."""
+        buffer = io.BytesIO()
+        np.save(buffer, self._keys, allow_pickle=False)
+        return buffer.getvalue()
+
+    @classmethod
+    def at(cls, address: str) -> Known:
+        """The set in a file, which is read once in a process; the empty set if `address` is empty.
+
+        Raises:
+            UsageError: when it cannot be read.
+        """
+        with cls._LOCK:
+            if address not in cls._LOADED:
+                found = cls(())
+                if address:
+                    place = place_of(address)
+                    with fetching_from(address), place.fs.open(place.path, "rb") as file:
+                        found._keys = np.load(io.BytesIO(file.read()), allow_pickle=False)
+                # A worker serves one sweep after the other.
+                cls._LOADED.clear()
+                cls._LOADED[address] = found
+            return cls._LOADED[address]

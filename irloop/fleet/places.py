@@ -1,0 +1,126 @@
+"""Addresses of files: paths of this machine, and whatever fsspec opens (s3://, gs://, https://).
+
+Credentials are never taken from arguments: fsspec's packages read them from their own environment
+variables and configuration files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from irloop.errors import UsageError
+from irloop.files import replacing
+
+__all__ = ["Place", "fetching_from", "is_local", "place_of", "put", "without_secrets"]
+
+#: Stores in which a file appears whole or not at all when it is written.
+_WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory", "hf"}
+
+_PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
+
+#: The user and password in an address.
+_SECRET = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+class Place(NamedTuple):
+    """A file system and a path in it; the path between `prefix` and `suffix` is its address."""
+
+    fs: Any
+    path: str
+    prefix: str = ""
+    suffix: str = ""
+    local: bool = False
+
+    def address(self, path: str) -> str:
+        """The address of another path of the same file system."""
+        return f"{self.prefix}{path}{self.suffix}"
+
+
+def is_local(address: str) -> bool:
+    """True for a path of this machine."""
+    found = _PROTOCOL.match(address)
+    return found is None or found[1] in ("file", "local")
+
+
+def without_secrets(address: str) -> str:
+    """The address without user and password, for messages and tables."""
+    return _SECRET.sub("", address)
+
+
+def place_of(address: str) -> Place:
+    """The file system and path of an address.
+
+    Raises:
+        UsageError: for a protocol that no installed package knows, or an address it refuses.
+    """
+    import fsspec
+
+    if is_local(address):
+        path = os.path.abspath(re.sub(r"^(file|local)://", "", address))
+        return Place(fsspec.filesystem("file"), path, local=True)
+    shown = without_secrets(address)
+    try:
+        # Listings must not be kept: a store may have millions of entries.
+        fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
+    except ImportError as error:
+        raise UsageError(f"{shown}: {error}", fix="install the package of this store") from None
+    except Exception as error:
+        raise UsageError(f"{shown} cannot be opened: {error}") from None
+    path = str(path)
+    first, chained, rest = address.partition("::")
+    if chained:
+        return Place(fs, path, f"{_protocol(fs)}://", f"::{rest}")
+    start = first.find(path) if path else -1
+    return Place(fs, path, first[:start] if start >= 0 else f"{_protocol(fs)}://")
+
+
+def _protocol(fs: Any) -> str:
+    return str(fs.protocol if isinstance(fs.protocol, str) else fs.protocol[0])
+
+
+@contextmanager
+def fetching_from(address: str) -> Iterator[None]:
+    """Turn every exception of a store into a `UsageError` about the address.
+
+    Packages of stores raise exceptions of many kinds, which may contain signed addresses.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise UsageError(f"{without_secrets(address)} cannot be read: {reason}") from error
+
+
+def put(address: str, data: bytes) -> None:
+    """Write a file whole or not at all; folders are made.
+
+    Raises:
+        UsageError: when it cannot be written.
+    """
+    if is_local(address):
+        try:
+            os.makedirs(os.path.dirname(os.path.abspath(address)), exist_ok=True)
+            with replacing(address) as (file,):
+                file.write(data)
+        except OSError as error:
+            raise UsageError(f"cannot write {address}: {error.strerror or error}") from error
+        return
+    place = place_of(address)
+    try:
+        if _protocol(place.fs) in _WHOLE:
+            place.fs.pipe_file(place.path, data)
+            return
+        folder, _, name = place.path.rpartition("/")
+        aside = f"{folder}/.{name}.{os.getpid()}.tmp"
+        place.fs.makedirs(folder, exist_ok=True)
+        place.fs.pipe_file(aside, data)
+        place.fs.mv(aside, place.path)
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise UsageError(f"cannot write {without_secrets(address)}: {reason}") from error

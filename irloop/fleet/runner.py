@@ -1,0 +1,218 @@
+"""Runs the steps on models in a child process, and survives what a model does to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irloop.diagnostics import one_line
+from irloop.engines.watch import PERIOD, held_by
+from irloop.fleet.child import LIFELINE
+
+__all__ = ["Limits", "Runner"]
+
+#: The default limits of a child process from outside: what it may hold beyond the limit that it
+#: sets itself, and the seconds beyond its own time limit.
+SPARE_MEMORY = 2 << 30
+GRACE = 15.0
+
+#: A child that holds more after a model is replaced by a new one.
+TIRED = 1 << 30
+
+#: The longest answer that is read, in bytes.
+LONGEST = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Memory in bytes and seconds for a model; None: as irloop's commands do by its size."""
+
+    memory: int | None = None
+    seconds: float | None = None
+
+    def outside(self, size: int, factor: float) -> tuple[int, float]:
+        """The limits at which the parent kills the child."""
+        memory = self.memory or (2 << 30) + 8 * size
+        seconds = self.seconds or (60.0 + size / 2**20) * factor
+        return memory + SPARE_MEMORY, seconds + GRACE
+
+
+class _LostError(Exception):
+    """The child ended or was killed; `verdict` and the message tell why."""
+
+    def __init__(self, verdict: str, detail: str) -> None:
+        super().__init__(detail)
+        self.verdict = verdict
+
+
+class Runner:
+    """A child process that works on one model after the other; it is replaced when it dies."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._child: subprocess.Popen[bytes] | None = None
+        self._lifeline = -1
+        self._unread = b""
+
+    def data_files(self, path: str, size: int) -> list[str]:
+        """The names of the external data files of an .onnx."""
+        try:
+            self._send({"data": path})
+            names = self._answer(*self.limits.outside(size, 1.0)).get("data")
+        except _LostError:
+            # The steps will show what the model does.
+            return []
+        return [str(name) for name in names] if isinstance(names, list) else []
+
+    def steps(
+        self, steps: Sequence[str], model: str, size: int, **more: Any
+    ) -> Iterator[dict[str, Any]]:
+        """The answer of each step on a model; `more` goes to the child.
+
+        After a crash the step is tried once more. After a second one the model is quarantined: its
+        other steps are not run.
+        """
+        left = list(steps)
+        crashes = 0
+        while left:
+            request = {"steps": left, "model": model, **more}
+            request |= {"memory": self.limits.memory, "seconds": self.limits.seconds}
+            try:
+                self._send(request)
+                for step in tuple(left):
+                    factor = 10.0 if step in ("check", "conform") else 1.0
+                    answer = self._answer(*self.limits.outside(size, factor))
+                    yield {**answer, "step": step}
+                    left.remove(step)
+            except _LostError as error:
+                crashes += error.verdict == "crashed"
+                if error.verdict == "crashed" and crashes < 2:
+                    continue
+                yield from _given_up(left, error)
+                return
+        self._rest()
+
+    def close(self) -> None:
+        """End the child process and those that it started."""
+        child, self._child, self._unread = self._child, None, b""
+        if child is None:
+            return
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            child.kill()
+        for stream in (child.stdin, child.stdout):
+            try:
+                if stream is not None:
+                    stream.close()
+            except OSError:
+                # What was not written cannot be written to a process that has ended.
+                continue
+        os.close(self._lifeline)
+        child.wait()
+
+    def _rest(self) -> None:
+        if self._child is not None and (held_by(self._child.pid) or 0) > TIRED:
+            self.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # The child notices by this pipe that the parent was killed.
+        ours, theirs = os.pipe()
+        places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "irloop.fleet.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(ours,),
+                start_new_session=True,
+                env={
+                    **os.environ,
+                    "PYTHONWARNINGS": "ignore",
+                    "PYTHONPATH": places,
+                    LIFELINE: str(ours),
+                },
+            )
+        finally:
+            os.close(ours)
+        self._child, self._lifeline, self._unread = child, theirs, b""
+        return child
+
+    def _send(self, request: dict[str, Any]) -> None:
+        child = self._child or self._start()
+        assert child.stdin is not None
+        try:
+            child.stdin.write(json.dumps(request).encode() + b"\n")
+            child.stdin.flush()
+        except OSError:
+            raise self._ended() from None
+
+    def _answer(self, memory: int, seconds: float) -> dict[str, Any]:
+        """The next line of the child as a dictionary.
+
+        Raises:
+            _LostError: when the child ends, or was killed because of a limit.
+        """
+        child = self._child
+        assert child is not None
+        assert child.stdout is not None
+        end = time.monotonic() + seconds
+        while b"\n" not in self._unread:
+            ready, _, _ = select.select([child.stdout], [], [], PERIOD)
+            if ready:
+                data = os.read(child.stdout.fileno(), 1 << 16)
+                if not data:
+                    raise self._ended()
+                self._unread += data
+            elif time.monotonic() > end:
+                self.close()
+                raise _LostError("timeout", f"more than {seconds:g} seconds")
+            elif (held := held_by(child.pid) or 0) > memory:
+                self.close()
+                raise _LostError("out-of-memory", f"{held} bytes, {memory} are allowed")
+            if len(self._unread) > LONGEST:
+                self.close()
+                raise _LostError("crashed", "its answer does not end")
+        line, _, self._unread = self._unread.partition(b"\n")
+        try:
+            found = json.loads(line)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            self.close()
+            raise _LostError("crashed", "its answer cannot be read")
+        return found
+
+    def _ended(self) -> _LostError:
+        child = self._child
+        assert child is not None
+        try:
+            code = child.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            code = 0
+        self.close()
+        how = f"signal {-code}" if code < 0 else f"status {code}"
+        return _LostError("crashed", f"the process ended with {how}")
+
+
+def _given_up(steps: Sequence[str], error: _LostError) -> Iterator[dict[str, Any]]:
+    """The answers for a step that was not finished and for those after it."""
+    codes = {"timeout": "LIM002", "out-of-memory": "LIM001", "crashed": "SWP001"}
+    code = codes[error.verdict]
+    verdict = "quarantined" if error.verdict == "crashed" else error.verdict
+    for at, step in enumerate(steps):
+        reason = one_line(str(error))
+        detail = f"{reason}, twice" if verdict == "quarantined" else reason
+        if at:
+            detail = f"not run: {steps[0]} ended with {verdict}"
+        found = {"code": code, "severity": "error", "message": detail, "line": None, "place": ""}
+        yield {"step": step, "verdict": verdict, "detail": detail, "codes": [found]}

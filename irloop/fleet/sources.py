@@ -1,0 +1,289 @@
+"""Lists the models of folders, patterns, archives, lists and stores, one entry after the other.
+
+Nothing is collected: a folder of this machine is read entry by entry, a store folder by folder or,
+where its package allows it, page by page.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from irloop.errors import UsageError
+from irloop.fleet import archives
+from irloop.fleet.places import Place, fetching_from, is_local, place_of
+
+__all__ = ["Entry", "Shard", "entries", "in_shard"]
+
+MODELS = (".xml", ".onnx")
+
+#: Weights that wait for the model of the same name in a listing that comes page by page.
+WAITING = 10_000
+
+#: The entries that are asked of a store at once.
+PAGE = 1000
+
+
+class Entry(NamedTuple):
+    """One model: its address, and what a listing tells about it.
+
+    `size` includes the weights, if they were listed. `mark` changes when the files change; it is
+    empty if the listing does not tell. `archive` is the address of the archive that has the model
+    as its member `address`.
+    """
+
+    address: str
+    size: int = 0
+    mark: str = ""
+    weights: str = ""
+    archive: str = ""
+
+    @property
+    def path(self) -> str:
+        """The name of the model in the table."""
+        return f"{self.archive}!/{self.address}" if self.archive else self.address
+
+
+class Shard(NamedTuple):
+    """The part `number` (from 1) of `parts` parts."""
+
+    number: int
+    parts: int
+
+
+EVERYTHING = Shard(1, 1)
+
+
+class Listed(NamedTuple):
+    """One file of a listing."""
+
+    path: str
+    size: int
+    mark: str
+
+
+def in_shard(path: str, shard: Shard) -> bool:
+    """Whether a model belongs to a part; its path alone decides."""
+    digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") % shard.parts == shard.number - 1
+
+
+def entries(sources: Sequence[str], shard: Shard = EVERYTHING) -> Iterator[Entry]:
+    """The models of all sources that belong to `shard`.
+
+    Raises:
+        UsageError: for a source that does not exist or cannot be listed.
+    """
+    for source in sources:
+        for entry in _of_source(source):
+            if shard.parts == 1 or in_shard(entry.path, shard):
+                yield entry
+
+
+def _of_source(source: str) -> Iterator[Entry]:
+    if source.startswith("@"):
+        for line in _lines(source[1:]):
+            yield from _of_source(line)
+    elif _is_pattern(source):
+        yield from _matching(source)
+    else:
+        yield from _named(source)
+
+
+def _is_pattern(source: str) -> bool:
+    if is_local(source):
+        return glob.has_magic(source) and not os.path.lexists(source)
+    # In the address of a web page, `?` begins its query.
+    return "*" in source or "[" in source
+
+
+def _lines(address: str) -> Iterator[str]:
+    place = place_of(address)
+    with fetching_from(address), place.fs.open(place.path, "rb") as stream:
+        for raw in stream:
+            line = raw.decode("utf-8", "surrogateescape").strip()
+            if line and not line.startswith(("#", "@")):
+                yield line
+
+
+def _named(source: str) -> Iterator[Entry]:
+    """The models of a file, an archive or a folder."""
+    place = place_of(source)
+    name = place.path.lower()
+    if is_local(source) and not os.path.lexists(place.path):
+        raise UsageError(f"{source}: no such file or folder")
+    if is_local(source) and os.path.isdir(place.path):
+        yield from _paired(_local_files(place.path), place)
+    elif archives.is_archive(name):
+        yield from _archived(place.address(place.path))
+    elif name.endswith(MODELS):
+        yield _one(place)
+    else:
+        yield from _paired(_remote_files(place), place)
+
+
+def _one(place: Place) -> Entry:
+    """A model that is named; its size is found out when it is fetched, if it cannot be now."""
+    if not place.local:
+        return Entry(place.address(place.path))
+    status = os.stat(place.path)
+    found = Listed(place.path, status.st_size, f"{status.st_size}-{status.st_mtime_ns}")
+    return next(_paired([found], place))
+
+
+def _archived(address: str) -> Iterator[Entry]:
+    for member in archives.models_in(address):
+        yield Entry(member.name, member.size, member.mark, member.weights, address)
+
+
+def _matching(pattern: str) -> Iterator[Entry]:
+    """The models that match a pattern such as ``zoo/**/*.xml``, and those of matching archives."""
+    place = place_of(pattern)
+    start = place.path
+    while glob.has_magic(start):
+        start = start.rpartition("/")[0]
+    form = re.compile(_translated(place.path))
+    base = place._replace(path=start or "/")
+    files = _local_files(base.path) if place.local else _remote_files(base)
+    for entry in _paired(files, base, archives_too=True):
+        path = entry.address.removeprefix(place.prefix).removesuffix(place.suffix)
+        if not form.fullmatch(path):
+            continue
+        if archives.is_archive(entry.address.lower()):
+            yield from _archived(entry.address)
+        else:
+            yield entry
+
+
+def _translated(pattern: str) -> str:
+    """The regular expression of a pattern, in which ``**/`` is any number of folders."""
+    parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
+    return "".join(
+        parts.get(piece) or (piece.replace("[!", "[^", 1) if at % 2 else re.escape(piece))
+        for at, piece in enumerate(pieces)
+    )
+
+
+def _paired(
+    files: Iterable[Listed], place: Place, *, archives_too: bool = False
+) -> Iterator[Entry]:
+    """Entries of the models among files; weights that come near their model are paired with it."""
+    waiting: OrderedDict[str, Listed] = OrderedDict()
+    forgotten = False
+    for file in files:
+        stem, suffix = os.path.splitext(file.path)
+        kind = suffix.lower()
+        if kind == ".onnx":
+            yield Entry(place.address(file.path), file.size, file.mark)
+        elif kind == ".xml" and place.local:
+            yield _local_pair(file, f"{stem}.bin")
+        elif kind == ".xml":
+            found = waiting.pop(stem, None)
+            if found is None:
+                # Weights come before their model in the order of names: there are none.
+                mark = f"{file.mark}+none" if file.mark and not forgotten else ""
+                yield Entry(place.address(file.path), file.size, mark)
+                continue
+            mark = f"{file.mark}+{found.mark}" if file.mark and found.mark else ""
+            size = file.size + found.size
+            weights = place.address(found.path)
+            yield Entry(place.address(file.path), size, mark, weights)
+        elif kind == ".bin" and not place.local:
+            waiting[stem] = file
+            if len(waiting) > WAITING:
+                waiting.popitem(last=False)
+                forgotten = True
+        elif archives_too and archives.is_archive(file.path.lower()):
+            yield Entry(place.address(file.path), file.size)
+
+
+def _local_pair(file: Listed, weights: str) -> Entry:
+    try:
+        status = os.stat(weights)
+    except (OSError, ValueError):
+        return Entry(file.path, file.size, f"{file.mark}+none")
+    mark = f"{file.mark}+{status.st_size}-{status.st_mtime_ns}"
+    return Entry(file.path, file.size + status.st_size, mark, weights)
+
+
+def _local_files(folder: str) -> Iterator[Listed]:
+    """The regular files below a folder; links that lead out of it are not followed."""
+    home = os.path.realpath(folder)
+    pending = [folder]
+    while pending:
+        try:
+            found = os.scandir(pending.pop())
+        except OSError as error:
+            raise UsageError(f"{error.filename}: {error.strerror}") from error
+        with found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                    continue
+                if entry.is_symlink() and not _stays(entry.path, home):
+                    continue
+                if not entry.is_file():
+                    continue
+                status = entry.stat()
+                mark = f"{status.st_size}-{status.st_mtime_ns}"
+                yield Listed(entry.path, status.st_size, mark)
+
+
+def _stays(path: str, home: str) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(home)
+
+
+def _remote_files(place: Place) -> Iterator[Listed]:
+    """The files below a path of a store."""
+    with fetching_from(place.address(place.path)):
+        if hasattr(place.fs, "_iterdir") and hasattr(place.fs, "split_path"):
+            yield from _paged(place)
+            return
+        pending = [place.path]
+        while pending:
+            # The order of names puts weights (.bin) before their model (.xml).
+            found = sorted(place.fs.ls(pending.pop(), detail=True), key=_name)
+            place.fs.invalidate_cache()
+            pending += [_name(item) for item in found if item.get("type") == "directory"]
+            yield from (_listed(item) for item in found if item.get("type") == "file")
+
+
+def _name(item: dict[str, Any]) -> str:
+    return str(item["name"])
+
+
+def _listed(item: dict[str, Any]) -> Listed:
+    tags = (item.get(key) for key in ("ETag", "etag", "md5Hash", "sha256", "blob_id"))
+    mark = next((str(tag).strip('"') for tag in tags if tag), "")
+    if not mark:
+        times = (item.get(key) for key in ("LastModified", "mtime", "created", "last_modified"))
+        time = next((str(time) for time in times if time), "")
+        mark = f"{item.get('size')}-{time}" if time else ""
+    return Listed(_name(item), int(item.get("size") or 0), mark)
+
+
+def _paged(place: Place) -> Iterator[Listed]:
+    """The files of an S3 store, page by page in the order of their names."""
+    from fsspec.asyn import sync
+
+    bucket, key, _ = place.fs.split_path(place.path)
+    prefix = f"{key.rstrip('/')}/" if key else ""
+    pages = place.fs._iterdir(bucket, delimiter="", prefix=prefix)
+
+    async def page() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        async for item in pages:
+            found.append(item)
+            if len(found) == PAGE:
+                break
+        return found
+
+    while items := sync(place.fs.loop, page):
+        yield from (_listed(item) for item in items if item.get("type", "file") == "file")

@@ -1,0 +1,254 @@
+"""Counts what is in a table of results, and compares it with an older one."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.fleet import table
+from irloop.fleet.verdicts import FINDINGS, IGNORED, UNKNOWN, done_key
+
+__all__ = ["Changes", "Summary", "kind_of", "summarized"]
+
+Row = dict[str, Any]
+
+COLUMNS = (
+    *("path", "digest", "size", "verdict", "detail", "codes", "refusals", "seconds", "memory"),
+    *("max_abs", "max_rel", "output", "versions"),
+)
+
+#: The most rows in each list, and the most findings for SARIF and JUnit.
+LISTED = 1000
+TOP = 20
+FOUND = 25_000
+
+
+@dataclass(slots=True)
+class Changes:
+    """What differs from an older table: rows with the old verdict, at most `LISTED` of each kind.
+
+    `counts` has the whole number of each kind: broken, mended, changed (another verdict, or other
+    findings), new and gone.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    rows: dict[str, list[tuple[Row, str]]] = field(default_factory=dict)
+
+    def add(self, kind: str, row: Row, before: str) -> None:
+        """Count a row, and list it if there is room."""
+        self.counts[kind] += 1
+        rows = self.rows.setdefault(kind, [])
+        if len(rows) < LISTED:
+            rows.append((row, before))
+
+
+@dataclass(slots=True)
+class Summary:
+    """The content of a table; of several rows of one model and step the last one counts.
+
+    `verdicts` counts (step, verdict), `families` (folder, kind of verdict), `codes` rows with a
+    code, `operations` refusals of an operation. `examples` has a path for each code and operation.
+    `slowest`, `biggest` and `farthest` are rows with the most seconds, memory and error.
+    `failures` are rows that are findings, the keys of `diagnostics` what they found.
+    """
+
+    models: int = 0
+    verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    versions: Counter[str] = field(default_factory=Counter)
+    families: Counter[tuple[str, str]] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+    slowest: list[Row] = field(default_factory=list)
+    biggest: list[Row] = field(default_factory=list)
+    farthest: list[Row] = field(default_factory=list)
+    failures: list[Row] = field(default_factory=list)
+    diagnostics: dict[Diagnostic, None] = field(default_factory=dict)
+    paths: list[str] = field(default_factory=list)
+    changes: Changes | None = None
+
+    @property
+    def findings(self) -> int:
+        """The number of rows that are findings."""
+        return sum(count for (_, verdict), count in self.verdicts.items() if verdict in FINDINGS)
+
+    @property
+    def unknown(self) -> int:
+        """The number of rows that tell nothing about their model."""
+        return sum(count for (_, verdict), count in self.verdicts.items() if verdict in UNKNOWN)
+
+
+def kind_of(verdict: str) -> str:
+    """Whether a verdict is a "finding", "unknown", or "fine"."""
+    if verdict in FINDINGS:
+        return "finding"
+    return "unknown" if verdict in UNKNOWN else "fine"
+
+
+def summarized(target: str, old: str | None = None, *, all_paths: bool = False) -> Summary:
+    """Summarize a table of results.
+
+    Args:
+        target: the folder or address of the results.
+        old: that of older results, to compare with.
+        all_paths: collect the path of every model, for a report that names each.
+
+    Raises:
+        UsageError: when one of them has no results, or cannot be read.
+    """
+    table.exists(target)
+    found = Summary()
+    before = None if old is None else _Before(old)
+    if before is not None:
+        found.changes = Changes()
+    tops = _Tops()
+    seen: list[int] = []
+    for row in _rows(target):
+        if row["verdict"] == IGNORED:
+            continue
+        seen.append(done_key(row["path"]))
+        _count(found, row)
+        tops.add(row)
+        if before is not None and found.changes is not None:
+            before.compare(row, found.changes)
+        if all_paths:
+            found.paths.append(row["path"])
+    found.models = len(np.unique(np.array(seen, np.uint64)))
+    found.slowest, found.biggest, found.farthest = tops.rows()
+    found.paths = sorted(set(found.paths))
+    if before is not None and found.changes is not None:
+        found.changes.counts["gone"] = before.left()
+    return found
+
+
+def _rows(target: str) -> Iterator[Row]:
+    counts = table.latest(target)
+    at = 0
+    for day, step, columns in table.scan(target, COLUMNS):
+        length = len(columns["path"])
+        for index in np.flatnonzero(counts[at : at + length]):
+            row = {name: values[index] for name, values in columns.items()}
+            yield {**row, "step": step, "day": day}
+        at += length
+
+
+def _count(found: Summary, row: Row) -> None:
+    path, verdict = row["path"], row["verdict"]
+    kind = kind_of(verdict)
+    found.verdicts[row["step"], verdict] += 1
+    found.versions[row["versions"]] += 1
+    folder = path.rpartition("/")[0] or "."
+    found.families[folder, kind] += 1
+    codes = row["codes"] or ()
+    for code in {item["code"] for item in codes}:
+        found.codes[code] += 1
+        found.examples.setdefault(code, path)
+    for operation in {item["operation"] for item in row["refusals"] or ()} - {""}:
+        found.operations[operation] += 1
+        found.examples.setdefault(operation, path)
+    if kind == "fine":
+        return
+    if len(found.failures) < LISTED and kind == "finding":
+        found.failures.append(row)
+    for item in codes:
+        if len(found.diagnostics) < FOUND:
+            # Several steps may report the same.
+            found.diagnostics.setdefault(_diagnostic(path, item))
+
+
+def _diagnostic(path: str, item: Row) -> Diagnostic:
+    severities = {"error": Severity.ERROR, "warning": Severity.WARNING}
+    severity = severities.get(item["severity"], Severity.INFO)
+    place = Location(file=path, line=item["line"], path=item["place"] or "")
+    return Diagnostic(item["code"], severity, item["message"], place)
+
+
+class _Tops:
+    """The rows with the largest values of three columns."""
+
+    NAMES = ("seconds", "memory", "max_abs")
+
+    def __init__(self) -> None:
+        self._heaps: tuple[list[Any], ...] = ([], [], [])
+        self._number = 0
+
+    def add(self, row: Row) -> None:
+        self._number += 1
+        for name, heap in zip(self.NAMES, self._heaps, strict=True):
+            value = row[name]
+            if not value or math.isnan(value):
+                continue
+            entry = (value, -self._number, row)
+            if len(heap) < TOP:
+                heapq.heappush(heap, entry)
+            elif entry > heap[0]:
+                heapq.heapreplace(heap, entry)
+
+    def rows(self) -> tuple[list[Row], list[Row], list[Row]]:
+        first, second, third = (
+            [entry[2] for entry in sorted(heap, reverse=True)] for heap in self._heaps
+        )
+        return first, second, third
+
+
+class _Before:
+    """The verdicts and codes of an older table, in about 20 bytes a row."""
+
+    def __init__(self, target: str) -> None:
+        table.exists(target)
+        counts = table.latest(target)
+        keys: list[int] = []
+        verdicts: list[int] = []
+        codes: list[int] = []
+        self._names: list[str] = []
+        at = 0
+        for _, step, columns in table.scan(target, ("path", "verdict", "codes")):
+            for path, verdict, found in zip(*columns.values(), strict=True):
+                at += 1
+                if not counts[at - 1] or verdict == IGNORED:
+                    continue
+                keys.append(done_key(path, step))
+                verdicts.append(self._number_of(verdict))
+                codes.append(_codes_key(found))
+        order = np.argsort(np.array(keys, np.uint64))
+        self._keys = np.array(keys, np.uint64)[order]
+        self._verdicts = np.array(verdicts, np.uint8)[order]
+        self._codes = np.array(codes, np.uint64)[order]
+        self._seen = np.zeros(len(order), bool)
+
+    def _number_of(self, verdict: str) -> int:
+        if verdict not in self._names:
+            self._names.append(verdict)
+        return self._names.index(verdict)
+
+    def compare(self, row: Row, changes: Changes) -> None:
+        """Add what has changed for one model and step."""
+        key = done_key(row["path"], row["step"])
+        at = int(np.searchsorted(self._keys, np.uint64(key)))
+        if at == len(self._keys) or int(self._keys[at]) != key:
+            changes.add("new", row, "")
+            return
+        self._seen[at] = True
+        old, new = self._names[self._verdicts[at]], row["verdict"]
+        kinds = kind_of(old), kind_of(new)
+        if kinds[1] == "finding" and kinds[0] != "finding":
+            changes.add("broken", row, old)
+        elif kinds[0] == "finding" and kinds[1] == "fine":
+            changes.add("mended", row, old)
+        elif old != new or int(self._codes[at]) != _codes_key(row["codes"]):
+            changes.add("changed", row, old)
+
+    def left(self) -> int:
+        """The number of rows that no row of the new table was compared with."""
+        return int(np.count_nonzero(~self._seen))
+
+
+def _codes_key(codes: Sequence[Row] | None) -> int:
+    return done_key(*sorted({item["code"] for item in codes or ()}))

@@ -1,0 +1,174 @@
+"""The table of results: Parquet files by day and step, each written whole or not at all.
+
+``RESULTS/table/day=2026-11-22/step=validate/part-*.parquet``; the day (UTC) and the step are in the
+path only, as in Hive. Rows are only ever added: for a model that was looked at again, the latest
+row counts (`latest`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.errors import UsageError
+from irloop.fleet.places import fetching_from, place_of, put, without_secrets
+from irloop.fleet.verdicts import done_key
+
+__all__ = ["append", "exists", "latest", "parts", "rows_of", "scan"]
+
+Row = dict[str, Any]
+
+_PART = re.compile(r"/day=([0-9-]+)/step=([a-z]+)/part-[0-9a-f-]+\.parquet$")
+
+#: Rows that are read at once.
+BATCH = 10_000
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    finding = [("code", pa.string()), ("severity", pa.string()), ("message", pa.string())]
+    finding += [("line", pa.int64()), ("place", pa.string())]
+    refusal = [(name, pa.string()) for name in ("operation", "reason", "place")]
+    return pa.schema(
+        [
+            ("path", pa.string()),
+            ("digest", pa.string()),
+            ("mark", pa.string()),
+            ("format", pa.string()),
+            ("size", pa.int64()),
+            ("settings", pa.string()),
+            ("versions", pa.string()),
+            ("time", pa.timestamp("us", tz="UTC")),
+            ("verdict", pa.string()),
+            ("detail", pa.string()),
+            ("codes", pa.list_(pa.struct(finding))),
+            ("refusals", pa.list_(pa.struct(refusal))),
+            ("seconds", pa.float64()),
+            ("memory", pa.int64()),
+            ("max_abs", pa.float64()),
+            ("max_rel", pa.float64()),
+            ("output", pa.string()),
+        ]
+    )
+
+
+def append(target: str, rows: Sequence[Row]) -> None:
+    """Add rows: one file for each day and step among them.
+
+    Raises:
+        UsageError: when a file cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["time"].strftime("%Y-%m-%d"), row["step"]), []).append(row)
+    schema = _schema()
+    for (day, step), group in groups.items():
+        buffer = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(group, schema=schema), buffer, compression="zstd")
+        # Names grow with time, so that a listing is in the order of writing.
+        name = f"part-{int(group[0]['time'].timestamp() * 1e6):016x}-{secrets.token_hex(4)}.parquet"
+        put(f"{target.rstrip('/')}/table/day={day}/step={step}/{name}", buffer.getvalue())
+
+
+def parts(target: str) -> list[tuple[str, str, str]]:
+    """The files of a table in the order of writing: path in its store, day and step.
+
+    Raises:
+        UsageError: when the results cannot be listed.
+    """
+    place = place_of(f"{target.rstrip('/')}/table")
+    found: list[tuple[str, str, str]] = []
+    with fetching_from(target):
+        place.fs.invalidate_cache()
+        if not place.fs.exists(place.path):
+            return []
+        for path in place.fs.find(place.path):
+            match = _PART.search(str(path))
+            if match is not None:
+                found.append((str(path), match[1], match[2]))
+    return sorted(found, key=lambda item: item[0].rpartition("/")[2])
+
+
+def exists(target: str) -> None:
+    """Check that there are results.
+
+    Raises:
+        UsageError: when there are none.
+    """
+    if not parts(target):
+        shown = without_secrets(target)
+        raise UsageError(f"{shown}: no results of a sweep", expected=f"files in {shown}/table")
+
+
+def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[str, list[Any]]]]:
+    """Read columns piece by piece: day, step, and the values of each column.
+
+    Raises:
+        UsageError: when a file cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    place = place_of(f"{target.rstrip('/')}/table")
+    for path, day, step in parts(target):
+        with fetching_from(path), place.fs.open(path, "rb") as file:
+            for batch in pq.ParquetFile(file).iter_batches(BATCH, columns=list(columns)):
+                yield day, step, batch.to_pydict()
+
+
+def latest(target: str) -> Any:
+    """Which rows of the table count, as an array of booleans in the order of `scan`.
+
+    Of several rows of one model and step the last one counts.
+    """
+    keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
+    times: list[np.ndarray[Any, np.dtype[np.float64]]] = []
+    for _, step, columns in scan(target, ("path", "time")):
+        found = (done_key(path, step) for path in columns["path"])
+        keys.append(np.fromiter(found, np.uint64, len(columns["path"])))
+        times.append(np.array([time.timestamp() for time in columns["time"]]))
+    if not keys:
+        return np.zeros(0, bool)
+    key, time = np.concatenate(keys), np.concatenate(times)
+    order = np.lexsort((time, key))
+    is_last = np.ones(len(order), bool)
+    is_last[:-1] = key[order][1:] != key[order][:-1]
+    counts = np.zeros(len(order), bool)
+    counts[order[is_last]] = True
+    return counts
+
+
+def rows_of(
+    target: str, digests: Iterable[str], fits: Callable[[Mapping[str, Any]], bool]
+) -> tuple[dict[tuple[str, str], Row], set[tuple[str, str, str]]]:
+    """A row for each of these digests and each step, of those that fit.
+
+    Returns:
+        The rows by digest and step, and the paths, digests and steps of all that fit.
+
+    Raises:
+        UsageError: when a file cannot be read.
+    """
+    import pyarrow.parquet as pq
+
+    wanted = sorted(set(digests))
+    place = place_of(f"{target.rstrip('/')}/table")
+    found: dict[tuple[str, str], Row] = {}
+    named: set[tuple[str, str, str]] = set()
+    for path, _, step in parts(target):
+        with fetching_from(path), place.fs.open(path, "rb") as file:
+            table = pq.read_table(file, filters=[("digest", "in", wanted)], schema=_schema())
+        for row in table.to_pylist():
+            row["step"] = step
+            if fits(row):
+                found[row["digest"], step] = row
+                named.add((row["path"], row["digest"], step))
+    return found, named

@@ -1,0 +1,355 @@
+"""What a worker of the cluster does: it fetches a batch of models and runs the steps on each."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any, NamedTuple
+
+from irloop.diagnostics import one_line
+from irloop.errors import UsageError
+from irloop.files import replacing, scratch
+from irloop.fleet.fetching import Fetched, add_data, fetch
+from irloop.fleet.known import Known
+from irloop.fleet.places import is_local, put, without_secrets
+from irloop.fleet.runner import Limits, Runner
+from irloop.fleet.sources import Entry
+from irloop.fleet.verdicts import TARGETS, done_key, settings_of, versions_of
+
+__all__ = ["Job", "Orders", "Row", "failure", "head_of", "path_of", "run_batch", "versions"]
+
+#: One row of the table, by the names of its columns.
+Row = dict[str, Any]
+
+#: Packages whose versions a sweep records.
+PACKAGES = ("irloop", "onnx", "onnxruntime", "openvino")
+
+#: The longest text of a model that is kept.
+LONGEST = 2000
+
+#: Models that are fetched while another one is worked on.
+AHEAD = 2
+
+
+class Job(NamedTuple):
+    """A model and the steps to run on it."""
+
+    entry: Entry
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What all batches of a sweep have in common.
+
+    `target` is the address of the results, `known` that of the file of what was done before (empty
+    if nothing was). `most` is the most bytes of a file.
+    """
+
+    to: str
+    target: str
+    known: str
+    versions: tuple[tuple[str, str], ...]
+    most: int
+    memory: int | None
+    seconds: float | None
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """The versions of irloop and the engines on this machine; empty for those that are missing."""
+    found: list[tuple[str, str]] = []
+    for name in PACKAGES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, ""))
+    return tuple(found)
+
+
+def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> list[Row]:
+    """Run the steps on models; returns a row for each model and step.
+
+    A row without a verdict stands for a step that was done before with the same digest.
+
+    Args:
+        orders: the steps and where results go.
+        batch: the models, each with the steps to run on it.
+        big: these models are big: no other big ones are worked on by this process meanwhile.
+
+    Raises:
+        UsageError: when this machine has other versions than the sweep, or results cannot be
+            written.
+    """
+    if versions() != orders.versions:
+        raise UsageError(
+            "a worker has other versions of packages than the sweep began with",
+            expected=_listed(orders.versions),
+            found=_listed(versions()),
+            fix="install the same packages on all workers",
+        )
+    known = Known.at(orders.known)
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        if big:
+            stack.enter_context(_BIG)
+        runner = stack.enter_context(_runner(Limits(orders.memory, orders.seconds)))
+        folder = stack.enter_context(scratch())
+        fetched = _ahead(fetch([job.entry for job in batch], folder, orders.most))
+        for job, found in zip(batch, fetched, strict=True):
+            rows += _Work(orders, known, runner, job.steps, found).rows()
+            shutil.rmtree(found.folder, ignore_errors=True)
+    return rows
+
+
+def _listed(found: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} {version or 'missing'}" for name, version in found)
+
+
+#: Big models of one worker wait for each other.
+_BIG = threading.Lock()
+
+_IDLE: list[Runner] = []
+
+
+@atexit.register
+def _end_children() -> None:
+    while _IDLE:
+        _IDLE.pop().close()
+
+
+@contextmanager
+def _runner(limits: Limits) -> Iterator[Runner]:
+    """An idle child process of this worker, or a new one."""
+    runner = None
+    with suppress(IndexError):
+        runner = _IDLE.pop()
+    if runner is not None and runner.limits != limits:
+        runner.close()
+        runner = None
+    runner = runner or Runner(limits)
+    try:
+        yield runner
+    except BaseException:
+        runner.close()
+        raise
+    _IDLE.append(runner)
+
+
+def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
+    """Fetch the next models in a thread while one is worked on."""
+    waiting: queue.Queue[Fetched | BaseException | None] = queue.Queue(AHEAD)
+    stopped = threading.Event()
+
+    def work() -> None:
+        end: BaseException | None = None
+        try:
+            for item in found:
+                waiting.put(item)
+                if stopped.is_set():
+                    return
+        except BaseException as error:
+            end = error
+        waiting.put(end)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while (item := waiting.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stopped.set()
+        while thread.is_alive():
+            with suppress(queue.Empty):
+                waiting.get(timeout=0.05)
+
+
+class _Work:
+    """The steps on one model."""
+
+    def __init__(
+        self,
+        orders: Orders,
+        known: Known,
+        runner: Runner,
+        steps: tuple[str, ...],
+        found: Fetched,
+    ) -> None:
+        self._orders = orders
+        self._known = known
+        self._runner = runner
+        self._steps = steps
+        self._found = found
+        self._versions = dict(orders.versions)
+
+    def rows(self) -> list[Row]:
+        """A row for each step."""
+        found, orders = self._found, self._orders
+        mark = found.entry.mark
+        if found.may_have_data and not found.verdict:
+            names = self._runner.data_files(found.path, found.size)
+            add_data(found, names, orders.most)
+            # The listing does not show whether external data has changed.
+            mark = "" if len(found.files) > 1 else mark
+        if found.verdict:
+            return [self._not_run(step, mark) for step in self._steps]
+        digest = found.digest
+        old = [step for step in self._steps if self._is_known(step, digest)]
+        rows: list[Row] = [{**self._head(step, mark), "verdict": ""} for step in old]
+        steps = [step for step in self._steps if step not in old]
+        if not steps:
+            return rows
+        output = os.path.join(found.folder, _output_name(digest, orders.to))
+        if {"convert", "check"} & set(steps):
+            os.makedirs(found.folder, exist_ok=True)
+        for answer in self._runner.steps(
+            steps, found.path, found.size, to=orders.to, output=output
+        ):
+            row = self._head(str(answer["step"]), mark) | _checked(answer)
+            if row["step"] == "convert" and row["verdict"] == "converted":
+                row["output"] = self._keep(output, answer.get("files"))
+            rows.append(row)
+        return rows
+
+    def _is_known(self, step: str, digest: str) -> bool:
+        return self._known.has(done_key(digest, step, *self._depends(step)))
+
+    def _depends(self, step: str) -> tuple[str, str]:
+        return settings_of(step, self._orders.to), versions_of(step, self._versions)
+
+    def _head(self, step: str, mark: str) -> Row:
+        found = self._found
+        settings, used = self._depends(step)
+        suffix = os.path.splitext(found.path)[1].lower()
+        return {
+            "path": _text(without_secrets(found.entry.path)),
+            "digest": found.digest if found.files else "",
+            "mark": _text(mark),
+            "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
+            "size": found.size,
+            "step": step,
+            "settings": settings,
+            "versions": used,
+            "time": datetime.now(UTC),
+        }
+
+    def _not_run(self, step: str, mark: str) -> Row:
+        found = self._found
+        severity = "info" if found.verdict == "no-model" else "error"
+        code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
+        codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]
+        head = self._head(step, mark)
+        return {**head, "verdict": found.verdict, "detail": _line(found.detail), "codes": codes}
+
+    def _keep(self, output: str, names: Any) -> str:
+        """Copy converted files to the results, the model last; returns its address there."""
+        suffix = os.path.splitext(output)[1]
+        base = os.path.basename(output)
+        beside = [f"{base.removesuffix(suffix)}.bin", f"{base}.data"]
+        written = [name for name in beside if isinstance(names, list) and name in names]
+        folder = f"models/{self._orders.to}/{base[:2]}"
+        for name in (*written, base):
+            path = os.path.join(os.path.dirname(output), name)
+            if is_local(self._orders.target):
+                _copy(path, os.path.join(self._orders.target, folder, name))
+            else:
+                with open(path, "rb") as file:
+                    put(f"{self._orders.target.rstrip('/')}/{folder}/{name}", file.read())
+        return f"{folder}/{base}"
+
+
+def head_of(orders: Orders, entry: Entry, step: str) -> Row:
+    """The columns of a row that are known before a step runs; the digest is empty."""
+    suffix = os.path.splitext(entry.address)[1].lower()
+    return {
+        "path": path_of(entry),
+        "digest": "",
+        "mark": _text(entry.mark),
+        "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
+        "size": entry.size,
+        "step": step,
+        "settings": settings_of(step, orders.to),
+        "versions": versions_of(step, dict(orders.versions)),
+        "time": datetime.now(UTC),
+    }
+
+
+def path_of(entry: Entry) -> str:
+    """The name of a model in the table: its address without user and password."""
+    return _text(without_secrets(entry.path))
+
+
+def failure(verdict: str, detail: str, code: str) -> Row:
+    """The columns of a step that did not run; without a code it is no finding."""
+    text = _line(detail)
+    finding = {"code": code, "severity": "error", "message": text, "line": None, "place": ""}
+    return {"verdict": verdict, "detail": text, "codes": [finding] if code else []}
+
+
+def _copy(path: str, target: str) -> None:
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(path, "rb") as source, replacing(target) as (file,):
+            shutil.copyfileobj(source, file)
+    except OSError as error:
+        raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _output_name(digest: str, to: str) -> str:
+    suffix = ".onnx" if TARGETS[to][0] == "onnx" else ".xml"
+    return f"{digest}{suffix}"
+
+
+def _checked(answer: Row) -> Row:
+    """The parts of a child's answer that belong into the table, each of its own type.
+
+    The child has read a hostile file, so nothing of its answer is trusted.
+    """
+    codes = answer.get("codes")
+    refusals = answer.get("refusals")
+    return {
+        "verdict": _line(answer.get("verdict") or "failed"),
+        "detail": _line(answer.get("detail") or ""),
+        "codes": [_code(item) for item in codes or () if isinstance(item, dict)],
+        "refusals": [_refusal(item) for item in refusals or () if isinstance(item, dict)],
+        "seconds": _number(answer.get("seconds")),
+        "memory": _whole(answer.get("memory")),
+        "max_abs": _number(answer.get("max_abs")),
+        "max_rel": _number(answer.get("max_rel")),
+    }
+
+
+def _code(item: Row) -> Row:
+    texts = {key: _line(item.get(key) or "") for key in ("code", "severity", "message", "place")}
+    return {**texts, "line": _whole(item.get("line"))}
+
+
+def _refusal(item: Row) -> Row:
+    return {key: _line(item.get(key) or "") for key in ("operation", "reason", "place")}
+
+
+def _line(value: Any) -> str:
+    """A short text on one line, which terminals and CI services do not interpret."""
+    return _text(one_line(str(value)[:LONGEST]))
+
+
+def _text(value: Any) -> str:
+    """Text that UTF-8 can store: bytes of names that are no text become escapes."""
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and abs(value) < 1 << 62 else None

@@ -1,0 +1,65 @@
+"""The steps of a sweep and the verdicts that they end with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "FINDINGS",
+    "IGNORED",
+    "STEPS",
+    "TARGETS",
+    "UNKNOWN",
+    "done_key",
+    "settings_of",
+    "versions_of",
+]
+
+#: In the order in which they run.
+STEPS = ("validate", "convert", "check", "conform")
+
+#: What ``--to`` can name: the dialect, and the version of IR.
+TARGETS: dict[str, tuple[str, int | None]] = {
+    "onnx": ("onnx", None),
+    "ir-v10": ("openvino", 10),
+    "ir-v11": ("openvino", 11),
+}
+
+#: Verdicts that are findings: they make the exit status 1.
+FINDINGS = frozenset(
+    {
+        *("invalid", "refused", "different", "unreadable", "failed", "quarantined"),
+        *("timeout", "out-of-memory", "too-many-steps", "lfs-pointer", "too-big", "internal-error"),
+    }
+)
+
+#: Verdicts that tell nothing about the model: they make the exit status 2.
+UNKNOWN = frozenset({"inconclusive", "unavailable"})
+
+#: The verdict of files that are no models.
+IGNORED = "no-model"
+
+
+def settings_of(step: str, to: str) -> str:
+    """The options of a sweep on which the result of a step depends."""
+    return f"to={to}" if step in ("convert", "check") else ""
+
+
+def versions_of(step: str, versions: dict[str, str]) -> str:
+    """The versions of packages on which the result of a step depends."""
+    packages = {
+        "validate": (),
+        "convert": ("onnx",),
+        "check": ("onnx", "onnxruntime", "openvino"),
+        "conform": ("onnxruntime", "openvino"),
+    }[step]
+    names: Sequence[str] = ("irloop", *packages)
+    return "; ".join(f"{name} {versions.get(name) or 'missing'}" for name in names)
+
+
+def done_key(*parts: Any) -> int:
+    """A number for what was done: path and mark or digest, step, settings, versions."""
+    text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -1,0 +1,78 @@
+"""Models of known quality, and ways to sweep them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irloop.fleet import table
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+Verdicts = dict[tuple[str, str], str]
+
+
+@pytest.fixture
+def zoo(tmp_path: Path) -> Path:
+    """A folder with two good models in a folder and three bad ones in another."""
+    folder = tmp_path / "zoo"
+    for name in ("recurrent", "halving"):
+        shutil.copytree(FIXTURES / "models" / name, folder / "good" / name)
+    bad = folder / "bad"
+    bad.mkdir()
+    for path in (FIXTURES / "rules" / "irl203").glob("bad_*.xml"):
+        shutil.copy(path, bad)
+    return folder
+
+
+@pytest.fixture
+def verdicts() -> Callable[[Path | str], Verdicts]:
+    """Reads the verdicts of a table by the name of the model and step, each at most once."""
+
+    def read(target: Path | str) -> Verdicts:
+        found: Verdicts = {}
+        for _, step, columns in table.scan(str(target), ("path", "verdict")):
+            for path, verdict in zip(columns["path"], columns["verdict"], strict=True):
+                key = (path.partition("zoo")[2].lstrip("/"), step)
+                assert key not in found
+                found[key] = verdict
+        return found
+
+    return read
+
+
+@pytest.fixture
+def irloop() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command in a process of its own."""
+
+    def run(
+        *arguments: object, path: Path | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        places = [str(path)] if path else []
+        return subprocess.run(
+            [sys.executable, "-m", "irloop", *map(str, arguments)],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(places), **more},
+            text=True,
+            timeout=300,
+        )
+
+    return run
+
+
+def rows(target: Any, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """The rows of a table, sorted, with their step first."""
+    found = [
+        (step, *values)
+        for _, step, read in table.scan(str(target), columns)
+        for values in zip(*read.values(), strict=True)
+    ]
+    return sorted(found)

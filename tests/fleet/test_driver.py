@@ -1,0 +1,277 @@
+"""A sweep in this process: its table, what is done once, and what faults of all kinds leave."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import irloop
+from irloop.errors import UsageError
+from irloop.fleet import driver, table, task
+from irloop.fleet.driver import Plan, sweep
+from irloop.fleet.runner import Runner
+from irloop.fleet.sources import Shard
+from irloop.fleet.summary import summarized
+from tests.fleet.conftest import Verdicts, rows
+from tests.fleet.inline import CancelledError, InlineCluster
+
+HOSTILE = Path(__file__).parent / "hostile_child"
+
+#: Known from the names of the fixtures; the three bad models cannot be read, so not converted.
+EXPECTED: Verdicts = {
+    **{(f"good/{name}/model.xml", "validate"): "valid" for name in ("recurrent", "halving")},
+    **{(f"good/{name}/model.xml", "convert"): "converted" for name in ("recurrent", "halving")},
+    **{
+        (f"bad/bad_{name}.xml", step): verdict
+        for name in ("from_port", "from_result", "in_body", "to_port")
+        for step, verdict in (("validate", "invalid"), ("convert", "unreadable"))
+    },
+}
+
+COLUMNS = ("path", "digest", "format", "size", "settings", "versions", "verdict", "output")
+
+ReadVerdicts = Callable[[Path | str], Verdicts]
+
+
+def end_children() -> None:
+    """End the child processes that workers keep for their next batch."""
+    while task._IDLE:
+        task._IDLE.pop().close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_idle_children() -> Iterator[None]:
+    yield
+    end_children()
+
+
+def plan_of(zoo: Path, **more: Any) -> Plan:
+    target = str(zoo.parent / "results")
+    plan = Plan((str(zoo),), target, ("validate", "convert"), "onnx", Shard(1, 1))
+    return replace(plan, **more)
+
+
+def test_the_table_has_a_row_for_each_model_and_step(zoo: Path, verdicts: ReadVerdicts) -> None:
+    plan = plan_of(zoo)
+    state = sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == EXPECTED
+    assert (state.done, state.before, state.findings) == (6, 0, 8)
+    outputs = [row[-1] for row in rows(plan.target, COLUMNS) if row[-1]]
+    for output in outputs:
+        # The reference checker reads the conversion.
+        assert len(irloop.read_model(Path(plan.target) / output).graph.results) > 0
+    assert len(outputs) == 2
+
+
+def test_what_is_done_is_not_done_again(zoo: Path) -> None:
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    before = rows(plan.target, (*COLUMNS, "time"))
+    cluster = InlineCluster()
+    state = sweep(plan, cluster)
+    assert (state.done, state.before, state.findings) == (0, 6, 8)
+    assert not cluster.client.keys
+    assert rows(plan.target, (*COLUMNS, "time")) == before
+
+
+def test_another_version_or_target_is_done(zoo: Path) -> None:
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    state = sweep(replace(plan, to="ir-v11"), InlineCluster())
+    assert state.done == 6
+    assert {step for step, _ in state.verdicts} == {"convert"}
+
+
+def test_a_model_that_moved_keeps_its_verdict(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    shutil.move(zoo / "bad", zoo / "moved")
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("a model is worked on again")
+
+    monkeypatch.setattr(Runner, "steps", fail)
+    state = sweep(plan, InlineCluster())
+    assert (state.done, state.before) == (4, 2)
+    found = rows(plan.target, ("path", "verdict", "digest"))
+    old = {(row[0], Path(row[1]).name, *row[2:]) for row in found if "/bad/" in row[1]}
+    assert old == {(row[0], Path(row[1]).name, *row[2:]) for row in found if "/moved/" in row[1]}
+
+
+def test_a_changed_model_is_done_again(zoo: Path) -> None:
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    model = zoo / "good" / "halving" / "model.xml"
+    model.write_text(f"{model.read_text('utf-8')}\n<!-- changed -->\n", "utf-8")
+    assert sweep(plan, InlineCluster()).done == 1
+
+
+def test_parts_together_are_the_whole(zoo: Path, verdicts: ReadVerdicts) -> None:
+    for number in (1, 2, 3):
+        sweep(plan_of(zoo, shard=Shard(number, 3)), InlineCluster())
+    assert verdicts(plan_of(zoo).target) == EXPECTED
+
+
+def test_a_lost_scheduler_costs_nothing(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "FIRST_BATCH", 1)
+    monkeypatch.setattr(driver, "LONGEST_BATCH", 1)
+    cluster = InlineCluster()
+
+    def fault(number: int) -> None:
+        if number == 3:
+            cluster.lost = True
+        if number in (3, 4, 5):
+            raise CancelledError
+
+    cluster.client._fault = fault
+    plan = plan_of(zoo)
+    sweep(plan, cluster)
+    assert cluster.reconnected == 1
+    assert verdicts(plan.target) == EXPECTED
+
+
+class KilledWorker(Exception):  # noqa: N818 (the name that Dask uses)
+    """What the scheduler reports after several workers died with a task."""
+
+
+def test_a_model_that_ends_workers_is_found_in_its_batch(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = InlineCluster()
+
+    def fault(number: int) -> None:
+        if any("in_body" in job.entry.address for job in cluster.client.calls[number - 1][1]):
+            raise KilledWorker
+
+    cluster.client._fault = fault
+    plan = plan_of(zoo)
+    state = sweep(plan, cluster)
+    killer = {("bad/bad_in_body.xml", step): "quarantined" for step in plan.steps}
+    assert verdicts(plan.target) == EXPECTED | killer
+    assert state.findings == 8
+    assert not any("zoo" in key or "xml" in key for key in cluster.client.keys)
+
+
+def test_other_failures_of_workers_are_tried_again(zoo: Path, verdicts: ReadVerdicts) -> None:
+    def fault(number: int) -> None:
+        if number < 3:
+            raise OSError("no space left")
+
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster(fault))
+    assert verdicts(plan.target) == EXPECTED
+
+
+def test_what_came_back_is_written_when_a_sweep_is_ended(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "FIRST_BATCH", 1)
+    monkeypatch.setattr(driver, "LONGEST_BATCH", 1)
+
+    def fault(number: int) -> None:
+        if number == 5:
+            raise KeyboardInterrupt
+
+    plan = plan_of(zoo)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(plan, InlineCluster(fault))
+    part = verdicts(plan.target)
+    assert part.items() <= EXPECTED.items()
+    sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == EXPECTED
+
+
+def test_a_table_is_appended_whole_or_not_at_all(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(zoo)
+    from irloop.fleet.places import put
+
+    def fail(address: str, data: bytes) -> None:
+        if "step=convert" in address:
+            raise UsageError("the disk is full")
+        put(address, data)
+
+    monkeypatch.setattr(table, "put", fail)
+    with pytest.raises(UsageError, match="disk"):
+        sweep(plan, InlineCluster())
+    validated = {key: value for key, value in EXPECTED.items() if key[1] == "validate"}
+    assert verdicts(plan.target) == validated
+    monkeypatch.setattr(table, "put", put)
+    sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == EXPECTED
+
+
+def test_big_models_are_alone_in_their_batch(zoo: Path) -> None:
+    cluster = InlineCluster()
+    sweep(plan_of(zoo, big=1, steps=("validate",)), cluster)
+    assert cluster.client.big == [True] * 6
+    assert [len(call[1]) for call in cluster.client.calls] == [1] * 6
+
+
+def spoil(model: Path, fault: str) -> None:
+    """Let the child process die or hang at a model."""
+    model.write_text(f"{model.read_text('utf-8')}<!-- irloop-test: {fault} -->", "utf-8")
+
+
+def test_a_model_that_kills_twice_is_quarantined(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(zoo / "bad" / "bad_from_port.xml", "die")
+    end_children()
+    monkeypatch.syspath_prepend(str(HOSTILE))
+    starts: list[int] = []
+    start = Runner._start
+
+    def counted(runner: Runner) -> Any:
+        starts.append(1)
+        return start(runner)
+
+    monkeypatch.setattr(Runner, "_start", counted)
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == EXPECTED | {
+        ("bad/bad_from_port.xml", step): "quarantined" for step in plan.steps
+    }
+    # The first, and one after each of two deaths, unless no model came after the second.
+    assert len(starts) in (2, 3)
+    end_children()
+
+
+def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = zoo / "bad" / "bad_from_port.xml"
+    spoil(model, "hang")
+    end_children()
+    monkeypatch.syspath_prepend(str(HOSTILE))
+    monkeypatch.setattr("irloop.fleet.runner.GRACE", 0.5)
+    plan = plan_of(zoo, sources=(str(model),), seconds=0.5)
+    state = sweep(plan, InlineCluster())
+    assert state.verdicts == {(step, "timeout"): 1 for step in plan.steps}
+    end_children()
+
+
+def test_a_report_tells_what_was_broken_and_mended(zoo: Path, tmp_path: Path) -> None:
+    plan = plan_of(zoo)
+    sweep(plan, InlineCluster())
+    model = zoo / "good" / "halving" / "model.xml"
+    broken = zoo / "bad" / "bad_in_body.xml"
+    mended = (model.read_bytes(), model.with_suffix(".bin").read_bytes())
+    model.write_bytes(broken.read_bytes())
+    broken.write_bytes(mended[0])
+    broken.with_suffix(".bin").write_bytes(mended[1])
+    (zoo / "bad" / "bad_to_port.xml").unlink()
+    newer = replace(plan, target=str(tmp_path / "newer"))
+    sweep(newer, InlineCluster())
+    found = summarized(newer.target, plan.target)
+    assert found.models == 5
+    assert found.changes is not None
+    counts = found.changes.counts
+    assert (counts["broken"], counts["mended"], counts["gone"]) == (2, 2, 2)
+    assert {row["path"] for row, _ in found.changes.rows["broken"]} == {str(model)}

@@ -1,0 +1,239 @@
+"""Listing: what is found where, paired, in parts, and in constant memory."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from irloop.errors import UsageError
+from irloop.fleet import archives
+from irloop.fleet.fetching import Fetched, fetch
+from irloop.fleet.sources import Entry, Shard, entries, in_shard
+
+NAMES = {
+    "bad/bad_from_port.xml",
+    "bad/bad_from_result.xml",
+    "bad/bad_in_body.xml",
+    "bad/bad_to_port.xml",
+    "good/halving/model.xml",
+    "good/recurrent/model.xml",
+}
+
+
+def found_in(source: str, root: Path) -> set[str]:
+    return {os.path.relpath(entry.address, root) for entry in entries([source])}
+
+
+def test_a_folder_is_searched_and_weights_are_paired(zoo: Path) -> None:
+    assert {os.path.relpath(item.address, zoo) for item in entries([str(zoo)])} == NAMES
+    (entry,) = entries([str(zoo / "good" / "recurrent")])
+    model = zoo / "good" / "recurrent" / "model.xml"
+    assert entry.weights == str(model.with_suffix(".bin"))
+    assert entry.size == model.stat().st_size + model.with_suffix(".bin").stat().st_size
+
+
+def test_a_pattern_matches_folders_at_any_depth(zoo: Path) -> None:
+    assert found_in(f"{zoo}/**/model.xml", zoo) == {name for name in NAMES if "good" in name}
+    assert found_in(f"{zoo}/*/bad_[ft]*.xml", zoo) == {
+        name for name in NAMES if "bad_f" in name or "bad_t" in name
+    }
+    assert found_in(f"{zoo}/*.xml", zoo) == set()
+
+
+def test_a_list_names_sources(zoo: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_text(f"# models\n{zoo}/good\n\n{zoo}/bad/bad_in_body.xml\n", "utf-8")
+    assert found_in(f"@{listed}", zoo) == {name for name in NAMES if "good" in name} | {
+        "bad/bad_in_body.xml"
+    }
+
+
+def test_a_source_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        list(entries([str(tmp_path / "missing")]))
+    with pytest.raises(UsageError, match="nosuch"):
+        list(entries(["nosuch://bucket/x.onnx"]))
+
+
+def test_links_out_of_a_folder_are_not_followed(zoo: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.onnx"
+    outside.write_bytes(b"\x08\x01")
+    (zoo / "link.onnx").symlink_to(outside)
+    (zoo / "folder").symlink_to(tmp_path)
+    assert found_in(str(zoo), zoo) == NAMES
+
+
+def test_parts_are_disjoint_and_whole() -> None:
+    paths = [f"zoo/{number}.onnx" for number in range(500)]
+    parts = [{path for path in paths if in_shard(path, Shard(number, 7))} for number in range(1, 8)]
+    assert sum(map(len, parts)) == len(paths)
+    assert set().union(*parts) == set(paths)
+    assert all(parts)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+def test_models_in_archives_are_listed_and_extracted(zoo: Path, tmp_path: Path, kind: str) -> None:
+    archive = tmp_path / f"zoo.{kind}"
+    pack(archive, {str(item.relative_to(zoo)): item for item in zoo.rglob("*") if item.is_file()})
+    listed = list(entries([str(archive)]))
+    assert {entry.address for entry in listed} == NAMES
+    fetched = fetched_from(listed, tmp_path)
+    for item in fetched:
+        original = zoo / item.entry.address
+        assert Path(item.path).read_bytes() == original.read_bytes()
+        weights = original.with_suffix(".bin")
+        copied = Path(item.path).with_suffix(".bin")
+        assert copied.exists() == weights.exists()
+        assert not weights.exists() or copied.read_bytes() == weights.read_bytes()
+
+
+def pack(archive: Path, files: dict[str, Path]) -> None:
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, path in files.items():
+                file.write(path, name)
+        return
+    with tarfile.open(archive, "w:gz" if archive.suffix == ".gz" else "w") as tar:
+        for name, path in files.items():
+            tar.add(path, name)
+
+
+def fetched_from(listed: list[Entry], tmp_path: Path, most: int = 1 << 30) -> list[Fetched]:
+    folder = tmp_path / "scratch"
+    folder.mkdir(exist_ok=True)
+    return list(fetch(listed, str(folder), most))
+
+
+def test_names_in_archives_never_become_paths(tmp_path: Path) -> None:
+    archive = tmp_path / "evil.tar"
+    content = b"\x08\x01"
+    with tarfile.open(archive, "w") as tar:
+        for name in ("../../evil.onnx", "/etc/evil.onnx"):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        link = tarfile.TarInfo("link.onnx")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    listed = list(entries([str(archive)]))
+    assert {entry.address for entry in listed} == {"../../evil.onnx", "/etc/evil.onnx"}
+    for item in fetched_from(listed, tmp_path):
+        assert Path(item.path).is_relative_to(tmp_path / "scratch")
+        assert Path(item.path).read_bytes() == content
+
+
+def test_bombs_stop_at_the_limit(tmp_path: Path) -> None:
+    archive = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a.onnx", b"\x08\x01" * 5_000_000)
+        file.writestr("b.onnx", b"\x08\x01")
+    found = fetched_from(list(entries([str(archive)])), tmp_path, most=1_000_000)
+    assert {item.entry.address: item.verdict for item in found} == {
+        "a.onnx": "too-big",
+        "b.onnx": "",
+    }
+    written = sum(path.stat().st_size for path in (tmp_path / "scratch").rglob("*.onnx"))
+    assert written <= 1_000_002
+
+
+def test_a_huge_header_of_a_tar_is_refused(tmp_path: Path) -> None:
+    archive = tmp_path / "header.tar"
+    with tarfile.open(archive, "w", format=tarfile.GNU_FORMAT) as tar:
+        info = tarfile.TarInfo("x" * (archives.HEADER + 1) + ".onnx")
+        tar.addfile(info)
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(entries([str(archive)]))
+
+
+def test_a_zip_with_a_huge_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "many.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for number in range(100):
+            file.writestr(f"{number}.onnx", b"")
+    monkeypatch.setattr(archives, "DIRECTORY", 4000)
+    with pytest.raises(UsageError, match="directory"):
+        list(entries([str(archive)]))
+
+
+def test_pointers_of_lfs_are_named(tmp_path: Path) -> None:
+    pointer = tmp_path / "model.onnx"
+    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    (found,) = fetched_from(list(entries([str(pointer)])), tmp_path)
+    assert (found.verdict, "git lfs pull" in found.detail) == ("lfs-pointer", True)
+
+
+def test_files_of_a_store_are_fetched_with_a_limit(zoo: Path, tmp_path: Path) -> None:
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    memory.put(str(zoo), "/fleet-zoo", recursive=True)
+    listed = list(entries(["memory://fleet-zoo"]))
+    assert len(listed) == len(NAMES)
+    assert sum(bool(entry.weights) for entry in listed) == 2
+    size = max(path.stat().st_size for path in zoo.rglob("*.xml"))
+    small = fetched_from(listed, tmp_path, most=size - 1)
+    assert "too-big" in {item.verdict for item in small}
+    memory.rm("/fleet-zoo", recursive=True)
+
+
+MILLION = """
+import resource, sys
+import fsspec
+from fsspec.spec import AbstractFileSystem
+from irloop.fleet.sources import entries
+
+class Folders(AbstractFileSystem):
+    protocol = "folders"
+
+    def ls(self, path, detail=True, **more):
+        if path.strip("/") == "zoo":
+            return [{"name": f"zoo/{n}", "size": 0, "type": "directory"} for n in range(1000)]
+        return [
+            {"name": f"{path}/{n:06}.onnx", "size": n, "type": "file", "ETag": f"{path}{n}"}
+            for n in range(1000)
+        ]
+
+class Pages(Folders):
+    protocol = "pages"
+
+    def split_path(self, path):
+        return "bucket", "zoo", None
+
+    async def _iterdir(self, bucket, delimiter, prefix):
+        for n in range(1_000_000):
+            yield {"name": f"zoo/{n:07}.onnx", "size": n, "type": "file", "ETag": str(n)}
+
+    @property
+    def loop(self):
+        from fsspec.asyn import get_loop
+        return get_loop()
+
+fsspec.register_implementation("folders", Folders)
+fsspec.register_implementation("pages", Pages)
+list(entries(["folders://zoo/1"]))
+count = sum(1 for _ in entries([sys.argv[1]]))
+print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.parametrize("address", ["folders://zoo", "pages://zoo"])
+def test_a_million_entries_are_listed_in_constant_memory(address: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MILLION, address],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=300,
+    )
+    count, kilobytes = map(int, done.stdout.split())
+    assert count == 1_000_000
+    assert kilobytes < 200_000
