@@ -35,7 +35,7 @@ class Branches:
         self._node = node
         self._programs = programs
         self._quick = {
-            label: sweep(program.steps)
+            label: sweep(program.steps, program.outputs)
             for label, program in programs.items()
             if tame(program.steps)
         }

@@ -34,7 +34,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Kernel, Op, UnknownOp
-from irloop.graph.types import ElementType, ValueType
+from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import all_nodes, is_constant, node_path
 from irloop.graph.wellformed import misfit
 
@@ -292,6 +292,7 @@ class _Compiler:
         op = widened_op(node.op, self._wider) if self._wider else node.op
         bind = op.kernel_of_constants if _computed_in_advance(node) else op.kernel
         kernel = _fewer_outputs(node, _decoding(node, bind(len(node.outputs))))
+        kernel = kernels.precision.bare(kernel, of_floats=self._is_float(node))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations run without checks, so this one checks for itself.
@@ -312,6 +313,14 @@ class _Compiler:
         types = tuple(map(self._type, results))
         parameters = tuple(map(self._type, body.graph.inputs))
         return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
+
+    def _is_float(self, node: Node) -> bool:
+        """True when the first operand is certainly f32 or f64, by inference and not by a file."""
+        value = node.inputs[0] if node.inputs else None
+        if value is None or value not in self._types:
+            return False
+        type = self._type(value)
+        return isinstance(type, TensorType) and type.element in (ElementType.F32, ElementType.F64)
 
     def _type(self, value: Value) -> ValueType:
         found = self._types.get(value, value.type)

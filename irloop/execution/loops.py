@@ -77,7 +77,7 @@ class Loop:
         return Plan(
             self.node,
             tuple(steps),
-            sweep(steps),
+            sweep(steps, program.outputs),
             tuple((program.inputs[p.parameter], program.outputs[p.result]) for p in carried),
             tuple(program.outputs[result] for result in growing),
             self._counter(),

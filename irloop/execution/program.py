@@ -9,7 +9,7 @@ sizes are small.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from irloop.execution.failure import StepError, extents_of, failure_of
 from irloop.execution.limits import Limits
 from irloop.execution.memory import owned_bytes, room_needed
 from irloop.execution.profile import RunProfile
+from irloop.execution.straight import MOST_STEPS, straight
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
@@ -243,44 +244,20 @@ def _tell(
     )
 
 
-def sweep(steps: Sequence[Step]) -> Callable[[list[Any]], None]:
-    """One function that runs `steps` over slots without checks.
+def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]], None]:
+    """One function that runs `steps` over slots without checks, and fills the slots `keep`.
 
     Raises (when called):
         StepError: of the step that fails.
     """
-    table = tuple(_entry(step) for step in steps)
-    nodes = {entry[3]: step.node for entry, step in zip(table, steps, strict=True)}
+    if len(steps) <= MOST_STEPS:
+        return straight([(step.fn, step.ins, step.outs, step.node) for step in steps], keep)
+    parts = [steps[first : first + MOST_STEPS] for first in range(0, len(steps), MOST_STEPS)]
+    # The values that a part makes are read by later ones.
+    calls = [sweep(part, {slot for step in part for slot in step.outs}) for part in parts]
 
     def compute(slots: list[Any]) -> None:
-        out = -1
-        try:
-            for fn, first, second, out, others in table:
-                if second >= 0:
-                    slots[out] = fn(slots[first], slots[second])
-                elif first >= 0:
-                    slots[out] = fn(slots[first])
-                else:
-                    values = fn(*[slots[slot] for slot in others[0]])
-                    if len(others[1]) == 1:
-                        slots[out] = values
-                    else:
-                        for slot, value in zip(others[1], values, strict=False):
-                            slots[slot] = value
-        except StepError:
-            raise
-        except Exception as error:
-            # As in `run`: an exception of a kernel is an error of its node.
-            raise failure_of(nodes[out], error) from error
+        for call in calls:
+            call(slots)
 
     return compute
-
-
-_Entry = tuple[Kernel, int, int, int, tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-def _entry(step: Step) -> _Entry:
-    """A step in the form that `sweep` reads fastest: one or two inputs and one output are plain."""
-    first = step.ins[0] if len(step.ins) in (1, 2) and len(step.outs) == 1 else -1
-    second = step.ins[1] if len(step.ins) == 2 and len(step.outs) == 1 else -1
-    return step.fn, first, second, step.outs[0], (step.ins, step.outs)

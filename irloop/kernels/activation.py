@@ -52,9 +52,14 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
+#: Arrays of so few elements are not worth the calls that save memory.
+_FEW = 1 << 10
+
 
 def relu(x: Array) -> Any:
     """max(x, 0)."""
+    if x.size <= _FEW:
+        return np.maximum(x, scalar(0, x.dtype))
     return in_blocks(_relu, x)
 
 
@@ -65,6 +70,9 @@ def _relu(x: Array, out: Array) -> None:
 @floating
 def sigmoid(x: Array) -> Any:
     """1 / (1 + exp(-x))."""
+    if x.size <= _FEW:
+        one = scalar(1, x.dtype)
+        return one / (one + np.exp(-x))
     return in_blocks(_sigmoid, x)
 
 

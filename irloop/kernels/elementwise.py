@@ -134,6 +134,7 @@ def _bounded(function: Function) -> Function:
             return _from_float(function(x.astype(np.float64)), x.dtype)
         return function(x)
 
+    apply.__dict__["of_floats"] = function
     return apply
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["floating", "scalar", "silence", "unwarned", "widened"]
+__all__ = ["bare", "floating", "scalar", "silence", "unwarned", "widened"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -51,7 +51,24 @@ def unwarned(function: Function) -> Function:
         with np.errstate(all="ignore"):
             return function(*operands)
 
+    apply.__dict__["in_runs"] = function
     return apply
+
+
+def bare(kernel: Function, *, of_floats: bool) -> Function:
+    """The kernel without its outer functions that do nothing inside `silence`.
+
+    With `of_floats` the first operand is known to be f32 or f64, so that there is no other type to
+    convert either. A call of a small operation takes as long as such a function.
+    """
+    while True:
+        inner = kernel.__dict__ if hasattr(kernel, "__dict__") else {}
+        if of_floats and "of_floats" in inner:
+            kernel = inner["of_floats"]
+        elif "in_runs" in inner:
+            kernel = inner["in_runs"]
+        else:
+            return kernel
 
 
 @lru_cache(maxsize=1024)
@@ -80,4 +97,6 @@ def floating(function: Function) -> Function:
         wide = (None if item is None else item.astype(np.float32) for item in (x, *others))
         return function(*wide).astype(x.dtype)
 
-    return wraps(function)(unwarned(computed))
+    outer = wraps(function)(unwarned(computed))
+    outer.__dict__["of_floats"] = function
+    return outer

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from xml.parsers import expat
-from xml.sax.saxutils import escape
 
 from irloop.errors import UnsupportedError
 from irloop.formats.openvino.document import Document
@@ -187,7 +186,10 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
 
 
 def _escaped(value: str) -> str:
-    return escape(value, {'"': "&quot;"})
+    # xml.sax.saxutils has this function, and imports an HTTP client with it.
+    for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        value = value.replace(character, reference)
+    return value
 
 
 def _attribute(data: bytes, span: _Span, edit: SetAttribute) -> tuple[int, int, bytes]:
