@@ -8,7 +8,7 @@ from typing import Any
 
 from irloop.comparison.compare import Comparison
 from irloop.comparison.diff import Change, ModelDiff
-from irloop.comparison.report import Evidence, OutputReport
+from irloop.comparison.report import EngineReport, Evidence, OutputReport
 from irloop.diagnostics import Diagnostic, Report, Severity
 from irloop.errors import IrloopError
 from irloop.graph.model import Model
@@ -128,11 +128,16 @@ def _engines(result: Comparison) -> dict[str, Any]:
     ]
     names = {"first": "A", "second": "B"}
     rows: list[list[Any]] = [
-        [names[item.model], item.engine, item.version, item.ran, item.agreed, _number(item.worst)]
+        [names[item.model], item.engine, item.version, item.ran, item.agreed, _worst(item)]
         for item in result.runs
     ]
     rows += [[None, name, "not installed", None, None, None] for name in result.missing]
     return _table(columns, rows)
+
+
+def _worst(item: EngineReport) -> float | str | None:
+    """The largest difference in trials that agree; of others the table of outputs tells."""
+    return _number(item.worst) if item.agreed == item.ran or item.worst else None
 
 
 def _outputs(outputs: Sequence[OutputReport]) -> dict[str, Any]:
@@ -188,7 +193,11 @@ def _tensor(row: Row) -> list[Any]:
     place = {"text": row.paths[model], "model": model, "path": row.paths[model]}
     if row.name not in (row.paths[model] or ""):
         place["text"] = f"{row.paths[model]} ({row.name})"
-    return [place, row.type, *(text or None for text in row.ranges), row.error, row.first]
+    ranges = [
+        {"text": text, "key": size} if size is not None else text or None
+        for text, size in zip(row.ranges, row.largest, strict=True)
+    ]
+    return [place, row.type, *ranges, row.error, row.first]
 
 
 def _notes(result: Comparison) -> list[Section]:

@@ -30,13 +30,15 @@ Made = Mapping[tuple[int, ...], Any]
 class Row:
     """One tensor, or two that correspond; `error` is None for one without a counterpart.
 
-    `first` is the first iteration in which they differ, of each loop around them.
+    `first` is the first iteration in which they differ, of each loop around them; `largest` are the
+    largest magnitudes.
     """
 
     name: str
     paths: tuple[str | None, str | None]
     type: str
     ranges: tuple[str, str]
+    largest: tuple[float | None, float | None]
     error: float | str | None = None
     first: str | None = None
 
@@ -91,11 +93,13 @@ def _add(
         return
     shown = values[1] or values[0]
     assert shown is not None
+    ranges = _range(made[0]), _range(made[1])
     row = Row(
         shown.name,
         (_path(values[0]), _path(values[1])),
         _type(next(iter((made[1] or made[0]).values()))),
-        (_range(made[0]), _range(made[1])),
+        (ranges[0][0], ranges[1][0]),
+        (ranges[0][1], ranges[1][1]),
     )
     found.rows.append(row)
     shared = [at for at in made[1] if at in made[0]]
@@ -123,8 +127,10 @@ def _type(made: Any) -> str:
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
 
 
-def _range(made: Made) -> str:
-    """The least and the greatest number over all iterations, and the count of NaNs."""
+def _range(made: Made) -> tuple[str, float | None]:
+    """The least and the greatest number over all iterations and the count of NaNs, as a text; and
+    the largest magnitude.
+    """
     lows, highs, nans = [], [], 0
     for value in made.values():
         if value is None or isinstance(value, list):
@@ -135,7 +141,8 @@ def _range(made: Made) -> str:
             lows.append(float(found["min"]))
             highs.append(float(found["max"]))
     text = f"{min(lows):.5g} … {max(highs):.5g}" if lows else ""
-    return f"{text}, {nans} NaN".lstrip(", ") if nans else text
+    largest = max(*highs, -min(lows)) if lows else None
+    return (f"{text}, {nans} NaN".lstrip(", ") if nans else text), largest
 
 
 def _error(before: Any, made: Any, evidence: Evidence) -> float:

@@ -107,6 +107,20 @@ def test_5000_operations_open_as_groups(browser: Browser, tmp_path: Path) -> Non
     assert browser.complaints() == []
 
 
+def test_a_browser_without_workers(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    irloop.view(counting(tmp_path), tmp_path / "page.html")
+    with chromium(tmp_path_factory.mktemp("profile")) as browser:
+        browser.driver.execute_cdp_cmd(
+            "Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.Worker"}
+        )
+        browser.open(tmp_path / "page.html")
+        assert browser.run("return typeof Worker") == "undefined"
+        assert "acc" in browser.texts(".box .title")
+        assert browser.complaints() == []
+
+
 def test_hostile_names_are_only_text(browser: Browser, tmp_path: Path) -> None:
     model = irloop.read_model(counting(tmp_path))
     for graph in (model.graph, model.graph.parameters[0].graph):

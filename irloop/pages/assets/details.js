@@ -17,7 +17,7 @@ class Details {
     this.element.replaceChildren(
       html("h2", {}, node.kind === "parameter" || node.kind === "result" ? node.name : node.type),
       html("p", { class: "path" }, node.path),
-      ...(mark ? [html("p", { class: `badge mark-${mark}` }, mark)] : []),
+      ...(mark ? [html("p", { class: "badge" }, MARKS[mark] ?? mark)] : []),
       ...(node.role ? [html("p", {}, node.role)] : []),
       ...this.place(node),
       ...section("Attributes", pairs(node.attributes)),

@@ -68,7 +68,7 @@ function plotOf({ curves }) {
   const view = { class: "plot", viewBox: `0 0 ${PLOT.width} ${PLOT.height}`, role: "img" };
   const label = "error of each state over iterations";
   return [
-    svg("svg", { ...view, "aria-label": label }, grid, lines),
+    html("div", { class: "scroll" }, svg("svg", { ...view, "aria-label": label }, grid, lines)),
     html("div", { class: "legend" }, keys),
   ];
 }

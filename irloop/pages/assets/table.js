@@ -1,6 +1,7 @@
 // Tables that are sorted by a click on the head of a column, and can be filtered.
 //
-// A cell is a text, a number, null, or {text, model, path}: the place of a node in a model.
+// A cell is a text, a number, null, or {text, model, path}: the place of a node in a model,
+// or {text, key}: a text that is sorted by a number.
 
 const ROWS_AT_FIRST = 100;
 
@@ -86,5 +87,6 @@ function order(a, b) {
 function keyOf(cell) {
   if (cell === null) return Number.NEGATIVE_INFINITY;
   if (cell === "inf" || cell === "nan") return Number.POSITIVE_INFINITY;
-  return typeof cell === "number" ? cell : (cell.text ?? String(cell));
+  if (typeof cell === "number") return cell;
+  return cell.key ?? cell.text ?? String(cell);
 }
