@@ -71,9 +71,10 @@ def correlate(
         return result
     depth = channels // groups * math.prod(window.kernel)
     spend_products(result.size * depth, x.dtype, "a convolution")
-    if not sizes:
-        result[...] = _points(x[..., None], w[..., None], groups)[..., 0]
-        return result if bias is None else np.add(result, bias, out=result)
+    single = math.prod(window.kernel) == 1 and counts == sizes
+    if single and all(window.reach(axis, size)[0] == 0 for axis, size in enumerate(sizes)):
+        _points(x, w, groups, bias, result)
+        return result
     layout = _Layout.of(window, sizes, counts)
     offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
     for source, target in zip(x, result, strict=True):
@@ -84,12 +85,25 @@ def correlate(
     return result
 
 
-def _points(x: Array, w: Array, groups: int) -> Array:
-    items, channels, length = x.shape
-    filters = w.reshape(groups, len(w) // groups, -1)
-    made = np.matmul(filters, x.reshape(items, groups, channels // groups, length))
-    result: Array = made.reshape(items, len(w), length)
-    return result
+def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) -> None:
+    """Fill `result` where each element depends on the channels of one element of the data."""
+    items, channels = x.shape[:2]
+    outputs = len(w)
+    filters = w.reshape(groups, outputs // groups, channels // groups)
+    data = x.reshape(items, groups, channels // groups, -1)
+    made = result.reshape(items, groups, outputs // groups, -1)
+    offset = None if bias is None else bias.reshape(groups, outputs // groups, 1)
+    width = _width(max(channels, outputs) * x.itemsize)
+    for low in range(0, data.shape[-1], width):
+        part = made[..., low : low + width]
+        np.matmul(filters, data[..., low : low + width], out=part)
+        if offset is not None:
+            np.add(part, offset, out=part)
+
+
+def _width(room: int) -> int:
+    """The columns of a tile, where each takes `room` bytes."""
+    return min(max(_TILE_BYTES // room, 64), _TILE_COLUMNS)
 
 
 class _Layout(NamedTuple):
@@ -188,7 +202,7 @@ def _tiled(
         columns = _FlatColumns(x, groups, layout, fill)
     row, inner = columns.row, columns.inner
     room = max(filters.shape[2] * groups, outputs) * x.itemsize
-    width = min(max(_TILE_BYTES // room, 64), _TILE_COLUMNS)
+    width = _width(room)
     rows = max(1, width // row)
     compact = inner == counts[1:]
     flat = target.reshape(groups, outputs // groups, -1)
