@@ -163,8 +163,9 @@ class _Sweep:
             if now - looked > 5.0:
                 window, looked = 2 * self._cluster.threads() + 2, now
             while len(self._running) < window and (batch := self._next()) is not None:
-                self._submit(batch)
-            if not self._running:
+                if not self._submit(batch):
+                    break
+            if not self._running and not self._retries:
                 return
             with suppress(queue.Empty):
                 self._take(self._finished.get(timeout=1.0))
@@ -182,20 +183,28 @@ class _Sweep:
             return self._retries.popleft()
         return next(self._left, None)
 
-    def _submit(self, batch: _Batch) -> None:
+    def _submit(self, batch: _Batch) -> bool:
+        """Submit a batch; false if the connection is lost, and the batch kept for the next."""
         self._submitted += 1
         # Names of models are not part of the key, which the scheduler shows in many places.
-        future = self._cluster.client.submit(
-            run_batch,
-            self._orders,
-            batch.jobs,
-            big=batch.big,
-            key=f"irloop-sweep-{self._name}-{self._submitted}",
-            pure=False,
-            resources={BIG: 1} if batch.big and self._cluster.marks_big else None,
-        )
+        try:
+            future = self._cluster.client.submit(
+                run_batch,
+                self._orders,
+                batch.jobs,
+                big=batch.big,
+                key=f"irloop-sweep-{self._name}-{self._submitted}",
+                pure=False,
+                resources={BIG: 1} if batch.big and self._cluster.marks_big else None,
+            )
+        except Exception:
+            if self._cluster.is_connected:
+                raise
+            self._retries.appendleft(batch)
+            return False
         self._running[future] = batch
         future.add_done_callback(self._finished.put)
+        return True
 
     def _take(self, future: Any) -> None:
         """Take the rows of a finished task, or decide what becomes of its models."""
@@ -212,7 +221,10 @@ class _Sweep:
                 return
             self._keep(batch, rows)
         elif future.status == "error":
-            self._failed(batch, future.exception(timeout=60))
+            error: BaseException | None = None
+            with suppress(Exception):
+                error = future.exception(timeout=60)
+            self._failed(batch, error)
         else:
             self._retries.append(batch)
 
