@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def works(sizes: Sizes) -> Iterator[Work]:
     """All works, in the order of the table."""
     for name in NETS:
         goal = 1.5 if name in _MATRIX_NETS else 2.5
-        yield Work("run", name, {"onnxruntime": goal}, lambda _, name=name: _net(name))
+        yield Work("run", name, {"onnxruntime": goal}, partial(_net, name))
     goals = {"numpy": 1.1, "onnxruntime": 2.0}
     yield Work("run", "step of a Loop of 5 operations", goals, lambda _: _loop(sizes.iterations))
     scan = {"onnxruntime": 1.0}
@@ -95,7 +96,7 @@ def _runs(model: onnx.ModelProto, given: dict[str, Array]) -> Calls:
     return {"irloop": lambda: own.run(given), "onnxruntime": lambda: peer.run(None, given)}
 
 
-def _net(name: str) -> Calls:
+def _net(name: str, folder: Path) -> Calls:
     model = NETS[name]()
     return _runs(model, inputs_of(model))
 

@@ -206,6 +206,7 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
     )
     filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
     spend_products(x.size * filters.shape[1], x.dtype, "a transposed convolution")
+    apart = all(window.extent(axis) <= stride for axis, stride in enumerate(window.strides))
     with np.errstate(all="ignore"):
         columns = np.matmul(filters, x.reshape(items, groups, depth, -1))
         columns = columns.reshape(items, groups * outputs, *window.kernel, *sizes)
@@ -216,9 +217,11 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
                     offset, window.dilations, window.strides, sizes, strict=True
                 )
             )
-            result[(slice(None), slice(None), *target)] += columns[
-                (slice(None), slice(None), *offset)
-            ]
+            place = (slice(None), slice(None), *target)
+            if apart:
+                result[place] = columns[(slice(None), slice(None), *offset)]
+            else:
+                result[place] += columns[(slice(None), slice(None), *offset)]
     return result
 
 

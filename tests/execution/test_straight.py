@@ -17,7 +17,7 @@ from irloop.kernels.precision import bare, silence
 
 
 def node(name: str = "n") -> Node:
-    return Node(UnknownOp(name="Any", version=1), name=name)
+    return Node(UnknownOp(name="Any", version="1"), name=name)
 
 
 def test_only_the_slots_that_are_kept_are_filled() -> None:
