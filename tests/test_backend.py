@@ -33,7 +33,7 @@ def test_the_runner_of_onnx() -> None:
     with warnings.catch_warnings():
         # The package makes its expectations as it is asked, overflowing on the way.
         warnings.simplefilter("ignore")
-        runner = BackendTest(backend, __name__)
+        runner = BackendTest(backend, __name__)  # type: ignore[arg-type]  # a module, as usual
         for pattern in SELECTED:
             runner.include(pattern)
         suite = unittest.TestSuite(
