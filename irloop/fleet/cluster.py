@@ -79,7 +79,9 @@ class Cluster:
         Raises:
             UsageError: when there is no scheduler or no worker.
         """
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "asyncio", "tornado"):
+            # Lost connections are expected: they are told in irloop's own words.
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._remote = remote
         self._own: Any = None
         if remote is None:

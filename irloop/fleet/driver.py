@@ -24,8 +24,12 @@ from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, vers
 
 __all__ = ["Plan", "Progress", "sweep"]
 
-#: The seconds of work that a batch is made for, and its bounds.
+#: The seconds of work that a batch is made for, or more if otherwise more than so many batches
+#: would end a second: the scheduler takes some milliseconds for each.
 BATCH_SECONDS = 2.0
+BATCHES_A_SECOND = 50.0
+
+#: Bounds of a batch.
 FIRST_BATCH = 8
 LONGEST_BATCH = 256
 BATCH_BYTES = 64 << 20
@@ -143,6 +147,7 @@ class _Sweep:
         self._rows: list[Row] = []
         self._written = time.monotonic()
         self._mean = 0.0
+        self._threads = 1
 
     def run(self, *, count: bool) -> Progress:
         """Run to the end."""
@@ -161,7 +166,8 @@ class _Sweep:
         while True:
             now = time.monotonic()
             if now - looked > 5.0:
-                window, looked = 2 * self._cluster.threads() + 2, now
+                self._threads = self._cluster.threads()
+                window, looked = 2 * self._threads + 2, now
             while len(self._running) < window and (batch := self._next()) is not None:
                 if not self._submit(batch):
                     break
@@ -351,7 +357,8 @@ class _Sweep:
     def _length(self) -> int:
         if not self._mean:
             return FIRST_BATCH
-        return max(1, min(LONGEST_BATCH, int(BATCH_SECONDS / self._mean)))
+        seconds = max(BATCH_SECONDS, self._threads / BATCHES_A_SECOND)
+        return max(1, min(LONGEST_BATCH, int(seconds / self._mean)))
 
     def _steps_left(self, entry: Entry) -> tuple[str, ...]:
         steps = self._plan.steps
