@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
+from irloop.kernels.blocks import BLOCK
 from irloop.kernels.precision import floating, scalar, widened
 
 __all__ = [
@@ -69,10 +70,28 @@ def batch_norm(epsilon: float) -> Function:
     def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
         rank = x.ndim
         factor = scale / np.sqrt(variance + scalar(epsilon, variance.dtype)).astype(scale.dtype)
+        operands = (mean, factor, bias)
+        plain = all(item.ndim == 1 and item.dtype == x.dtype for item in operands)
+        if plain and rank > 2 and x.size > BLOCK:
+            return _normalized(x, *operands)
         shifted = x - _channels(mean, rank).astype(x.dtype)
         return (shifted * _channels(factor, rank) + _channels(bias, rank)).astype(x.dtype)
 
     return apply
+
+
+def _normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
+    """(x - mean) * factor + bias for [N, C, ...], for as many channels at once as fit the cache."""
+    made = np.empty(x.shape, x.dtype)
+    each = max(1, BLOCK // math.prod(x.shape[2:]))
+    operands = [item.reshape(-1, *(1,) * (x.ndim - 2)) for item in (mean, factor, bias)]
+    for item, target in zip(x, made, strict=True):
+        for first in range(0, len(item), each):
+            own = slice(first, first + each)
+            centre, scale, offset = (operand[own] for operand in operands)
+            out = np.subtract(item[own], centre, out=target[own])
+            np.add(np.multiply(out, scale, out=out), offset, out=out)
+    return made
 
 
 def batch_norm_data_third(epsilon: float) -> Function:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irloop.kernels import activation, special
+from irloop.kernels import activation, normalization, special
 from irloop.kernels.blocks import BLOCK
 
 FUNCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
@@ -73,3 +73,21 @@ def test_error_function_of_single_precision_is_accurate_to_two_units() -> None:
     assert (np.abs(special.erf(x) - wanted) <= 2 * unit).all()
     edges = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)
     np.testing.assert_array_equal(special.erf(edges), [1, -1, np.nan, 0, -0.0])
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 130, 130), (3, 700, 9), (1, 3, 20, 20, 50), (2, 4, 3)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_batch_normalisation_of_large_data(shape: tuple[int, ...], turned: bool) -> None:
+    random = np.random.default_rng(1)
+    x = random.standard_normal(shape).astype(np.float32)
+    x = np.asfortranarray(x) if turned else x
+    scale, bias, mean = random.standard_normal((3, shape[1])).astype(np.float32)
+    variance = (random.random(shape[1]) + 0.1).astype(np.float32)
+    found = normalization.batch_norm(1e-3)(x, scale, bias, mean, variance)
+    wide = [
+        item.astype(np.float64).reshape(1, -1, *(1,) * (len(shape) - 2))
+        for item in (scale, bias, mean, variance)
+    ]
+    wanted = (x - wide[2]) / np.sqrt(wide[3] + 1e-3) * wide[0] + wide[1]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    assert found.dtype == np.float32
