@@ -41,6 +41,8 @@ _PIXELS_BLOCK = 1 << 18
 _MANY_CHANNELS, _SHORT_ROW = 192, 600
 #: Kernels with more positions are not taken position by position.
 _MANY_POSITIONS = 1 << 10
+#: Items with so few column elements are computed many at once, in chunks of so many elements.
+_SMALL_ITEM, _CHUNK = 1 << 15, 1 << 20
 #: The time to copy a column element exactly is that of so many multiplications.
 _COPY_COST = 39
 
@@ -77,6 +79,10 @@ def correlate(
         return result
     layout = _Layout.of(window, sizes, counts)
     offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
+    columns = channels * math.prod(window.kernel) * math.prod(counts)
+    if items > 1 and columns <= _SMALL_ITEM:
+        _together(x, w, groups, layout, fill, offset, result)
+        return result
     for source, target in zip(x, result, strict=True):
         if groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
             _depthwise(source, w.reshape(channels, -1), layout, fill, offset, target)
@@ -291,28 +297,9 @@ class _FlatColumns(_Columns):
 
 class _ExactColumns(_Columns):
     def __init__(self, x: Array, groups: int, layout: _Layout, fill: Any) -> None:
-        window = layout.window
-        size = tuple(
-            (count - 1) * stride + window.extent(axis)
-            for axis, (count, stride) in enumerate(zip(layout.counts, window.strides, strict=True))
-        )
-        data = np.full((len(x), *size), fill, dtype=x.dtype)
-        none = (0,) * len(size)
-        _copy_strided(x, data, layout.begins, none, (1,) * len(size))
-        steps = data.strides[1:]
-        view = as_strided(
-            data,
-            (len(x), *window.kernel, *layout.counts),
-            (
-                data.strides[0],
-                *(step * d for step, d in zip(steps, window.dilations, strict=True)),
-                *(step * s for step, s in zip(steps, window.strides, strict=True)),
-            ),
-            writeable=False,
-        )
         self._groups = groups
-        self._view = view
-        self._axis = 1 + len(window.kernel)
+        self._view = _windows(x, layout, fill)
+        self._axis = 1 + len(layout.window.kernel)
         self.row = math.prod(layout.counts[1:])
         self.inner = layout.counts[1:]
         self.used = self.row
@@ -322,6 +309,49 @@ class _ExactColumns(_Columns):
         rows = self._view[(slice(None),) * self._axis + (slice(first, last),)]
         made = rows.reshape(self._groups, -1, (last - first) * self.row)
         return made[:, :, low - first * self.row : high - first * self.row]
+
+
+def _windows(x: Array, layout: _Layout, fill: Any) -> Array:
+    """A view [C, kernel..., counts...] of the padded data."""
+    window = layout.window
+    size = tuple(
+        (count - 1) * stride + window.extent(axis)
+        for axis, (count, stride) in enumerate(zip(layout.counts, window.strides, strict=True))
+    )
+    data = np.full((len(x), *size), fill, dtype=x.dtype)
+    none = (0,) * len(size)
+    _copy_strided(x, data, layout.begins, none, (1,) * len(size))
+    steps = data.strides[1:]
+    return as_strided(
+        data,
+        (len(x), *window.kernel, *layout.counts),
+        (
+            data.strides[0],
+            *(step * d for step, d in zip(steps, window.dilations, strict=True)),
+            *(step * s for step, s in zip(steps, window.strides, strict=True)),
+        ),
+        writeable=False,
+    )
+
+
+def _together(
+    x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, result: Array
+) -> None:
+    """Fill `result` for many small items: one call of NumPy for each chunk of items."""
+    items, channels = x.shape[:2]
+    outputs, length = len(w), math.prod(layout.counts)
+    filters = w.reshape(groups, outputs // groups, -1)
+    depth = filters.shape[-1]
+    chunk = max(1, _CHUNK // (groups * depth * length))
+    for first in range(0, items, chunk):
+        part = x[first : first + chunk]
+        planes = part.reshape(len(part) * channels, *layout.sizes)
+        view = _windows(planes, layout, fill)
+        columns = view.reshape(len(part), groups, depth, length)
+        target = result[first : first + chunk]
+        np.matmul(filters, columns, out=target.reshape(len(part), groups, -1, length))
+        if bias is not None:
+            np.add(target, bias, out=target)
 
 
 def _depthwise(

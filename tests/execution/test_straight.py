@@ -87,3 +87,10 @@ def test_bare_kernels_give_the_same_numbers(kernel: Any) -> None:
         np.testing.assert_array_equal(bare(kernel, of_floats=False)(half), kernel(half))
         if kernel in (elementwise.exp, elementwise.tanh, elementwise.sqrt):
             np.testing.assert_array_equal(bare(kernel, of_floats=False)(whole), kernel(whole))
+
+
+def test_a_run_restores_the_buffers_of_numpy() -> None:
+    before = np.getbufsize()
+    with silence():
+        assert np.getbufsize() != before
+    assert np.getbufsize() == before

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
 from irloop.kernels import correlation
+from irloop.kernels.geometry import Window
 
 #: Settings of the module that make every case take one method, with small tiles and blocks.
 METHODS: dict[str, dict[str, float]] = {
@@ -20,7 +21,8 @@ METHODS: dict[str, dict[str, float]] = {
     "many positions": {"_MANY_POSITIONS": 0},
     "shifted images": {"_MANY_CHANNELS": 1 << 30, "_SHORT_ROW": 0, "_BLOCK": 100},
     "pixels": {"_MANY_CHANNELS": 1, "_PIXELS_BLOCK": 10},
-    "as set": {},
+    "many items at once": {"_SMALL_ITEM": 1 << 30, "_CHUNK": 2000},
+    "as set": {"_SMALL_ITEM": 1 << 15},
 }
 
 
@@ -64,7 +66,7 @@ def _model(operands: list[Any], attributes: dict[str, Any]) -> Any:
 def test_drawn_convolutions_are_those_of_onnx_runtime(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in METHODS[method].items():
+    for name, value in {"_SMALL_ITEM": 0, **METHODS[method]}.items():
         monkeypatch.setattr(correlation, name, value)
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
@@ -103,11 +105,21 @@ def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])
 def test_other_element_types_are_summed_in_their_own_type(dtype: Any) -> None:
-    from irloop.kernels.geometry import Window
-
     x = np.arange(2 * 5 * 5).reshape(1, 2, 5, 5).astype(dtype)
     w = np.ones((2, 1, 2, 2), dtype)
     found = correlation.correlate(x, w, Window.of((2, 2)), 2)
     wanted = x[:, :, :-1, :-1] + x[:, :, 1:, :-1] + x[:, :, :-1, 1:] + x[:, :, 1:, 1:]
     assert found.dtype == dtype
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("items", [1, 3])
+def test_data_of_padding_alone(items: int) -> None:
+    """An axis without elements, padded so that windows fit: only the bias remains."""
+    x = np.zeros((items, 2, 0, 4), np.float32)
+    w = np.ones((3, 2, 2, 2), np.float32)
+    found = correlation.correlate(
+        x, w, Window.of((2, 2), (), (), (1, 0), (2, 0)), 1, bias=np.arange(3, dtype=np.float32)
+    )
+    wanted = np.broadcast_to(np.arange(3, dtype=np.float32)[:, None, None], (items, 3, 2, 3))
     np.testing.assert_array_equal(found, wanted)
