@@ -50,6 +50,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "smaller than kernel": "ONNX Runtime pads less than a window; ONNX does not ask for that",
         "saturate is only used": "ONNX Runtime refuses the attribute where it has no effect",
         "bound to different types": "a function of ONNX Runtime that does not fit all its types",
+        "Invalid tensor data type 0": "values of bodies without element type, which OpenVINO reads",
         "size_ % 2": "ONNX Runtime has LRN for odd windows only",
         "is under development": "an opset newer than this ONNX Runtime",
         "only *guarantees* support for models stamped": "the same",

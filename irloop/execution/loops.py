@@ -12,6 +12,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Counter, Feed, Gather, Iterations, Plan
+from irloop.execution.nesting import refuse_too_many
 from irloop.execution.program import Context, Program, Step, run, sweep, tame
 from irloop.execution.stack import Stack, empty_value, join, nothing_joined
 from irloop.graph.loops import Carried, Concatenated, LastValue, PortMap, ScanOutput
@@ -149,10 +150,12 @@ class Loop:
             slots[self.program.inputs[parameter]] = value
         before = context.live
         context.iterations.append(0)
+        context.levels.append((self.node, 0))
         try:
             return self._iterate(context, slots, feeds, trip)
         finally:
             context.iterations.pop()
+            context.levels.pop()
             context.live = before
 
     def _iterate(
@@ -184,6 +187,9 @@ class Loop:
         if self._worth_it(context, feeds, stop):
             assert self._whole_plan is not None
             plan, given = self._whole_plan, self._at_once(context, slots, feeds, trip)
+        if exact is not None:
+            context.levels[-1] = self.node, exact
+            refuse_too_many(context.levels)
         count, ended = Iterations(plan, context, slots, given, gathers, condition, stop).run()
         if not ended and count != trip:
             raise self._stopped(context, feeds, count, slices)

@@ -19,6 +19,7 @@ from irloop.diagnostics import Diagnostic
 from irloop.execution.failure import StepError, extents_of, failure_of
 from irloop.execution.limits import Limits
 from irloop.execution.memory import owned_bytes, room_needed
+from irloop.execution.nesting import Level
 from irloop.execution.profile import RunProfile
 from irloop.execution.straight import MOST_STEPS, straight
 from irloop.execution.trace import TraceEvent, Tracer
@@ -60,6 +61,8 @@ class Context:
     variables: dict[str, Array] = field(default_factory=dict)
     notes: list[Diagnostic] = field(default_factory=list)
     iterations: list[int] = field(default_factory=list)
+    #: The loops that run now, the innermost last.
+    levels: list[Level] = field(default_factory=list)
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)

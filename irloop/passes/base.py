@@ -58,8 +58,8 @@ def failures_named(name: str, node: Node | None = None, what: str = "") -> Itera
     """Turn an exception that is not irloop's own into a `PassError` with the pass and the node."""
     try:
         yield
-    except IrloopError:
-        raise
+    except (IrloopError, MemoryError, RecursionError):
+        raise  # `guarded` names the limit
     except Exception as error:
         subject = " ".join(filter(None, (what, f"pass {name} failed")))
         place = "" if node is None else f" at {node.op.label} {node_path(node)!r}"

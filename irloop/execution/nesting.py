@@ -1,0 +1,83 @@
+"""Refuses nested loops that take more iterations than a run may, before they run.
+
+Loops of 60 iterations, nested six deep, would otherwise run until the time is over. Only iterations
+that certainly take place are counted: of loops directly inside each other that no condition ends,
+and whose trip counts do not depend on the loop around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop import budget
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.execution.failure import StepError
+from irloop.graph.loops import Invariant, ScanInput, Sliced
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import TensorType
+
+__all__ = ["Level", "refuse_too_many"]
+
+#: A loop that runs, and the iterations that it certainly takes; 0 if that is unknown.
+Level = tuple[Node, int]
+
+#: So many iterations take at least as long as a run may, for each step of the budget.
+PER_STEP = 300
+
+
+def refuse_too_many(levels: Sequence[Level]) -> None:
+    """Raise if the loops that run now need more iterations than the budget has steps for.
+
+    Raises:
+        StepError: naming the innermost loop.
+    """
+    most = budget.current().operations
+    if most is None:
+        return
+    node, total = levels[-1]
+    for outer, count in reversed(levels[:-1]):
+        is_inside = node.graph is not None and node.graph.owner is outer
+        if not count or not is_inside or not _repeats_equally(node):
+            break
+        node, total = outer, total * count
+    if total > most * PER_STEP:
+        raise StepError(
+            levels[-1][0],
+            "the loops around it and this one take more iterations than a run may",
+            expected=f"at most {most * PER_STEP:,} iterations",
+            found=f"{total:,} iterations",
+            fix="allow more time (--max-seconds) if the trip counts are meant to be so",
+            limit=True,
+        )
+
+
+def _repeats_equally(node: Node) -> bool:
+    """True if a loop takes as many iterations in each iteration of the loop around it."""
+    if isinstance(node.op, onnx.Loop | ov.Loop):
+        return node.inputs[0] is not None and _is_constant(node.inputs[0])
+    values = [
+        node.inputs[port.external]
+        for port in node.body().ports.inputs
+        if isinstance(port, ScanInput | Sliced)
+    ]
+    types = [None if value is None else value.type for value in values]
+    return all(isinstance(type, TensorType) and type.shape.is_static for type in types)
+
+
+def _is_constant(value: Value) -> bool:
+    """True for a constant, also one that bodies receive from outside."""
+    while not isinstance(value.producer.op, Constant):
+        graph = value.producer.graph
+        owner = None if graph is None else graph.owner
+        if graph is None or owner is None or value.producer not in graph.parameters:
+            return False
+        body = next(body for body in owner.bodies if body.graph is graph)
+        at = graph.parameters.index(value.producer)
+        port = next((item for item in body.ports.inputs if item.parameter == at), None)
+        outside = owner.inputs[port.external] if isinstance(port, Invariant) else None
+        if outside is None:
+            return False
+        value = outside
+    return True
