@@ -27,7 +27,7 @@ class TripCountEntersTheBody(
     What happens:
         The model does not compile: the plugin expects an i32 there. Measured in larger models in
         2026.4.1. It does not reproduce there in the minimal model and in Loops that concatenate
-        the trip count, with an unread input and without: they compile and count correctly.
+        the trip count, add it to a state or compare with it (i32 and i64): their results are right.
     Where:
         The port map of a Loop has an entry for input 0.
     What irloop does:

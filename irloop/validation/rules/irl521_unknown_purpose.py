@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry
+from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation.context import Context
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
@@ -35,49 +36,49 @@ class UnknownPurpose(
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """One finding per entry."""
-        branches = (w for _, _, both in context.branches for w in both)
-        for wiring in (*context.loops, *branches):
-            for entry in (*wiring.inputs, *wiring.outputs):
-                is_input = entry.entry.kind == "input"
-                allowed = "current_iteration" if is_input else "execution_condition"
-                purpose = entry.purpose
-                if not purpose or (wiring.is_loop and purpose == allowed):
-                    continue
-                assert wiring.section is not None
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"purpose {purpose!r} has no effect here",
-                    expected=allowed if wiring.is_loop else "no purpose",
-                    found=repr(purpose),
-                    cause="" if wiring.is_loop else f"{wiring.owner.type} knows no purpose",
-                    fix="correct or remove it",
-                )
+        for wiring, entry, purpose, allowed in _without_effect(context):
+            assert wiring.section is not None
+            yield self.found(
+                at_entry(wiring.owner, wiring.section, entry.entry),
+                f"purpose {purpose!r} has no effect here",
+                expected=allowed if wiring.is_loop else "no purpose",
+                found=repr(purpose),
+                cause=""
+                if wiring.is_loop
+                else f"only entries of a Loop have one, not of {wiring.owner.type}",
+                fix="correct or remove it",
+            )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
         """Correct a misspelt purpose; remove one where there is none."""
-        branches = (w for _, _, both in context.branches for w in both)
-        for wiring in (*context.loops, *branches):
-            for entry in (*wiring.inputs, *wiring.outputs):
-                is_input = entry.entry.kind == "input"
-                allowed = "current_iteration" if is_input else "execution_condition"
-                purpose = entry.purpose
-                if not purpose or (wiring.is_loop and purpose == allowed):
-                    continue
-                assert wiring.section is not None
-                place = at_entry(wiring.owner, wiring.section, entry.entry)
-                if not wiring.is_loop:
-                    edit = SetAttribute(place.element, "purpose", None)
-                    yield self.repair(place, "the purpose, which has no effect, is removed", edit)
-                    continue
-                taken = wiring.iteration if is_input else wiring.condition
-                if taken is None and _is_like(purpose, allowed):
-                    edit = SetAttribute(place.element, "purpose", allowed)
-                    yield self.repair(
-                        place,
-                        f'purpose="{allowed}" instead of "{purpose}"',
-                        edit,
-                        effect=f"assumes that {purpose!r} is a misspelling",
-                    )
+        for wiring, entry, purpose, allowed in _without_effect(context):
+            assert wiring.section is not None
+            place = at_entry(wiring.owner, wiring.section, entry.entry)
+            if not wiring.is_loop:
+                edit = SetAttribute(place.element, "purpose", None)
+                yield self.repair(place, "the purpose, which has no effect, is removed", edit)
+                continue
+            taken = wiring.iteration if entry.entry.kind == "input" else wiring.condition
+            if taken is None and _is_like(purpose, allowed):
+                edit = SetAttribute(place.element, "purpose", allowed)
+                yield self.repair(
+                    place,
+                    f'purpose="{allowed}" instead of "{purpose}"',
+                    edit,
+                    effect=f"assumes that {purpose!r} is a misspelling",
+                )
+
+
+def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]]:
+    """Entries with a purpose without effect, that purpose, and the one allowed in a Loop."""
+    branches = (w for _, _, both in context.branches for w in both)
+    for wiring in (*context.loops, *branches):
+        for entry in (*wiring.inputs, *wiring.outputs):
+            is_input = entry.entry.kind == "input"
+            allowed = "current_iteration" if is_input else "execution_condition"
+            purpose = entry.purpose
+            if purpose and not (wiring.is_loop and purpose == allowed):
+                yield wiring, entry, purpose, allowed
 
 
 def _is_like(purpose: str, allowed: str) -> bool:
