@@ -8,7 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import fsspec
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import irloop
 from irloop.errors import UsageError
@@ -255,6 +258,54 @@ def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch)
     state = sweep(plan, InlineCluster())
     assert state.verdicts == {(step, "timeout"): 1 for step in plan.steps}
     end_children()
+
+
+def with_external_data(path: Path, location: str) -> None:
+    """An ONNX model that adds 256 numbers, which are in another file."""
+    weights = numpy_helper.from_array(np.ones(256, np.float32), "w")
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value=location)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [256]) for name in "xy")
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y], [weights]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("source", ["folder", "zip", "memory"])
+def test_external_data_is_kept_with_its_model(tmp_path: Path, source: str) -> None:
+    folder = tmp_path / "zoo"
+    with_external_data(folder / "model.onnx", "weights/w.data")
+    (folder / "weights").mkdir()
+    (folder / "weights" / "w.data").write_bytes(np.ones(256, np.float32).tobytes())
+    with_external_data(folder / "hostile.onnx", "../secret.data")
+    (tmp_path / "secret.data").write_bytes(np.ones(256, np.float32).tobytes())
+    address = str(folder)
+    memory = fsspec.filesystem("memory")
+    if source == "zip":
+        address = shutil.make_archive(str(tmp_path / "zoo"), "zip", folder)
+    elif source == "memory":
+        memory.put(str(tmp_path), "/external", recursive=True)
+        address = "memory://external/zoo"
+    plan = Plan((address,), str(tmp_path / "results"), ("convert",), "ir-v11", Shard(1, 1))
+    sweep(plan, InlineCluster())
+    found = {Path(row[1]).name: row[2] for row in rows(plan.target, ("path", "verdict"))}
+    assert found == {"model.onnx": "converted", "hostile.onnx": "unreadable"}
+    # Other weights are another digest, although the .onnx is the same.
+    before = {row[2] for row in rows(plan.target, ("path", "digest"))}
+    changed = np.zeros(256, np.float32).tobytes()
+    (folder / "weights" / "w.data").write_bytes(changed)
+    if source == "zip":
+        shutil.make_archive(str(tmp_path / "zoo"), "zip", folder)
+    elif source == "memory":
+        memory.pipe_file("/external/zoo/weights/w.data", changed)
+    sweep(plan, InlineCluster())
+    assert len({row[2] for row in rows(plan.target, ("path", "digest"))} - before) == 1
+    if source == "memory":
+        memory.rm("/external", recursive=True)
 
 
 def test_a_report_tells_what_was_broken_and_mended(zoo: Path, tmp_path: Path) -> None:
