@@ -44,6 +44,7 @@ OTHER_GROUPS = {
     "GRF": "Graphs in memory",
     "PAS": "Passes",
     "LIM": "Limits",
+    "SWP": "Sweeps over many models",
     "BUG": "Errors of irloop itself",
     "HAZ": "Hazards of engines",
     "USE": "Usage",
