@@ -79,3 +79,19 @@ def test_nothing_installs_irloop_by_name() -> None:
         ), file
         addresses = re.findall(r"github\.com/([\w-]+)/irloop", text)
         assert set(addresses) <= {"your-organisation"}, file
+
+
+def test_the_tests_of_a_release_find_their_files() -> None:
+    """They run in a folder without the source code; the files that they read are copied there."""
+    steps = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+    script = steps["jobs"]["test"]["steps"][-1]["run"]
+    lines = re.findall(r"^cp -r (.*) run/$", script, re.MULTILINE)
+    copied = {name for line in lines for name in line.split()}
+    left_out = {ROOT / name for name in re.findall(r"--ignore (\S+)", script)}
+    read: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if path not in left_out:
+            read.update(re.findall(r'\bROOT / "([\w.-]+)"', path.read_text("utf-8")))
+    assert copied <= {path.name for path in ROOT.iterdir()}
+    assert read - {"shared", "tests"} <= copied
+    assert not copied & {"irloop", "cli"}
