@@ -12,6 +12,7 @@ import click
 
 from irloop.errors import UsageError
 from irloop.fleet.needs import require_packages
+from irloop.fleet.verdicts import STEPS, TARGETS, VERDICTS
 
 from .console import Console, common_options, console_of, say
 from .exits import Exit
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from irloop.fleet.driver import Plan, Progress
 
 __all__ = ["command"]
-
-STEPS = ("validate", "convert", "check", "conform")
-TARGETS = ("onnx", "ir-v10", "ir-v11")
 
 EPILOG = """\
 \b
@@ -75,6 +73,14 @@ def _shard(context: click.Context, parameter: click.Parameter, text: str | None)
     return int(match[1]), int(match[2])
 
 
+def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> frozenset[str]:
+    names = frozenset(part.strip() for part in text.split(",") if part.strip())
+    if unknown := names - VERDICTS:
+        known = ", ".join(sorted(VERDICTS))
+        raise click.BadParameter(f"{', '.join(sorted(unknown))}: verdicts are {known}")
+    return names
+
+
 @click.command(
     "sweep",
     cls=_SweepCommand,
@@ -102,7 +108,7 @@ def _shard(context: click.Context, parameter: click.Parameter, text: str | None)
 )
 @click.option(
     "--to",
-    type=click.Choice(TARGETS),
+    type=click.Choice(list(TARGETS)),
     default="onnx",
     show_default=True,
     help="What models are converted to.",
@@ -128,6 +134,7 @@ def _shard(context: click.Context, parameter: click.Parameter, text: str | None)
     "--again",
     metavar="VERDICT,...",
     default="",
+    callback=_verdicts,
     help="Do these again although nothing has changed, as in timeout,quarantined.",
 )
 @click.option(
@@ -199,7 +206,7 @@ def _plan(sources: Sequence[str], options: dict[str, Any], console: Console) -> 
         options["steps"],
         options["to"],
         Shard(*options["shard"]),
-        frozenset(part.strip() for part in options["again"].split(",") if part.strip()),
+        options["again"],
         options["big"],
         options["max_size"],
         console.max_memory,

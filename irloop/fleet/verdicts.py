@@ -12,6 +12,7 @@ __all__ = [
     "STEPS",
     "TARGETS",
     "UNKNOWN",
+    "VERDICTS",
     "done_key",
     "settings_of",
     "versions_of",
@@ -40,6 +41,9 @@ UNKNOWN = frozenset({"inconclusive", "unavailable"})
 
 #: The verdict of files that are no models.
 IGNORED = "no-model"
+
+#: All verdicts.
+VERDICTS = FINDINGS | UNKNOWN | {"valid", "converted", "kept", "equal", IGNORED}
 
 
 def settings_of(step: str, to: str) -> str:

@@ -79,6 +79,7 @@ def test_without_the_extra_the_command_names_it(tmp_path: Path, irloop: Irloop) 
     [
         (("--shard", "4/3"), "no part"),
         (("--do", "guess"), "no steps"),
+        (("--again", "wrong"), "verdicts are"),
         (("--tls-ca", "ca.pem"), "--scheduler"),
         (("--scheduler", "tls://127.0.0.1:9"), "certificates"),
         (("--scheduler", "tcp://127.0.0.1:9", "--patience", "0"), "no cluster"),
