@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import irloop
@@ -252,3 +253,22 @@ def test_a_range_is_counted_as_openvino_counts_it(tmp_path: Path, was: str, want
     other.write_bytes(fixed.after)
     before, after = irloop.read_model(path), irloop.read_model(other, path.with_suffix(".bin"))
     assert irloop.compare(before, after, engines="numpy").equal
+
+
+@pytest.mark.parametrize("item", [item for item in BAD if item.code == "IRL520"], ids=str)
+def test_renumbered_ports_give_in_openvino_what_the_file_names(
+    item: Fixture, tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    path = item.model(tmp_path)
+    assert [repair.code for repair in irloop.fix(path).left] == ["IRL520"]
+    fixed = irloop.fix(path, unsafe=True)
+    assert [repair.effect != "" for repair in fixed.repairs] == [True]
+    path.write_bytes(fixed.after)
+    assert codes(path) == []
+    x, h = np.arange(12, dtype=np.float32).reshape(6, 2), np.ones((1, 2), np.float32)
+    found = openvino.Core().compile_model(str(path), "CPU")([x, h])
+    own = irloop.run(path, [x, h])
+    for position, value in enumerate(own.values()):
+        np.testing.assert_array_equal(found[position], value)
+    assert [value.shape for value in own.values()] == [(6, 2), (1, 2)]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.edits import SetAttribute
+from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.places import at_port, describe
+from irloop.formats.openvino.places import at_edge, at_entry, at_port, describe
 from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
 
@@ -48,6 +51,53 @@ class PortsNotCanonical(
             if outputs != sorted(outputs):
                 yield self._wrong(layer, layer.outputs, "output", "output ports in ascending order")
 
+    def repairs(self, context: Context) -> Iterator[Repair]:
+        """Number the ports in order, and correct the edges and the port maps that name them."""
+        for index, layer in context.layers("tensoriterator", "loop", "if"):
+            inputs = [unsigned(port.id) for port in layer.inputs]
+            if None not in inputs and inputs != list(range(len(inputs))):
+                numbers = {str(port.id): str(at) for at, port in enumerate(layer.inputs)}
+                edges = [edge for edge in index.net.edges if edge.to_layer == layer.id]
+                if len(numbers) == len(inputs) and all(e.to_port in numbers for e in edges):
+                    edits = [
+                        SetAttribute(at_edge(index, edge).element, "to-port", numbers[edge.to_port])
+                        for edge in edges
+                        if edge.to_port is not None
+                    ]
+                    edits += _mapped_inputs(context, index, layer)
+                    yield self._renumbered(layer, layer.inputs, numbers, edits)
+            outputs = [value for port in layer.outputs if (value := unsigned(port.id)) is not None]
+            if outputs != sorted(outputs) and len({*outputs}) == len(layer.outputs):
+                pairs = zip(layer.outputs, sorted(outputs), strict=True)
+                numbers = {str(port.id): str(number) for port, number in pairs}
+                edges = [edge for edge in index.net.edges if edge.from_layer == layer.id]
+                if not all(edge.from_port in numbers for edge in edges):
+                    continue
+                edits = [
+                    SetAttribute(at_edge(index, edge).element, "from-port", numbers[edge.from_port])
+                    for edge in edges
+                    if edge.from_port is not None
+                ]
+                edits += _mapped_outputs(context, index, layer, numbers)
+                yield self._renumbered(layer, layer.outputs, numbers, edits)
+
+    def _renumbered(
+        self, layer: Layer, ports: list[Port], numbers: dict[str, str], edits: list[SetAttribute]
+    ) -> Repair:
+        renamed = [
+            SetAttribute(at_port(layer, port).element, "id", numbers[str(port.id)])
+            for port in ports
+            if numbers[str(port.id)] != port.id
+        ]
+        text = ", ".join(f"{old} is now {new}" for old, new in numbers.items() if old != new)
+        return self.repair(
+            at_port(layer, ports[0]),
+            f"ports: {text}",
+            *renamed,
+            *edits,
+            effect="OpenVINO refuses or confuses these ports now; each gets what the file names",
+        )
+
     def _wrong(self, layer: Layer, ports: list[Port], side: str, wanted: str) -> Diagnostic:
         return self.found(
             at_port(layer, ports[0]),
@@ -57,3 +107,28 @@ class PortsNotCanonical(
             cause="edges use port ids, the port map uses positions",
             fix="number the ports again and correct edges and port map",
         )
+
+
+def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[SetAttribute]:
+    """Port maps name inputs by their position."""
+    for wiring in context.wirings(index, layer):
+        for entry in wiring.inputs:
+            number = str(entry.position)
+            known = entry.entry.attributes.get("external_port_id")
+            if wiring.section is None or entry.position is None or known in (None, number):
+                continue
+            place = at_entry(layer, wiring.section, entry.entry)
+            yield SetAttribute(place.element, "external_port_id", number)
+
+
+def _mapped_outputs(
+    context: Context, index: NetIndex, layer: Layer, numbers: dict[str, str]
+) -> Iterator[SetAttribute]:
+    """Port maps name outputs by their id."""
+    for wiring in context.wirings(index, layer):
+        for entry in wiring.outputs:
+            number = numbers.get(str(entry.entry.attributes.get("external_port_id")))
+            if wiring.section is None or number is None:
+                continue
+            place = at_entry(layer, wiring.section, entry.entry)
+            yield SetAttribute(place.element, "external_port_id", number)
