@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
 from irloop.budget import Budget, Expired, out_of_time
@@ -52,13 +52,77 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                 # function.
                 if error.__traceback__ is None or error.__traceback__.tb_next is None:
                     raise
-                raise InternalError(step, error) from error
+                raise _failure(step, error, function, args, keywords) from error
             except Exception as error:
-                raise InternalError(step, error) from error
+                raise _failure(step, error, function, args, keywords) from error
 
         return call
 
     return wrap
+
+
+def _failure(
+    step: str,
+    error: Exception,
+    function: Callable[..., object],
+    args: tuple[object, ...],
+    keywords: dict[str, object],
+) -> IrloopError:
+    """A usage error if an argument is not of the annotated type, otherwise an internal error.
+
+    Arguments are looked at only after a failure, so a call pays nothing for it.
+    """
+    import inspect
+
+    parameters = inspect.signature(function)
+    for name, value in parameters.bind(*args, **keywords).arguments.items():
+        annotation = str(parameters.parameters[name].annotation)
+        if not any(_is_of(value, part) for part in _alternatives(annotation)):
+            return UsageError(
+                f"the argument {name} has the wrong type",
+                expected=annotation.replace("Path", "str | os.PathLike"),
+                found=f"{type(value).__name__}: {value!r:.60}",
+            )
+    return InternalError(step, error)
+
+
+def _alternatives(annotation: str) -> list[str]:
+    """The parts of ``A | B[C | D]``: ``A`` and ``B[C | D]``."""
+    parts, depth = [""], 0
+    for char in annotation:
+        depth += (char == "[") - (char == "]")
+        if char == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
+
+
+def _is_of(value: object, annotation: str) -> bool:
+    """True when a value fits the annotation of an argument, or the annotation tells nothing."""
+    head, _, inner = annotation.rstrip("]").partition("[")
+    if head in ("int", "float"):
+        number = hasattr(value, "__index__") or (head == "float" and hasattr(value, "__float__"))
+        return number and not isinstance(value, str | bytes)
+    if head in ("Model", "Limits"):
+        return any(cls.__name__ == head for cls in type(value).__mro__)
+    kinds: dict[str, tuple[type, ...]] = {
+        "None": (type(None),),
+        "str": (str,),
+        "Literal": (str,),
+        "Path": (str, os.PathLike),
+        "Mapping": (Mapping,),
+        "Sequence": (Sequence,),
+        "Iterable": (Iterable,),
+    }
+    if head not in kinds:
+        return True
+    if head in ("Sequence", "Iterable"):
+        if isinstance(value, str | bytes):
+            return False
+        if inner == "str" and isinstance(value, Sequence):
+            return all(isinstance(item, str) for item in value)
+    return isinstance(value, kinds[head])
 
 
 def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:

@@ -106,3 +106,39 @@ def test_seeds_begin_with_the_first() -> None:
     assert "seed 7" in labels
     assert "seed 8" in labels
     assert "seed 0" not in labels
+
+
+NOT_PATHS: list[Any] = [None, 3, [1], object()]
+
+WRONG_TYPES: list[tuple[str, Callable[[Any], object], list[Any]]] = [
+    ("path", irloop.read_model, NOT_PATHS),
+    ("bin", lambda value: irloop.read_model(MODEL, value), [3, [1]]),
+    ("path", irloop.validate, NOT_PATHS),
+    ("path", irloop.fix, NOT_PATHS),
+    ("model", lambda value: irloop.save_model(value, "x.xml"), [None, "x.xml"]),
+    ("model", irloop.Session, [None, 3, "x.xml"]),
+    ("model", irloop.infer, [None, "x.xml"]),
+    ("select", lambda value: irloop.validate(MODEL, select=value), [[1]]),
+    ("opset", lambda value: irloop.convert(MODEL, opset=value), ["17", [17]]),
+    ("shapes", lambda value: irloop.convert(MODEL, shapes=value), [3, [1]]),
+    ("types", lambda value: irloop.convert(MODEL, types=value), ["f32"]),
+    ("inputs", lambda value: irloop.run(MODEL, value), [None, 3]),
+    (
+        "limits",
+        lambda value: irloop.run(MODEL, irloop.random_inputs(MODEL), limits=value),
+        [3, {"max_memory": 3}],
+    ),
+    ("text", irloop.explain, [None, 3]),
+    ("depth", lambda value: irloop.draw(MODEL, depth=value), ["2"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("argument", "call", "value"),
+    [(name, call, value) for name, call, values in WRONG_TYPES for value in values],
+)
+def test_an_argument_of_another_type_is_no_bug_of_irloop(
+    argument: str, call: Callable[[Any], object], value: Any
+) -> None:
+    with pytest.raises(irloop.UsageError, match=rf"the (argument {argument} has|{argument} are)"):
+        call(value)

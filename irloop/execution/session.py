@@ -177,6 +177,12 @@ def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
     """The values of the parameters, in order, checked against their types."""
     if isinstance(inputs, Mapping):
         found = _by_name(graph, inputs)
+    elif isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise UsageError(
+            "the inputs are neither a dict by name nor a list by position",
+            expected=", ".join(input_names(graph)) or "no inputs",
+            found=f"{inputs!r:.60}",
+        )
     else:
         found = list(inputs)
         if len(found) != len(graph.parameters):
