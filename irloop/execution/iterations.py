@@ -99,6 +99,8 @@ class Iterations:
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
         self._tame = plan.tame and not context.watched
+        trace = context.trace
+        self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None
 
     def run(self) -> tuple[int, bool]:
         """Run; return the number of iterations, and whether the condition ended them.
@@ -149,14 +151,12 @@ class Iterations:
             slots[slot] = source[index, ...]
         if plan.counter is not None:
             slots[plan.counter.slot] = plan.counter.value(index)
-        trace = self._context.trace
-        told = isinstance(trace, LoopTracer)
-        given = [slots[slot] for slot in plan.parameters] if told else []
+        given = [slots[slot] for slot in plan.parameters] if self._observer else []
         produced = run(plan.steps, slots, self._context)
-        if isinstance(trace, LoopTracer):
-            made = [slots[slot] for slot in plan.results]
+        if self._observer is not None:
+            made = tuple(slots[slot] for slot in plan.results)
             place = tuple(self._context.iterations)
-            trace.iteration(IterationEvent(plan.node, place, tuple(given), tuple(made)))
+            self._observer.iteration(IterationEvent(plan.node, place, tuple(given), made))
         for slot, add in self._gathers:
             add(index, slots[slot])
         if index == 0:
