@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -146,14 +147,21 @@ def strided_slice(masks: Masks) -> Callable[..., Array]:
 
 
 def _pieces(data: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]:
-    before = [_ALL] * (axis % data.ndim)
-    pieces, start = [], 0
+    # A loop splits the same shape in every iteration.
+    places = _places(axis % data.ndim, data.shape[axis], tuple(lengths))
+    return tuple([data[place] for place in places])
+
+
+@lru_cache(maxsize=32)
+def _places(axis: int, size: int, lengths: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
+    """The index of each part of an axis."""
+    places, start = [], 0
     for length in lengths:
-        pieces.append(data[(*before, slice(start, start + length))])
+        places.append((*[_ALL] * axis, slice(start, start + length)))
         start += length
-    if start != data.shape[axis]:
-        raise ValueError(f"parts of {list(lengths)} do not make {data.shape[axis]}")
-    return tuple(pieces)
+    if start != size:
+        raise ValueError(f"parts of {list(lengths)} do not make {size}")
+    return tuple(places)
 
 
 def _one_or_all(pieces: tuple[Array, ...]) -> Any:
