@@ -78,6 +78,7 @@ from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.loops.narrow_wires import CarryNarrowWires
 from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.conversion.loops.trip_counts import LimitCounts
+from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
     attention,
@@ -294,6 +295,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         LimitCounts(),
         # The readers of states after their loop are known now.
         OpenGrowingStates(),
+        # OpenVINO loses the initial values of states whose readers are gone now.
+        ReadStates(),
         # OpenVINO crashes if a loop joins along another axis than 0 after an axis of size 0.
         ScanAlongFront(),
         # OpenVINO's compilation does not end at sums of f64 constants.

@@ -17,6 +17,7 @@ from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.scan_axes import ScanAlongFront
+from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Select
@@ -73,6 +74,7 @@ def repairs_after(model: Model) -> list[Pass]:
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
         _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),
         _RunnablePorts(),
+        ReadStates(_names(loops, lambda node: _has_hazard(node, "OVN104"))),
         _CopyUnchanged(),
         _CutJoined(_names(loops, _has_static_count)),
         across,

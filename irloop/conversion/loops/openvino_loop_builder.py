@@ -6,14 +6,13 @@ It avoids these faults:
   copied.
 - A Loop that does not run keeps its concatenated outputs from its last run, in another inference
   or another iteration of an outer loop: they are sliced to zero length.
-- A state that the body does not read loses its initial value if there is no iteration: the body is
-  made to read it.
 - A last value gets the shape bounds of the body result, which the initial value may violate: a
   state whose size may change gets a size that the plugin does not know.
 - OpenVINO 2021 cannot read parameters without readers: they are left out.
 
 The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
-constants (`constant_loops`) and protect growing states without an output (`growing_states`).
+constants (`constant_loops`), protect growing states without an output (`growing_states`), and let
+bodies read their states (`unread_states`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.loop_bounds import runs_at_all
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalAnd, LogicalOr
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
     Carried,
@@ -44,7 +42,6 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.hazards.memory import needs_barrier, shows_parameter
-from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.common.body_barriers import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
@@ -243,7 +240,6 @@ class OpenVinoLoopBuilder:
         moving = self._moving()
         if may_be_empty:
             states = [self._as_open(value, own[at]) for at, value in enumerate(states)]
-            states = [self._as_read(value, own[at]) for at, value in enumerate(states)]
         return [
             self._safe_state(value, own[at].parameter, moving) for at, value in enumerate(states)
         ]
@@ -286,45 +282,6 @@ class OpenVinoLoopBuilder:
         dims = shape_of(scan.value).dims or ()
         marks = [int(at != scan.axis and dim == UNKNOWN_DIM) for at, dim in enumerate(dims)]
         return replace(scan, value=self._opened(scan.value, marks))
-
-    def _as_read(self, value: Value, item: _Input) -> Value:
-        """Compute `value` in a way that reads its state in the body."""
-        if item.parameter.is_used or value is item.parameter:
-            return value
-        return self._with_read(value, item.parameter)
-
-    def _with_read(self, value: Value, state: Value) -> Value:
-        """Compute `value` in a way that reads `state` in the body.
-
-        OpenVINO does not treat a state without a reader in the body as a state, and then has no
-        initial value to return if there is no iteration.
-        """
-        inner = self.inner
-        if element_of(value) is ElementType.BOOLEAN:
-            some = self._one_of(state)
-            never = inner(LogicalAnd(), some, forms.logical_not(inner, some))
-            return inner(LogicalOr(), value, never)
-        # The condition is true whenever the body runs, but the plugin cannot know that.
-        truth = TensorType(ElementType.BOOLEAN, Shape(()))
-        one = self.c.constant(True, ElementType.BOOLEAN)
-        goes = inner.parameter("running", truth)
-        self._inputs.append(_Input(one, goes))
-        element = element_of(value)
-        if element in EIGHT_BIT_FLOATS:
-            value, state = (forms.convert(inner, x, ElementType.F32) for x in (value, state))
-        if shape_of(value).static() is None or shape_of(value) != shape_of(state):
-            state = self._one_of(state)
-        return forms.converted(inner, forms.select(inner, goes, value, state), element)
-
-    def _one_of(self, state: Value) -> Value:
-        """Compute a scalar that depends on all elements of `state`."""
-        rank = shape_of(state).rank
-        if rank is None:
-            state, rank = shape_forms.reshape(self.inner, state, [-1]), 1
-        if rank == 0:
-            return state
-        kind = "Or" if element_of(state) is ElementType.BOOLEAN else "Max"
-        return forms.reduce(self.inner, kind, state, list(range(rank)), keep=False)
 
     def _make(
         self,

@@ -1,0 +1,95 @@
+"""Lets bodies of Loops read states that OpenVINO would otherwise lose."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
+from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.loops import Invariant
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.hazards.patterns import may_not_run
+from irloop.hazards.plugin import EIGHT_BIT_FLOATS
+from irloop.passes.forms import Emitter, Forms, selected
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["ReadStates"]
+
+_TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
+
+
+class ReadStates(LoopPass):
+    """Computes the next value of a state in a way that reads the state.
+
+    Given::
+
+        y = Loop(n, go, h, x):        s: h, s' = -x                          -> last s
+
+    Result::
+
+        y = Loop(n, go, h, x, true):  s: h, s' = Select(running, -x, s)      -> last s
+
+    Hazard OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
+    a state only if the body reads the state. The condition is true whenever the body runs, but the
+    plugin cannot know that. Loops whose name is in `leave` stay.
+    """
+
+    name = "read_states"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
+        self._leave = leave
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if node.name in self._leave or not may_not_run(node):
+            return
+        unread = [(item, wires.shown_by(item)) for item in wires.states]
+        unread = [(item, shown) for item, shown in unread if shown and not item.parameter.is_used]
+        inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
+        running: Value | None = None
+        for item, shown in unread:
+            value, state = item.result, item.parameter
+            assert value is not None
+            if element_of(value) is ElementType.BOOLEAN:
+                some = _one_of(inside, state)
+                never = inside.emit(LogicalAnd(), some, inside.emit(LogicalNot(), some))
+                value = inside.emit(LogicalOr(), value, never)
+            else:
+                if running is None:
+                    outside = Emitter(rewriter, node, node.name)
+                    one = outside.constant(True, ElementType.BOOLEAN)
+                    name = inside.names.fresh("running")
+                    running = wires.enter(one, name, Invariant(0, 0), _TRUTH)
+                value = _chosen(inside, running, value, state)
+            item.result = value
+            for leaving in shown:
+                leaving.value = value
+        if unread:
+            wires.replace(node.op, rewriter)
+
+
+def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
+    element = element_of(value)
+    if element in EIGHT_BIT_FLOATS:
+        value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
+    if shape_of(value).static() is None or shape_of(value) != shape_of(state):
+        state = _one_of(forms, state)
+    return forms.converted(selected(forms.emit, running, value, state), element)
+
+
+def _one_of(forms: Forms, state: Value) -> Value:
+    """Compute a scalar that depends on all elements of `state`."""
+    rank = shape_of(state).rank
+    if rank is None:
+        state, rank = forms.reshaped(state, [-1]), 1
+    if rank == 0:
+        return state
+    boolean = element_of(state) is ElementType.BOOLEAN
+    op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
+    return forms.emit(op, state, forms.constant(list(range(rank))))
