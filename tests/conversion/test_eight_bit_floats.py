@@ -75,6 +75,29 @@ def test_conversions_neither_saturate_nor_round_once(
 
 
 @pytest.mark.parametrize("element", [E4M3, E5M2], ids=lambda item: item.value)
+def test_a_conversion_there_and_back_rounds_as_the_source(
+    element: ElementType, engines: Engines, tmp_path: Path
+) -> None:
+    """0.7185219 is 0.71875 in f16, a tie of f8e4m3; the ONNX model rounds it to f16 first.
+
+    OpenVINO computes f16 in f32, so that the way back does not round the numbers that are above the
+    largest finite one only in f32. They are left out.
+    """
+    m = IrModel()
+    small = m(Convert(element), m.input("x", None))
+    source, there, back = (tmp_path / name for name in ("source.xml", "there.onnx", "back.xml"))
+    irloop.save_model(m.done(m(Convert(F32), small)), source, ir_version=11)
+    irloop.save_model(irloop.convert(source, opset=19)[0], there)
+    irloop.save_model(irloop.convert(there)[0], back, ir_version=11)
+    given = np.concatenate([numbers(F32), np.array([0.7185219, 1.4372], np.float32)])
+    most = {E4M3: 464, E5M2: 61408}[element]
+    with np.errstate(over="ignore"):
+        given = given[(np.abs(given) <= most) | (np.abs(given).astype(np.float16) != most)]
+    expected, found = (engines.run("openvino", x, [given], tmp_path)[0] for x in (source, back))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("element", [E4M3, E5M2], ids=lambda item: item.value)
 def test_fake_conversions_saturate(element: ElementType, engines: Engines, tmp_path: Path) -> None:
     m = IrModel()
     scale, shift = m.constant(1.0), m.constant(0.5)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import (
@@ -18,6 +20,7 @@ from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov
 from irloop.dialects.openvino import elementwise as ov_math
+from irloop.dialects.openvino.comparison import Select
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
@@ -195,7 +198,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
     nearer to one of them, `near`. The other one is the neighbour of `x` mirrored at `near`.
     """
-    if element not in _PRECISION or _is_exact(x) or element_of(x) in _HALVES:
+    if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
         return ov_forms.convert(c, x, element)
     near = _through_small(c, x, element)
     mirrored = ov_forms.subtract(c, ov_forms.add(c, x, x), near)
@@ -205,6 +208,22 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     )
     nearer = ov_forms.select(c, ov_forms.less(c, to_other, to_near), other, near)
     return ov_forms.convert(c, nearer, element)
+
+
+def _holds_halves(c: Conversion, x: Value) -> bool:
+    """True if `x` holds numbers of f16 or bf16, or was chosen from them and constants.
+
+    OpenVINO computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
+    """
+    node = x.producer
+    if isinstance(node.op, Select):
+        return all(_holds_halves(c, value) for value in node.inputs[1:] if value is not None)
+    if isinstance(node.op, ov.Convert):
+        return any(value is not None and element_of(value) in _HALVES for value in node.inputs)
+    known = c.constant_of(x)
+    if known is None:
+        return element_of(x) in _HALVES
+    return np.array_equal(known.astype(np.float16).astype(known.dtype), known, equal_nan=True)
 
 
 def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
