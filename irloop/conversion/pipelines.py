@@ -127,6 +127,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.common.unroll import Unroll
 from irloop.passes.manager import Manager
@@ -284,6 +285,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         FoldEmptyValues(),
         # An inlined body of a loop that runs once may hold such loops.
         FoldConstantLoops(),
+        # OpenVINO inlines an If of a constant itself, and may mix up the names of its outputs.
+        InlineConstantIf(),
         # OpenVINO cannot compile all Loops that it knows not to run.
         Unroll(trips=0),
         # Translation folds branches and states: unused values are removed again, and iterations are

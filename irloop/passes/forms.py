@@ -25,6 +25,7 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Parameter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
+from irloop.hazards.plugin import taken_over
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Emitter", "Forms", "selected"]
@@ -250,4 +251,7 @@ class Forms(Emitter):
         """A copy of the value under another name."""
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
+        if taken_over(value):
+            # Hazard OVN128: a Convert without effect.
+            return self.emit(ov_elementwise.Maximum(), value, value)
         return self.emit(ov_convert.Convert(element_of(value)), value)

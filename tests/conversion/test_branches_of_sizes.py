@@ -13,7 +13,7 @@ import pytest
 import irloop
 from benchmarks.engines import Engines
 from irloop.graph.types import Shape
-from tests.conversion.both_engines import F32, needs_engines
+from tests.conversion.both_engines import F32, agree, needs_engines
 
 #: As voice activity detectors have it: another rank where the signal is short, in a branch that
 #: the sampling rate decides.
@@ -72,3 +72,20 @@ def test_a_known_size_chooses_the_branch(length: int, engines: Engines, tmp_path
     expected = engines.run_all("onnxruntime", source, sets, tmp_path)
     found = engines.run_all("openvino", ir, sets, tmp_path)
     np.testing.assert_allclose(found, expected, 1e-5, 1e-6)
+
+
+def test_branches_of_a_folded_condition_that_return_an_input(
+    engines: Engines, tmp_path: Path
+) -> None:
+    """The condition is constant only once the Loop of constants is folded."""
+    text = """g (float[2, 3] x, float[n] w) => (float[2, 3] y, float[n] z, int64 last) {
+  n = Constant <value_int = 3> ()  zero = Constant <value_int = 0> ()
+  last = Loop (n, "", zero) <body = b (int64 i, bool c, int64 s) => (bool d, int64 t) {
+    d = Identity (c)  t = Add (s, i) }>
+  c = Less (zero, last)
+  y, z = If (c) <then_branch = t () => (float[2, 3] a, float[n] e) {
+      a = Identity (x)  e = Identity (w) },
+    else_branch = f () => (float[2, 3] b, float[n] g) { b = Neg (x)  g = Neg (w) }>
+}"""
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    agree(text, [[x + k, np.arange(k, dtype=F32)] for k in (3, 5, 2)], engines, tmp_path)
