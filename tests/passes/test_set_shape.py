@@ -118,10 +118,10 @@ def test_slices_of_a_loop_are_counted_again() -> None:
 def test_constant_states_of_a_cell_in_a_loop_follow() -> None:
     made, (x, state) = model("GRU", "forward", [T] * B)
     h = made.graph.parameters[1].output
-    first = made.graph.nodes
+    first = made.graph.nodes[0]
     rewriter = Rewriter(made.graph)
     rows = np.repeat(state[:1], B, 0)
-    constant = rewriter.insert_constant(ArrayTensor(rows), before=next(first), name="rows")
+    constant = rewriter.insert_constant(ArrayTensor(rows), before=first, name="rows")
     rewriter.replace_value(h, constant, keep_names=False)
     rewriter.erase_parameter(h.producer)
     wanted = list(run(made, [x]).values())
