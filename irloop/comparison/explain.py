@@ -1,8 +1,8 @@
 """Explains differences of an engine that are not faults of the conversion.
 
-Reasons are tried in this order: rounding, measured against a run in double precision; OpenVINO's
-int8 kernels; state left over from the previous inference; and hazards of the engine, by a twin of
-the model without them.
+Reasons are tried in this order: rounding, measured against a run in double precision; the int8
+kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and hazards of
+the engine, by a twin of the model without them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
 from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
 from irloop.comparison.twin import safe_twin
 from irloop.dialects.classes import classes_of
+from irloop.dialects.contrib.base import ContribOp
 from irloop.errors import IrloopError
 from irloop.execution.limits import Limits
 from irloop.execution.session import Session
@@ -42,13 +43,18 @@ INT8 = 0.05
 #: The option that turns them off, as measured; INFERENCE_PRECISION_HINT f32 does not.
 F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 
+#: The option with which ONNX Runtime does not saturate sums of products of u8 and i8.
+EXACT_SUMS = {"session.x64quantprecision": "1"}
+
 #: A quantised output may be one step off in this fraction of its elements, or in one element.
 STEPS = 0.02
 
 _QUANTIZED = classes_of(
+    "ConvInteger",
     "DequantizeLinear",
     "DynamicQuantizeLinear",
     "FakeQuantize",
+    "MatMulInteger",
     "QLinearConv",
     "QLinearMatMul",
     "QuantizeLinear",
@@ -95,7 +101,7 @@ class Explainer:
         found = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:
-            looks += [self._int8, self._alone, self._twin]
+            looks += [self._int8, self._saturated, self._alone, self._twin]
         for look in looks:
             reason = look(lane, number, place, wanted, found)
             if reason is not None:
@@ -148,7 +154,7 @@ class Explainer:
     def _is_quantized(self) -> bool:
         graphs = [side.model.graph for side in self.sides]
         nodes = (node for graph in graphs for node in all_nodes(graph))
-        return any(isinstance(node.op, _QUANTIZED) for node in nodes)
+        return any(isinstance(node.op, (*_QUANTIZED, ContribOp)) for node in nodes)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
         """The same output from other engines, whose own error shows how hard it is to compute."""
@@ -199,6 +205,29 @@ class Explainer:
             f"OpenVINO's int8 kernels differ by {apart:.2g} from its own f32, which agrees "
             "(LP_TRANSFORMS_MODE: NO)",
             harmless=lane.side == 0 or error <= INT8,
+        )
+
+    def _saturated(
+        self, lane: Lane, number: int, place: int, wanted: Any, found: Any
+    ) -> Reason | None:
+        """Run ONNX Runtime with kernels that add products of u8 and i8 exactly.
+
+        On x64 processors without VNNI its default kernels add two products in i16, and saturate.
+        """
+        if lane.engine.name != "onnxruntime" or not self._is_quantized():
+            return None
+        run = self._again(lane, "exact sums", EXACT_SUMS)[number]
+        if run.outputs is None:
+            return None
+        plain = self.judge.ordered(lane, run)[place]
+        if not self.judge.agree(wanted, plain) or np.array_equal(found, plain):
+            return None
+        error = _error(found, plain)
+        same = self.sides[0].model.dialect == self.sides[1].model.dialect
+        return Reason(
+            "ONNX Runtime's int8 kernels add products of u8 and i8 in pairs that saturate at i16 on"
+            " this processor; with exact sums it agrees (session.x64quantprecision: 1)",
+            harmless=lane.side == 0 or same or (error is not None and error <= INT8),
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:

@@ -47,13 +47,17 @@ _LEVELS = {
 class OnnxRuntimeRunner:
     """A model in one session of ONNX Runtime's CPU provider.
 
-    `options` may hold ``optimization``: none or all (the default).
+    `options` may hold ``optimization``: none or all (the default), and entries of the session's
+    configuration, whose names start with ``session.``.
     """
 
     def __init__(self, path: str, options: Mapping[str, str] | None = None) -> None:
         chosen = _ort.SessionOptions()
         chosen.log_severity_level = 4
         chosen.graph_optimization_level = _LEVELS[(options or {}).get("optimization", "all")]
+        for name, value in (options or {}).items():
+            if name.startswith("session."):
+                chosen.add_session_config_entry(name, value)
         self._session = _ort.InferenceSession(path, chosen, providers=["CPUExecutionProvider"])
         defaults = {item.name for item in self._session.get_overridable_initializers()}
         inputs = [item for item in self._session.get_inputs() if item.name not in defaults]

@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 import irloop
-from irloop.comparison.explain import F32_KERNELS
+from irloop.comparison.explain import EXACT_SUMS, F32_KERNELS
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
@@ -164,3 +164,27 @@ def test_single_steps_of_quantised_integers_are_rounding(
     assert found.outcome == outcome, str(found)
     steps = [note for note in found.notes if f"one quantisation step in {count} of 1024" in note]
     assert bool(steps) == (outcome == "equal")
+
+
+def test_saturated_sums_of_onnxruntime_are_explained(tmp_path: Path) -> None:
+    """255 * 127 + 255 * 127 = 64770 does not fit into 16 bits."""
+    weights = numpy_helper.from_array(np.full((4, 3), 127, np.int8), "w")
+    text = "m (uint8[2,4] x) => (int32[2,3] y) { y = MatMulInteger (x, w) }"
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    model.graph.initializer.append(weights)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    x = np.full((2, 4), 255, np.uint8)
+    exact = np.full((2, 3), 4 * 255 * 127, np.int32)
+    found = {}
+    for how, options in (("plain", {}), ("exact", EXACT_SUMS)):
+        with Process(engine_of("onnxruntime"), path, options=options) as process:
+            answer = process.run([x], seconds=60)
+        assert answer.outputs is not None, str(answer)
+        found[how] = answer.outputs[0]
+    np.testing.assert_array_equal(found["exact"], exact)
+    if np.array_equal(found["plain"], exact):
+        pytest.skip("ONNX Runtime adds exactly on this processor")
+    told = irloop.compare(path, path, inputs={"x": x}, engine_a="numpy", engine_b="onnxruntime")
+    assert told.equal, str(told)
+    assert any("saturate at i16" in note for note in told.notes)
