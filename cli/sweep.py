@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import time
@@ -171,6 +172,8 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
     options and versions is not done again. The exit status is 1 if there are findings, and 2 if
     nothing was found or something could not be looked at.
     """
+    if os.name == "nt":
+        raise UsageError("irloop sweep does not run on Windows", fix="use Linux, macOS or WSL")
     require_packages()
     if options["scheduler"] and options["workers"]:
         raise UsageError("--workers is for this machine; the cluster of --scheduler has its own")
@@ -215,7 +218,6 @@ def _plan(sources: Sequence[str], options: dict[str, Any], console: Console) -> 
 
 
 def _run(plan: Plan, options: dict[str, Any], console: Console) -> Progress:
-    import os
     import sys
 
     from irloop.fleet.cluster import Cluster, Remote, Tls
