@@ -71,10 +71,6 @@ def works(sizes: Sizes) -> Iterator[Work]:
     yield Work("convert", f"{layers}, ONNX to IR", peer, lambda at: _layers(at, sizes, ".xml"), 3)
     weights = f"{sizes.megabytes} MB of weights"
     yield Work("convert", weights, {"cp": 1.3}, lambda at: _weights(at, sizes.megabytes), 3)
-    shared = f"{weights}, --weights share"
-    yield Work(
-        "convert", shared, {}, lambda at: _weights(at, sizes.megabytes, "--weights", "share"), 3
-    )
     yield Work("validate", layers, {"lxml": 4.0}, lambda at: _validation(at, sizes.layers), 5)
 
 
@@ -161,7 +157,7 @@ def _layers(folder: Path, sizes: Sizes, suffix: str) -> Calls:
     return {"irloop": _converting(there, folder / "made.xml"), "openvino": peer}
 
 
-def _weights(folder: Path, megabytes: int, *options: str) -> Calls:
+def _weights(folder: Path, megabytes: int) -> Calls:
     """An ONNX model whose weights are in a file beside it, converted to IR."""
     side = 1024
     count = max(1, megabytes // 4)
@@ -189,7 +185,7 @@ def _weights(folder: Path, megabytes: int, *options: str) -> Calls:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     source = folder / "weights.onnx"
     source.write_bytes(model.SerializeToString())
-    own = _converting(source, folder / "made.xml", *options)
+    own = _converting(source, folder / "made.xml")
     return {"irloop": own, "cp": _process("cp", str(weights), str(folder / "copy.bin"))}
 
 
