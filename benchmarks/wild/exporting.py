@@ -55,7 +55,7 @@ def small(config: Any, **others: Any) -> Any:
     return config
 
 
-class Wrapped(torch.nn.Module):  # type: ignore[misc]  torch is in another environment
+class Wrapped(torch.nn.Module):  # type: ignore[misc]  # torch is in another environment
     """A module that takes tensors by position and returns a flat tuple of tensors."""
 
     def __init__(

@@ -52,7 +52,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
     def _net(self, index: NetIndex) -> Iterator[Diagnostic]:
         # All numbers of a net are checked as a set first, because nearly always nothing is wrong.
         net = index.net
-        ids_are_sound = _sound(index.layers.keys() | index.ports.ids)
+        ids_are_sound = _sound(index.ports.ids | index.layers.keys())
         if not ids_are_sound:
             for layer in net.layers:
                 if layer.id is not None and unsigned(layer.id) is None:
