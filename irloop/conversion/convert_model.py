@@ -17,7 +17,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting
 from irloop.graph.clone import clone_graph
-from irloop.graph.input_types import set_input_shapes, set_input_types
+from irloop.graph.input_types import set_input_shapes, set_input_types, shapes_of
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.graph.walk import all_nodes, node_path
@@ -62,10 +62,7 @@ def convert_model(
     if not translates:
         require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
     reader = None if target is None else targets.find_target(target)
-    new_shapes = {
-        name: shape if isinstance(shape, Shape) else Shape.of(*shape)
-        for name, shape in (shapes or {}).items()
-    }
+    new_shapes = shapes_of(shapes or {})
     changes = bool(types or new_shapes) and not lengths
     if changes or stateless or loops is not None or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))

@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
+from typing import SupportsIndex
 
 from irloop.errors import UsageError
 from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["has_input", "set_input_shapes", "set_input_types"]
+__all__ = ["has_input", "set_input_shapes", "set_input_types", "shapes_of"]
+
+
+def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, Shape]:
+    """The shapes that the user gives by input name; None is an unknown dimension.
+
+    Raises:
+        UsageError: for a shape that is not a sequence of sizes.
+    """
+    found = {}
+    for name, given in shapes.items():
+        is_sequence = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+        if isinstance(given, Shape):
+            found[name] = given
+        elif is_sequence and all(size is None or _is_size(size) for size in given):
+            found[name] = Shape.of(*given)
+        else:
+            raise UsageError(
+                f"the shape of input {name!r} is not a sequence of sizes",
+                expected="such as [1, 3, None, None]; None is an unknown dimension",
+                found=repr(given)[:100],
+            )
+    return found
 
 
 def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | None]]) -> None:
     """Refine the shapes of inputs of a model, named by tensor or by layer; None is unknown.
 
     Raises:
-        UsageError: for a name that no input has, or a shape that contradicts the model.
+        UsageError: for a name that no input has, a shape that is not a sequence of sizes, or a
+            shape that contradicts the model.
     """
-    for name, given in shapes.items():
-        wanted = given if isinstance(given, Shape) else Shape.of(*given)
+    for name, wanted in shapes_of(shapes).items():
         value = _input_called(model, name)
         refined = value.type.shape.refine(wanted) if isinstance(value.type, TensorType) else None
         if not isinstance(value.type, TensorType) or refined is None:
@@ -55,6 +79,10 @@ def set_input_types(model: Model, types: Mapping[str, str]) -> None:
                 fix="leave its type out: only dynamic types can be given",
             )
         value.type = TensorType(wanted, value.type.shape)
+
+
+def _is_size(item: object) -> bool:
+    return isinstance(item, SupportsIndex) and not isinstance(item, bool) and index(item) >= 0
 
 
 def _input_called(model: Model, name: str) -> Value:

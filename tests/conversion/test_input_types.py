@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,3 +56,9 @@ def test_what_cannot_be_given_is_refused() -> None:
         irloop.convert(doubled(), types={"y": "f32"})
     with pytest.raises(irloop.UsageError, match="no element type is called 'float'"):
         irloop.convert(doubled(), types={"x": "float"})
+
+
+@pytest.mark.parametrize("shape", [2, "2", [2.0], [True], [-1], ["n"]])
+def test_a_shape_is_a_sequence_of_sizes(shape: Any) -> None:
+    with pytest.raises(irloop.UsageError, match="shape of input 'x' is not a sequence of sizes"):
+        irloop.convert(doubled(ElementType.F32), shapes={"x": shape})
