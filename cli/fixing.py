@@ -68,6 +68,8 @@ def fix_models(
             console.note(f"{model}: {proof}")
         _tell_left(model, fixed, console)
     console.done()
+    if not write and not diffs:
+        console.note("no file would be changed")
     return "".join(diffs)
 
 

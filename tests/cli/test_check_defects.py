@@ -16,6 +16,7 @@ from click.testing import Result
 
 from irloop.conversion.loops import openvino_loop_builder as openvino_loops
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder
+from irloop.conversion.loops.unread_states import ReadStates
 from irloop.passes.common import body_barriers
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.separate_results import SeparateResults
@@ -40,7 +41,7 @@ def _cut(patch: pytest.MonkeyPatch) -> None:
 
 
 def _read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(OpenVinoLoopBuilder, "_with_read", lambda _, value, __: value)
+    patch.setattr(ReadStates, "change", _no)
 
 
 def _in_place(patch: pytest.MonkeyPatch) -> None:

@@ -88,5 +88,5 @@ def test_the_file_keeps_its_maps(tmp_path: Path) -> None:
 
 def test_labels_have_to_fit(tmp_path: Path) -> None:
     path = classifier("classlabels_int64s = [1, 4]", onnx.TensorProto.INT64, tmp_path)
-    with pytest.raises(irloop.InferenceError, match="one column a class"):
+    with pytest.raises(irloop.InferenceError, match="one column per class"):
         irloop.convert(path)
