@@ -19,7 +19,7 @@ from irloop.hazards.hazard import HAZARDS, Hazard
 __all__ = ["ENGINES", "NOT_MINIMAL", "Match", "explain", "find_hazards", "hazards", "hazards_of"]
 
 #: The engines with hazards, and the newest version of each that was measured.
-ENGINES = {"onnxruntime": "1.31.1", "openvino": "2026.4.1"}
+ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
 
 #: A note for hazards whose case an engine may pass nevertheless.
 NOT_MINIMAL = (

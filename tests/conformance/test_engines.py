@@ -14,7 +14,8 @@ from lxml import etree
 import irloop
 
 ORT = pytest.mark.skipif(
-    not version("onnxruntime").startswith("1.31"), reason="faults measured in ONNX Runtime 1.31"
+    not version("onnxruntime").startswith(("1.31", "1.32")),
+    reason="faults measured in ONNX Runtime 1.31 and 1.32",
 )
 OPENVINO = pytest.mark.skipif(
     not version("openvino").startswith("2026.4"), reason="faults measured in OpenVINO 2026.4"

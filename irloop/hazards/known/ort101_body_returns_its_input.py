@@ -16,7 +16,7 @@ class BodyReturnsItsInput(
     Hazard,
     code="ORT101",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Scan body returns its own input",
     effect=Effect.WRONG,
     case="scan_body_passes_a_state_on",

@@ -16,7 +16,7 @@ class ValueReturnedTwice(
     Hazard,
     code="ORT102",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Scan body returns one value as two results",
     effect=Effect.WRONG,
     case="scan_body_returns_a_value_as_state_and_scan_output",

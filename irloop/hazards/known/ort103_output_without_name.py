@@ -11,7 +11,7 @@ class OutputWithoutName(
     Hazard,
     code="ORT103",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Loop output has an empty name",
     effect=Effect.CRASH,
     case="loop_output_without_name",

@@ -11,7 +11,7 @@ class OuterValueReturned(
     Hazard,
     code="ORT104",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A body returns a value of the enclosing graph",
     effect=Effect.REFUSAL,
     case="body_returns_an_outer_value",

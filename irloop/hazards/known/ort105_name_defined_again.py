@@ -11,7 +11,7 @@ class NameDefinedAgain(
     Hazard,
     code="ORT105",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A body defines a name of the enclosing graph again",
     effect=Effect.REFUSAL,
     case="body_defines_an_outer_name",

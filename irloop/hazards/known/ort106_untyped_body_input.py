@@ -11,7 +11,7 @@ class UntypedBodyInput(
     Hazard,
     code="ORT106",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A body input has no element type",
     effect=Effect.REFUSAL,
     case="body_input_without_type",

@@ -16,7 +16,7 @@ class OmittedConditionIsHonoured(
     Hazard,
     code="ORT107",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="The condition of a body is honoured although the Loop has no condition input",
     effect=Effect.WRONG,
     case="loop_condition_is_left_out",

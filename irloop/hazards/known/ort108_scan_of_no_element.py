@@ -17,7 +17,7 @@ class ScanOfNoElement(
     Hazard,
     code="ORT108",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Scan of no element that has scan outputs",
     effect=Effect.REFUSAL,
     case="scan_of_no_element",

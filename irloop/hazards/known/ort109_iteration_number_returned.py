@@ -16,7 +16,7 @@ class IterationNumberReturned(
     Hazard,
     code="ORT109",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Loop body returns its iteration number",
     effect=Effect.WRONG,
     case="loop_body_returns_its_iteration_number",

@@ -16,7 +16,7 @@ class StringsJoinedTwice(
     Hazard,
     code="ORT110",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Loop joins one tensor of strings more than once",
     effect=Effect.WRONG,
     case="loop_exchanges_states_of_string",

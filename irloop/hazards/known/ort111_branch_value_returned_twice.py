@@ -16,7 +16,7 @@ class BranchValueReturnedTwice(
     Hazard,
     code="ORT111",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A branch returns one value as two results",
     effect=Effect.WRONG,
     case="if_returns_one_value_twice",

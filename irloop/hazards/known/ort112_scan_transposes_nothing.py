@@ -17,7 +17,7 @@ class ScanTransposesNothing(
     Hazard,
     code="ORT112",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="A Scan along another axis than 0 of a tensor without elements",
     effect=Effect.CRASH,
     case="scan_along_axis_1_of_empty_elements",

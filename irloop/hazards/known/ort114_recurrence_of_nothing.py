@@ -17,7 +17,7 @@ class RecurrenceOfNothing(
     Hazard,
     code="ORT114",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="An LSTM or GRU of a tensor without elements",
     effect=Effect.CRASH,
     case="gru_of_an_empty_batch",

@@ -18,7 +18,7 @@ class UniqueOfNothing(
     Hazard,
     code="ORT115",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="Unique along an axis of a tensor whose other axes are empty",
     effect=Effect.CRASH,
     case="unique_of_empty_rows",

@@ -17,7 +17,7 @@ class EinsumOfAnEmptyBatch(
     Hazard,
     code="ORT116",
     engine="onnxruntime",
-    versions=("1.31.1",),
+    versions=("1.31.1", "1.32.0"),
     title="An Einsum of empty tensors whose batch axes are not in front",
     effect=Effect.CRASH,
     case="einsum_of_an_empty_batch",
