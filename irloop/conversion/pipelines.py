@@ -112,6 +112,7 @@ from irloop.conversion.tensors import (  # noqa: F401
     strided_slice,
     unique,
 )
+from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions
@@ -306,6 +307,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         FoldDoubleSums(),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         WidenRank3Reductions(),
+        # OpenVINO overwrites a Concat of rank 1 by its absolute values.
+        KeepConcatsOfAbs(),
         # OpenVINO loses dimensions that only a constant of one element brings.
         NarrowOneElementConstants(),
         # The readers of the outputs of each If and each loop are known now.

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Add, Arithmetic, Subtract
+from irloop.dialects.openvino.elementwise import Abs, Add, Arithmetic, Subtract
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import ShapeOf3
-from irloop.dialects.openvino.slicing import Slice
+from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter, Result
@@ -26,6 +26,7 @@ __all__ = [
     "looks_up_memory",
     "loses_its_memory",
     "one_of_several",
+    "overwrites_its_concat",
     "passes_an_input_on",
     "reduced_wrongly",
     "sums_double_constants",
@@ -162,3 +163,14 @@ def passes_an_input_on(node: Node) -> bool:
     if element_of(given) is not element_of(node.output) or shape_of(given).is_static:
         return False
     return taken_over(given) and any(isinstance(user.op, Result) for user, _ in node.output.uses)
+
+
+def overwrites_its_concat(node: Node) -> bool:
+    """True for an Abs that is computed in the memory of a Concat that has another reader.
+
+    Only tensors of rank 1 are affected.
+    """
+    value = node.inputs[0] if isinstance(node.op, Abs) else None
+    if value is None or not isinstance(value.producer.op, Concat):
+        return False
+    return shape_of(value).rank in (1, None) and len(value.uses) > 1

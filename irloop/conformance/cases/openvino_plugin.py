@@ -137,6 +137,13 @@ def _rank_3() -> Model:
     )
 
 
+def _abs_of_a_concat() -> Model:
+    m = IrModel()
+    x = m.input("x", 1)
+    both = m(Concat(axis=0), x, x)
+    return m.done(both, m(Abs(), both))
+
+
 CASES = (
     Case(
         "broadcast_of_nothing",
@@ -254,5 +261,13 @@ CASES = (
             run([3, [1, 2]], [[[2, 4, 8], [4, 8, 16]]]),
             run([2, empty(0)], [empty(0, 2)]),
         ),
+    ),
+    Case(
+        "abs_of_a_concat",
+        FEATURE,
+        "OpenVINO Concat-1",
+        "The output has the elements of all inputs in turn, whatever reads it.",
+        _abs_of_a_concat,
+        (run([[-3]], [[-3, -3], [3, 3]]), run([[-4]], [[-4, -4], [4, 4]])),
     ),
 )

@@ -1,0 +1,38 @@
+"""OVN133: Abs of a Concat of rank 1 that has another reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import overwrites_its_concat
+
+__all__ = ["AbsOfAConcat"]
+
+
+class AbsOfAConcat(
+    Hazard,
+    code="OVN133",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="Abs of a Concat of rank 1 that has another reader",
+    effect=Effect.WRONG,
+    case="abs_of_a_concat",
+    fix="Replace Abs(x) by Maximum(x, Negative(x)).",
+):
+    """Abs of a Concat of rank 1 that has another reader.
+
+    What happens:
+        The plugin computes Abs in the memory of the Concat: the other readers, or the output of the
+        model that the Concat is, get absolute values.
+    Where:
+        An Abs reads the result of a Concat of rank 1 that something else reads, too. No other
+        elementwise operation was found to do this.
+    What irloop does:
+        Conversion to IR writes the maximum of the value and its negative.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if overwrites_its_concat(node):
+            yield f"Abs {node.name!r} overwrites a Concat that something else reads, too"
