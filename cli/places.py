@@ -13,7 +13,7 @@ __all__ = ["fingerprint", "relative", "slashed", "uri"]
 
 
 def slashed(file: str, kind: type[PurePath] = PurePath) -> str:
-    """The path as it was given, but with forward slashes on Windows, as CI services need it."""
+    """The path with forward slashes, also on Windows, and without a leading `./`."""
     return kind(file).as_posix()
 
 

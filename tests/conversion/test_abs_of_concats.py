@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from irloop import convert, save_model
@@ -53,3 +54,40 @@ def test_another_reader_reads_the_values(tmp_path: Path) -> None:
             assert answer.outputs is not None, answer
             np.testing.assert_allclose(answer.outputs[0], np.exp([number] * 2), rtol=1e-5)
             assert answer.outputs[1].tolist() == [-number] * 2
+
+
+LOOP = """<ir_version: 8, opset_import: ["" : 16]>
+m (int64 n, float[1] x) => (float[1] y, float[k,l,2] pairs, float[k,l,2] sizes) {
+  y, pairs, sizes = Loop (n, , x) <body = outer (int64 i, bool go, float[1] s)
+      => (bool go2, float[1] s2, float[l,2] c, float[l,2] a) {
+    two = Constant <value_ints = [2]> ()
+    s2, c, a = Loop (two, , s) <body = inner (int64 j, bool on, float[1] t)
+        => (bool on2, float[1] t2, float[2] d, float[2] b) {
+      on2 = Identity (on)
+      d = Concat <axis = 0> (t, t)
+      b = Abs (d)
+      less = Constant <value_float = -2.0> ()
+      t2 = Mul (t, less)
+    }>
+    go2 = Identity (go)
+  }>
+}"""
+
+
+def test_in_nested_loops_and_several_inferences(tmp_path: Path) -> None:
+    """The state goes x, -2x, 4x, ...; both joined outputs hold each of its values twice."""
+    source = tmp_path / "m.onnx"
+    source.write_bytes(onnx.parser.parse_model(LOOP).SerializeToString())
+    path = tmp_path / "m.xml"
+    save_model(convert(source)[0], path)
+    with Process(engine_of("openvino"), path) as process:
+        for trips in (2, 0, 3, 1):
+            arrays = [np.array(trips), np.array([-3], np.float32)]
+            answer = process.run(arrays, seconds=60)
+            assert answer.outputs is not None, answer
+            states = -3.0 * (-2.0) ** np.arange(2 * trips)
+            pairs = np.repeat(states.reshape(trips, 2, 1), 2, axis=2)
+            last, found, sizes = answer.outputs
+            assert last.tolist() == [-3.0 * 4.0**trips]
+            assert found.ravel().tolist() == pairs.ravel().tolist()
+            assert sizes.ravel().tolist() == abs(pairs).ravel().tolist()
