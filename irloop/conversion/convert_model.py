@@ -43,7 +43,7 @@ def convert_model(
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
 
-    Only `lengths` change `source`: its sequence and optional inputs become inputs for tensors.
+    `source` is not changed: options that change inputs, variables or loops work on a copy.
     """
     to_onnx = source.dialect == "openvino" and target is None
     wanted = to or ("onnx" if to_onnx else "openvino")
@@ -63,8 +63,8 @@ def convert_model(
         require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
     reader = None if target is None else targets.find_target(target)
     new_shapes = shapes_of(shapes or {})
-    changes = bool(types or new_shapes) and not lengths
-    if changes or stateless or loops is not None or (rewrites and not translates):
+    changes_inputs = bool(types or new_shapes or lengths)
+    if changes_inputs or stateless or loops is not None or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
     set_input_types(source, types or {})
     if not translates:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from click.testing import Result
 
-from irloop import save_model
+from irloop import read_model, save_model
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.elementwise import Add
 from irloop.graph.types import ElementType
@@ -30,3 +31,17 @@ def test_the_result_is_checked_in_the_type_that_is_given(irloop: Irloop, tmp_pat
     told = irloop("convert", source, "-o", output, "--type", "x")
     assert told.exit_code == 2
     assert "is not an element type such as x=f32" in told.output
+
+
+def test_the_result_with_an_input_for_each_tensor_of_a_sequence_is_checked(
+    irloop: Irloop, tmp_path: Path
+) -> None:
+    parser = pytest.importorskip("onnx.parser", reason="needs the onnx package")
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        f (seq(float[2]) x) => (float[n] y) { y = ConcatFromSequence<axis=0>(x) }"""
+    source, output = tmp_path / "m.onnx", tmp_path / "m.xml"
+    source.write_bytes(parser.parse_model(text).SerializeToString())
+    told = irloop("convert", source, "-o", output, "--length", "x=2", "--check")
+    assert told.exit_code == 0, told.output
+    assert "y float32[4]: equal" in told.output
+    assert [node.name for node in read_model(output).graph.parameters] == ["x_0", "x_1"]

@@ -108,6 +108,19 @@ def test_no_tensors_at_all() -> None:
     assert [node.name for node in model.graph.parameters] == ["a", "b"]
 
 
+def test_the_given_model_is_not_changed() -> None:
+    source = model_of(JOINED)
+    for length in (2, 3):
+        model, _ = irloop.convert(source, lengths={"x": length}, shapes={"a": [2]})
+        assert len(model.graph.parameters) == length + 2
+        assert [node.name for node in source.graph.parameters] == ["a", "x", "b"]
+        assert [node.op.type for node in source.graph.nodes] == [
+            "SequenceInsert",
+            "SequenceInsert",
+            "ConcatFromSequence",
+        ]
+
+
 def test_a_length_must_be_given() -> None:
     with pytest.raises(UnsupportedError) as caught:
         irloop.convert(model_of(JOINED))
