@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -45,6 +45,9 @@ arguments. A folder called report is given as ./report.
 class _SweepCommand(click.Command):
     """`irloop sweep`, and `irloop sweep report` if that is its first argument."""
 
+    #: The reference of the command line describes these after the command.
+    subcommands: ClassVar[dict[str, click.Command]] = {"report": report_command}
+
     def make_context(
         self,
         info_name: str | None,
@@ -52,8 +55,8 @@ class _SweepCommand(click.Command):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        if args[:1] == ["report"]:
-            return report_command.make_context("sweep report", args[1:], parent, **extra)
+        if args and (command := self.subcommands.get(args[0])) is not None:
+            return command.make_context(f"sweep {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

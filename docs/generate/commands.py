@@ -48,7 +48,7 @@ def pages() -> dict[str, str]:
     """A page for each command, keyed by path."""
     context = click.Context(the_command(), info_name="irloop")
     return {
-        f"reference/cli/{name}.md": _page(name, command, context)
+        f"reference/cli/{name.replace(' ', '-')}.md": _page(name, command, context)
         for name, command in _commands(context).items()
     }
 
@@ -57,7 +57,7 @@ def index() -> str:
     """A table of the commands."""
     context = click.Context(the_command(), info_name="irloop")
     rows = [
-        (f"[`irloop {name}`]({name}.md)", command.get_short_help_str(100))
+        (f"[`irloop {name}`]({name.replace(' ', '-')}.md)", command.get_short_help_str(100))
         for name, command in _commands(context).items()
     ]
     return table(("command", "what it does"), rows)
@@ -66,8 +66,14 @@ def index() -> str:
 def _commands(context: click.Context) -> dict[str, click.Command]:
     group = context.command
     assert isinstance(group, click.Group)
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    found: dict[str, click.Command] = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found[name] = command
+        inner: dict[str, click.Command] = getattr(command, "subcommands", {})
+        found |= {f"{name} {below}": command for below, command in inner.items()}
+    return found
 
 
 def _page(name: str, command: click.Command, parent: click.Context) -> str:

@@ -17,7 +17,7 @@ from irloop.errors import UsageError
 from irloop.fleet import table
 from irloop.fleet.cluster import BIG, Cluster
 from irloop.fleet.known import Known
-from irloop.fleet.places import place_of, put
+from irloop.fleet.places import place_of, put, remove_older
 from irloop.fleet.sources import Entry, Shard, entries
 from irloop.fleet.task import Job, Orders, Row, failure, head_of, path_of, run_batch
 from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, versions_of
@@ -40,6 +40,11 @@ SECONDS = 15.0
 
 #: How often a batch that failed for another reason than its models is tried.
 TRIES = 3
+
+#: A running sweep writes its file of what is known anew after so many seconds, and removes those
+#: of other sweeps that were not written for longer: their commands were killed.
+KNOWN_AGAIN = 3600.0
+KNOWN_OLD = 24 * 3600.0
 
 #: Verdicts of models that were not worked on: another file may have the same digest.
 NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
@@ -132,14 +137,15 @@ class _Sweep:
         self._name = secrets.token_hex(4)
         self._submitted = 0
         self._versions = dict(cluster.versions)
-        self._done, self._findings, self._unknown, known = self._history()
-        address = ""
-        if len(known):
-            address = f"{plan.target.rstrip('/')}/known/{self._name}.npy"
-            put(address, known.to_bytes())
+        self._done, self._findings, self._unknown, self._known = self._history()
+        self._known_written = 0.0
+        folder = f"{plan.target.rstrip('/')}/known"
+        remove_older(folder, KNOWN_OLD)
+        address = f"{folder}/{self._name}.npy" if len(self._known) else ""
         self._orders = Orders(
             plan.to, plan.target, address, cluster.versions, plan.most, plan.memory, plan.seconds
         )
+        self._write_known()
         self._left = self._batches()
         self._retries: deque[_Batch] = deque()
         self._running: dict[Any, _Batch] = {}
@@ -279,6 +285,14 @@ class _Sweep:
             table.append(self._plan.target, rows)
         self._rows = []
         self._written = time.monotonic()
+        if self._written - self._known_written > KNOWN_AGAIN:
+            self._write_known()
+
+    def _write_known(self) -> None:
+        """Write what earlier sweeps did to a file, which the workers read."""
+        if self._orders.known:
+            put(self._orders.known, self._known.to_bytes())
+        self._known_written = time.monotonic()
 
     def _copied(self, heads: Sequence[Row]) -> Iterator[Row]:
         found, named = table.rows_of(

@@ -9,13 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from irloop.errors import UsageError
 from irloop.files import replacing
 
-__all__ = ["Place", "fetching_from", "is_local", "place_of", "put", "without_secrets"]
+__all__ = [
+    "Place",
+    "fetching_from",
+    "is_local",
+    "place_of",
+    "put",
+    "remove_older",
+    "without_secrets",
+]
 
 #: Stores in which a file appears whole or not at all when it is written.
 _WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory", "hf"}
@@ -124,3 +133,21 @@ def put(address: str, data: bytes) -> None:
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise UsageError(f"cannot write {without_secrets(address)}: {reason}") from error
+
+
+def remove_older(folder: str, seconds: float) -> None:
+    """Remove the files of a folder that were last written more than `seconds` ago.
+
+    Files of stores that cannot list, date or remove them stay where they are.
+    """
+    place = place_of(folder)
+    with suppress(Exception):
+        for path in place.fs.ls(place.path, detail=False):
+            age = datetime.now(UTC) - _as_utc(place.fs.modified(path))
+            if age.total_seconds() > seconds:
+                place.fs.rm_file(path)
+
+
+def _as_utc(time: datetime) -> datetime:
+    # A time without a zone is in UTC for fsspec.
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -18,6 +19,15 @@ from irloop.engines.watch import PERIOD, held_by
 from irloop.fleet.child import LIFELINE
 
 __all__ = ["Limits", "Runner"]
+
+#: The environment variables that a child process inherits: those of the system, of Python, of
+#: threads and of the engines. Credentials of stores are not among them: the worker fetches the
+#: models, and a hostile one could only run in the child.
+_NEEDED = re.compile(
+    r"PATH|HOME|USER|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|DYLD_\w+|VIRTUAL_ENV"
+    r"|PYTHON\w*|OMP_\w+|OPENBLAS_\w+|MKL_\w+|KMP_\w+|VECLIB_\w+|ORT_\w+|ONNXRUNTIME_\w+"
+    r"|OV_\w+|OPENVINO_\w+|CUDA_\w+|COVERAGE_\w+|COV_\w+"
+)
 
 #: The default limits of a child process from outside: what it may hold beyond the limit that it
 #: sets itself, and the seconds beyond its own time limit.
@@ -136,7 +146,9 @@ class Runner:
                 pass_fds=(ours,),
                 start_new_session=True,
                 env={
-                    **os.environ,
+                    **{
+                        name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name)
+                    },
                     "PYTHONWARNINGS": "ignore",
                     "PYTHONPATH": places,
                     LIFELINE: str(ours),

@@ -49,6 +49,7 @@ def test_every_command_has_a_page_with_its_options() -> None:
         options = [flag for item in command.params for flag in item.opts if flag.startswith("--")]
         assert not [flag for flag in options if f"`{flag}`" not in page]
     assert "irloop validate model.xml" in pages["reference/cli/validate.md"]
+    assert "`--compare` `OLD`" in pages["reference/cli/sweep-report.md"]
 
 
 def test_every_pass_is_described() -> None:

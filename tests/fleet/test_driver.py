@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import irloop
 from irloop.errors import UsageError
 from irloop.fleet import driver, table, task
 from irloop.fleet.driver import Plan, sweep
+from irloop.fleet.places import place_of
 from irloop.fleet.runner import Runner
 from irloop.fleet.sources import Shard
 from irloop.fleet.summary import summarized
@@ -265,6 +269,47 @@ def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch)
     state = sweep(plan, InlineCluster())
     assert state.verdicts == {(step, "timeout"): 1 for step in plan.steps}
     end_children()
+
+
+def test_children_inherit_no_credentials(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[dict[str, str]] = []
+    popen: Any = subprocess.Popen
+
+    def seen(*arguments: Any, env: dict[str, str], **more: Any) -> Any:
+        given.append(env)
+        return popen(*arguments, env=env, **more)
+
+    end_children()
+    secrets = ("AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "FSSPEC_S3_SECRET", "MY_PATH_TO_KEYS")
+    for name in secrets:
+        monkeypatch.setenv(name, "secret")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr("irloop.fleet.runner.subprocess.Popen", seen)
+    state = sweep(plan_of(zoo, steps=("validate",)), InlineCluster())
+    assert state.verdicts == {("validate", "valid"): 2, ("validate", "invalid"): 4}
+    assert len(given) == 1
+    assert given[0]["OMP_NUM_THREADS"] == "1"
+    assert given[0].keys().isdisjoint(secrets)
+    end_children()
+
+
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+def test_files_that_killed_sweeps_left_are_removed(zoo: Path, kind: str) -> None:
+    target = {"folder": str(zoo.parent / "results"), "memory": "memory://left/results"}[kind]
+    plan = plan_of(zoo, target=target, steps=("validate",))
+    sweep(plan, InlineCluster())
+    place = place_of(f"{target}/known")
+    place.fs.makedirs(place.path, exist_ok=True)
+    for name in ("old", "young"):
+        place.fs.pipe_file(f"{place.path}/{name}.npy", b"left")
+    if kind == "folder":
+        os.utime(f"{place.path}/old.npy", (0.0, 0.0))
+    else:
+        place.fs.store[f"{place.path}/old.npy"].modified = datetime(1970, 1, 1, tzinfo=UTC)
+    state = sweep(plan, InlineCluster())
+    assert state.before == 6
+    # A sweep that runs beside this one may still need the other.
+    assert [Path(path).name for path in place.fs.ls(place.path, detail=False)] == ["young.npy"]
 
 
 def with_external_data(path: Path, location: str) -> None:
