@@ -89,3 +89,53 @@ def test_branches_of_a_folded_condition_that_return_an_input(
 }"""
     x = np.arange(6, dtype=F32).reshape(2, 3)
     agree(text, [[x + k, np.arange(k, dtype=F32)] for k in (3, 5, 2)], engines, tmp_path)
+
+
+#: The branches return inputs of the model, one of them as an output of the model.
+BRANCHES = """
+  y, z = If (c) <then_branch = t () => (float[2, 3] a, float[n] e) {
+      a = Identity (x)  e = Identity (w) },
+    else_branch = f () => (float[2, 3] b, float[n] g) { b = Neg (x)  g = Neg (w) }>
+"""
+
+
+@pytest.mark.parametrize("limit", [2.0, 12.0])
+def test_branches_whose_condition_is_constant_once_a_loop_is_unrolled(
+    limit: float, engines: Engines, tmp_path: Path
+) -> None:
+    """A Scan-8 is unrolled in the IR only; the rows of `many` keep it from being folded."""
+    text = f"""<ir_version: 8, opset_import: ["" : 8]>
+g (float[2, 3] x, float[n] w, float[1, 2, 3] many)
+    => (float[2, 3] y, float[n] z, float[1, 2, 3] rows)
+    <float[1] start = {{1}}, float[1] limit = {{{limit}}}> {{
+  first = Unsqueeze <axes = [0]> (start)
+  last, rows = Scan ("", first, many) <num_scan_inputs = 1, body = b (float[1] s, float[3] r)
+    => (float[1] t, float[3] q) {{ t = Add (s, s)  q = Neg (r) }}>
+  sum = ReduceSum <keepdims = 0> (last)
+  c = Greater (sum, limit)
+{BRANCHES}}}"""
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    sets = [[x + k, np.arange(k, dtype=F32), x[None] - k] for k in (3, 0, 2)]
+    agree(text, sets, engines, tmp_path, loops="unroll")
+
+
+def test_branches_of_a_condition_that_many_constants_decide(
+    engines: Engines, tmp_path: Path
+) -> None:
+    """OpenVINO folds constants of any size, also in a model without loops and in bodies."""
+    text = f"""g (float[2, 3] x, float[n] w, bool outer)
+    => (float[2, 3] y, float[n] z, float[2, 3] v) {{
+  shape = Constant <value_ints = [200, 100]> ()
+  many = ConstantOfShape <value = float[1] {{1}}> (shape)
+  sum = ReduceSum <keepdims = 0> (many)
+  limit = Constant <value_float = 19999.0> ()
+  c = Greater (sum, limit)
+{BRANCHES}
+  v = If (outer) <then_branch = t2 () => (float[2, 3] a2) {{
+      a2 = If (c) <then_branch = t3 () => (float[2, 3] a3) {{ a3 = Identity (x) }},
+        else_branch = f3 () => (float[2, 3] b3) {{ b3 = Neg (x) }}> }},
+    else_branch = f2 () => (float[2, 3] b2) {{ b2 = Abs (x) }}>
+}}"""
+    x = np.arange(6, dtype=F32).reshape(2, 3) - 2
+    sets = [[x, np.arange(k, dtype=F32), np.array(k > 2)] for k in (3, 0, 4)]
+    agree(text, sets, engines, tmp_path)

@@ -34,12 +34,14 @@ from irloop.hazards.catalogue import hazards
 from irloop.hazards.patterns import number_of, readers_of, scanned_across
 from irloop.passes.base import ModelPass, Pass
 from irloop.passes.common.body_barriers import copy_of
+from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.common.unroll import Unroll
 from irloop.passes.folding import folded
 from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import Leaving, LoopWires, is_passed_on
 from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match
 from irloop.passes.session import Session
 from irloop.passes.trips import condition_after, trip_count
 
@@ -63,6 +65,7 @@ def repairs_after(model: Model) -> list[Pass]:
         return [across]
     inference = Inference(tolerant=True)
     inference.run(model.graph)
+    constant = constant_loops(model.graph)
     return [
         # An empty constant that a pass folded in a body, and that is reshaped and joined there,
         # crashes OpenVINO.
@@ -70,7 +73,8 @@ def repairs_after(model: Model) -> list[Pass]:
         # OpenVINO does not finish compiling sums of sums of f64 constants (hazard OVN127), which
         # the steps of an unrolled loop can be.
         FoldDoubleSums(),
-        FoldConstantLoops(constant_loops(model.graph)),
+        FoldConstantLoops(constant),
+        _InlineBranches(constant),
         _RemoveIdleLoops(_names(loops, lambda node: trip_count(node, inference) == 0)),
         _CountUnread(_names(iterators, lambda node: _has_hazard(node, "OVN121"))),
         _RunnablePorts(),
@@ -107,6 +111,30 @@ def _has_static_count(node: Node, inference: Inference | None = None) -> bool:
     value = None if at is None else node.body().graph.outputs[at]
     tensor = None if value is None else folded(value)
     return tensor is not None and bool(tensor.numpy().all())
+
+
+class _InlineBranches(InlineConstantIf):
+    """Replaces an If whose condition became constant by its branch.
+
+    Given::
+
+        y = If(Const true, x):  then y = x   else y = x * 2
+
+    Result::
+
+        y = Maximum(x, x)
+
+    OpenVINO does this itself, and refuses its own result if `y` is an output of the model: a tensor
+    then has the name of another operation.
+    """
+
+    name = "inline_branches"
+
+    def __init__(self, leave: AbstractSet[str]) -> None:
+        self._leave = leave
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        return match.root.name not in self._leave and super().rewrite(match, rewriter)
 
 
 class _RemoveIdleLoops(Unroll):

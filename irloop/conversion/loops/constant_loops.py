@@ -1,9 +1,9 @@
-"""Folds loops that depend on constants only (hazard OVN115)."""
+"""Folds loops and conditions of branches that depend on constants only (hazard OVN115)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
@@ -31,6 +31,8 @@ from irloop.passes.folding import RESULT_LIMIT
 __all__ = ["FoldConstantLoops", "FoldLoopShapes", "constant_loops"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
+
+BRANCHES = (ov.If, onnx.If)
 
 #: The budget of one loop: longer loops are left to the engine.
 LIMITS = Limits(max_iterations=1000, max_memory=1 << 28)
@@ -70,20 +72,24 @@ class FoldLoopShapes(FoldShapes):
 class FoldConstantLoops(ModelPass):
     """Runs loops whose inputs are all constant, and computes constant trip counts and conditions.
 
+    The conditions are those of Loops and Ifs.
+
     Given::
 
         m = Const 3    h = Const [1, 2]    Loop(m, true, h):  s: h, s' = s + s   -> last s
-        Loop(m, Less(2, 1), x):  ...
+        Loop(m, Less(2, 1), x):  ...    If(Less(2, 1), x):  ...
 
     Result::
 
         Const [8, 16]
-        Loop(m, Const false, x):  ...
+        Loop(m, Const false, x):  ...    If(Const false, x):  ...
 
     A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
     Loop too, but fails if it, or a Loop in it, runs zero times, and if folding shows that a Loop
-    does not start. A loop that needs more than a thousand iterations, 256 MB or ten seconds is left
-    as it is, and so is a loop whose name is in `leave`. Copies the graph if anything is folded.
+    does not start. It replaces an If by the branch that a constant selects, and refuses its own
+    result if the branch returns an input of the model. A loop that needs more than a thousand
+    iterations, 256 MB or ten seconds is left as it is, and so are the nodes whose names are in
+    `leave`. Copies the graph if anything is folded.
     """
 
     name = "fold_constant_loops"
@@ -92,7 +98,7 @@ class FoldConstantLoops(ModelPass):
         self._leave = leave
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
+        if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(model.graph)):
             return False
         work = replace(model, graph=clone_graph(model.graph))
         folding = _Folding(work, self._leave, time.monotonic() + SECONDS)
@@ -106,7 +112,10 @@ class FoldConstantLoops(ModelPass):
 
 
 def constant_loops(graph: Graph) -> frozenset[str]:
-    """The names of the loops, in bodies too, that depend on constants only."""
+    """The names of loops that depend on constants only, and of Ifs whose condition does.
+
+    Those in bodies are included.
+    """
     names: set[str] = set()
     for one in all_graphs(graph):
         found = _constant_values(one, ())
@@ -114,6 +123,11 @@ def constant_loops(graph: Graph) -> frozenset[str]:
             node.name
             for node in one.nodes
             if isinstance(node.op, LOOPS) and node.outputs and found.issuperset(node.outputs)
+        }
+        names |= {
+            node.name
+            for node in one.nodes
+            if isinstance(node.op, BRANCHES) and node.inputs[0] in found
         }
     return frozenset(names)
 
@@ -128,17 +142,19 @@ class _Folding:
 
     def run(self, graph: Graph, known: Mapping[Value, Tensor]) -> bool:
         """Fold one graph, then its bodies; `known` has the parameters that are constant."""
-        if not any(isinstance(node.op, LOOPS) for node in all_nodes(graph)):
+        if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
             return False
         rewriter = Rewriter(graph)
         constant = _constant_values(graph, known)
         for node in graph.nodes:
-            if not isinstance(node.op, LOOPS) or not node.outputs or node.name in self._leave:
+            if not node.outputs or node.name in self._leave:
                 continue
-            if constant.issuperset(node.outputs):
+            if isinstance(node.op, BRANCHES):
+                self._fold_inputs(node, ("condition",), constant, known, rewriter)
+            elif isinstance(node.op, LOOPS) and constant.issuperset(node.outputs):
                 self._fold_loop(node, known, rewriter)
             elif isinstance(node.op, ov.Loop | onnx.Loop):
-                self._fold_starts(node, constant, known, rewriter)
+                self._fold_inputs(node, ("trip", "condition"), constant, known, rewriter)
         constant = _constant_values(graph, known)
         for node in graph.nodes:
             for body in node.bodies:
@@ -152,23 +168,23 @@ class _Folding:
             made = [rewriter.insert_constant(t, before=node, name=node.name) for t in tensors]
             rewriter.replace_node(node, made)
 
-    def _fold_starts(
+    def _fold_inputs(
         self,
         node: Node,
+        names: Sequence[str],
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
         rewriter: Rewriter,
     ) -> None:
-        """Compute the trip count and the condition that a Loop starts with."""
-        for position, value in enumerate(node.inputs[:2]):
+        """Compute the first inputs of a node: the trip count and the condition of a Loop."""
+        for position, (what, value) in enumerate(zip(names, node.inputs, strict=False)):
             if value is None or value not in constant:
                 continue
             if isinstance(value.producer.op, Constant):
                 continue
             tensor = self._tensor(value, known)
             if tensor is not None:
-                name = f"{node.name}/{('trip', 'condition')[position]}"
-                made = rewriter.insert_constant(tensor, before=node, name=name)
+                made = rewriter.insert_constant(tensor, before=node, name=f"{node.name}/{what}")
                 rewriter.set_input(node, position, made)
 
     def _captured(
@@ -178,8 +194,8 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The constant parameters of a body; only determined if the body contains a loop."""
-        if not any(isinstance(inner.op, LOOPS) for inner in all_nodes(body.graph)):
+        """The constant parameters of a body; only determined if it contains a loop or an If."""
+        if not any(isinstance(inner.op, LOOPS + BRANCHES) for inner in all_nodes(body.graph)):
             return {}
         found = {}
         for port in body.ports.inputs:
