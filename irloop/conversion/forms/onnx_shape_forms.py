@@ -5,7 +5,9 @@ Each function appends nodes and returns the result. `onnx_forms` exports them al
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from irloop.dialects.onnx import shape as shapes
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import UNKNOWN_DIM, DynamicDim, ElementType, Shape, TensorType
+from irloop.graph.types import UNKNOWN_DIM, Dim, DynamicDim, ElementType, Shape, TensorType
 
 __all__ = [
     "as_i64",
@@ -89,8 +91,36 @@ def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
-    """Reshape; 0 copies a dimension, -1 is inferred."""
-    return reshape_to(c, value, c.i64(list(dims)))
+    """Reshape; 0 copies a dimension, -1 is inferred from the dimensions that are not copied.
+
+    ONNX infers no -1 where a copied dimension is 0. If that can happen, the size that -1 would get
+    is computed from the shape of `value`.
+    """
+    source = shape_of(value).dims
+    copied = [at for at, dim in enumerate(dims) if dim == 0]
+    if source is None or -1 not in dims or all(_is_positive(source[at]) for at in copied):
+        return reshape_to(c, value, c.i64(list(dims)))
+    at = dims.index(-1)
+    rest = [axis for axis in range(len(source)) if axis not in copied]
+    computed = [axis for axis in rest if not isinstance(source[axis], int)]
+    factor = math.prod(dim for axis in rest if isinstance(dim := source[axis], int))
+    divisor = math.prod(dim for dim in dims if dim > 0)
+    if not computed and factor >= divisor:
+        return reshape_to(c, value, c.i64([*dims[:at], factor // divisor, *dims[at + 1 :]]))
+    if computed == [at] and factor == divisor:
+        return reshape_to(c, value, c.i64([*dims[:at], 0, *dims[at + 1 :]]))
+    sizes = shape(c, value)
+    factors = [gather(c, sizes, c.i64([axis]), 0) for axis in computed]
+    if factor != 1 or not computed:
+        factors.append(c.i64([factor]))
+    size = reduce(lambda left, right: c(elementwise.Mul(), left, right), factors)
+    if divisor != 1:
+        size = c(elementwise.Div(), size, c.i64([divisor]))
+    pieces = [
+        c.i64([dim]) if dim > 0 else size if dim < 0 else gather(c, sizes, c.i64([axis]), 0)
+        for axis, dim in enumerate(dims)
+    ]
+    return reshape_to(c, value, concat(c, pieces, 0), special_zero=False)
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
@@ -114,9 +144,11 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
 
 def _has_elements(value: Value) -> bool:
     dims = shape_of(value).dims
-    return dims is not None and all(
-        dim.low > 0 if isinstance(dim, DynamicDim) else dim > 0 for dim in dims
-    )
+    return dims is not None and all(map(_is_positive, dims))
+
+
+def _is_positive(dim: Dim) -> bool:
+    return dim.low > 0 if isinstance(dim, DynamicDim) else dim > 0
 
 
 def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:

@@ -55,16 +55,11 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape; a 0 that does not copy needs allowzero, or another form before opset 14.
-
-    ONNX infers no -1 beside a copied dimension of 0, OpenVINO does: a known size replaces it.
-    """
+    """Reshape; a 0 that does not copy needs allowzero, or another form before opset 14."""
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
-    if op.special_zero and known is not None and 0 in known and -1 in known:
-        size = shape_of(c.node.outputs[0]).dim(known.index(-1))
-        known[known.index(-1)] = size if isinstance(size, int) and size else -1
-        return onnx_forms.reshape_to(c, data, c.i64(known))
+    if op.special_zero and known is not None:
+        return onnx_forms.reshape(c, data, known)
     if op.special_zero or (known is not None and 0 not in known):
         return onnx_forms.reshape_to(c, data, target)
     if known is not None and -1 in known:
