@@ -385,7 +385,6 @@ class _Job:
 
     def _require_equal(self, source: Model, result: Model | str) -> None:
         from irloop import compare, read_model, transform
-        from irloop.conversion.framework.sequence_borders import set_input_lengths
 
         self.console.progress(f"running {self.source} and the result")
         # Convert a fresh copy, so that the comparison notices if conversion changed the source. The
@@ -393,10 +392,6 @@ class _Job:
         first: Model | ParsedOnce = self.file
         if self.stateless:
             first = transform(source, ["stateful_to_stateless"])[0]
-        elif self.lengths:
-            # The converted model has an input for each tensor, and so must the model beside it.
-            set_input_lengths(source, self.lengths)
-            first = source
         elif self.weights_file is not None:
             first = read_model(self.file, self.weights_file)
         self.comparison = compare(
@@ -405,6 +400,7 @@ class _Job:
             engines=self.engines,
             shapes=self.shapes,
             types=self.types,
+            lengths=self.lengths,
             max_memory=self.max_memory,
         )
         if not self.comparison.equal:

@@ -14,6 +14,7 @@ from irloop.graph.loops import (
     ScanInput,
     Sliced,
 )
+from irloop.graph.meanings import TripCount
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import TensorType
@@ -34,12 +35,13 @@ def iterations(node: Node) -> str:
     body = next((body for body in node.bodies if body.label == "body"), None)
     if body is None:
         return ""
+    has_trip_count = TripCount(0) in node.op.meanings
     for port in body.ports.inputs:
         if isinstance(port, (Sliced, ScanInput)):
             count = _slices(node, port)
-            if count is not None and node.op.type != "Loop":
+            if count is not None and not has_trip_count:
                 return f"runs {count} times, once for each slice of input {port.external}"
-    if node.op.type != "Loop":
+    if not has_trip_count:
         return ""
     limit = _constant(node.inputs[0]) if node.inputs else None
     until = "" if body.ports.condition is None else _stop(body)

@@ -64,7 +64,7 @@ def _steps(context: click.Context, parameter: click.Parameter, text: str) -> tup
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in STEPS]
     if unknown or not names:
-        raise click.BadParameter(f"{text!r} are no steps such as {','.join(STEPS)}")
+        raise click.BadParameter(f"{text!r} are not steps such as {','.join(STEPS)}")
     return tuple(step for step in STEPS if step in names)
 
 
@@ -73,7 +73,7 @@ def _shard(context: click.Context, parameter: click.Parameter, text: str | None)
         return (1, 1)
     match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", text)
     if match is None or int(match[1]) > int(match[2]):
-        raise click.BadParameter(f"{text!r} is no part such as 3/16")
+        raise click.BadParameter(f"{text!r} is not a part such as 3/16")
     return int(match[1]), int(match[2])
 
 
@@ -171,9 +171,9 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
 
     SOURCE is a folder, a pattern such as 'zoo/**/*.xml', a model, an archive (.zip, .tar, .tar.gz),
     a list of sources (@FILE, one on each line), or an address that fsspec opens (s3://, gs://,
-    hf://, https://). Results are Parquet files; what an earlier sweep has done with the same files,
-    options and versions is not done again. The exit status is 1 if there are findings, and 2 if
-    nothing was found or something could not be looked at.
+    hf://, https://). Results are Parquet files. Steps that an earlier sweep has done with the same
+    files, options and versions are skipped. The exit status is 1 if there are findings, and 2 if no
+    model was found or something could not be checked.
     """
     if os.name == "nt":
         raise UsageError("irloop sweep does not run on Windows", fix="use Linux, macOS or WSL")
@@ -193,7 +193,7 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """What came back is written before the process ends, as after Ctrl-C."""
+    """Turn a signal into Ctrl-C, so that finished results are written first."""
     raise KeyboardInterrupt
 
 
@@ -204,7 +204,7 @@ def _plan(sources: Sequence[str], options: dict[str, Any], console: Console) -> 
 
     target = options["target"]
     if is_local(target):
-        # Workers have other current folders.
+        # Workers have another current folder.
         target = place_of(target).path
     return Plan(
         tuple(sources),
@@ -246,7 +246,7 @@ def _run(plan: Plan, options: dict[str, Any], console: Console) -> Progress:
 
 
 def _progress(state: Progress) -> str:
-    """The rate, the findings and the time that is left, on one line."""
+    """The rate, the findings and the remaining time, on one line."""
     seen = state.done + state.before
     text = f"{seen:,}" + (f" of {state.total:,}" if state.total is not None else "") + " models"
     text += f", {state.rate:.1f}/s, {state.findings:,} findings"

@@ -1,4 +1,4 @@
-"""``irloop sweep report``: what a sweep has found, for people and for CI."""
+"""``irloop sweep report``: reports of sweeps, for people and for CI."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["report_command"]
 
-#: Rows of each list in a text.
+#: The rows shown of each list in a text.
 SHOWN = 20
 
-#: Families that are listed.
+#: The number of families that are listed.
 FAMILIES = 200
 
 KINDS = ("broken", "mended", "changed", "new", "gone")
@@ -79,7 +79,7 @@ def report_command(
     """Report the results of sweeps: by verdict, family, code and operation.
 
     RESULTS is the folder or address that `irloop sweep` has written. The exit status is 1 if there
-    are findings; with --compare only if something was broken.
+    are findings; with --compare only if something broke that worked before.
     """
     require_packages("fsspec", "pyarrow")
     from irloop.fleet.summary import summarized
@@ -113,7 +113,7 @@ def _writer(file: str) -> Callable[[Summary], str]:
 
 
 def _tables(found: Summary, most: int) -> list[Table]:
-    """The content of a report: titles, heads and rows of plain values."""
+    """The tables of a report: titles, column heads and rows of plain values."""
     verdicts = [(*key, count) for key, count in sorted(found.verdicts.items())]
     tables: list[Table] = [("Verdicts", ("step", "verdict", "rows"), list(verdicts))]
     if found.changes is not None:
@@ -221,7 +221,7 @@ def _junit(found: Summary) -> str:
 
 
 def _html(found: Summary) -> str:
-    """One page without scripts or links to other hosts than those of the models."""
+    """A page without scripts; its only links lead to models and conversions."""
     title = f"irloop sweep: {found.models:,} models, {found.findings:,} findings"
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -256,7 +256,7 @@ def _cell(label: str, value: Any) -> str:
 
 
 def _link(label: str, value: str) -> str:
-    """The address that a cell leads to: a model, or its conversion beside the page."""
+    """The address that a cell links to: a model, or its conversion next to the page."""
     if label == "converted":
         return quote(value)
     if label not in ("model", "for example") or "!/" in value:

@@ -686,6 +686,7 @@ def compare(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
     types: Mapping[str, str] | None = None,
+    lengths: Mapping[str, int] | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     seconds: float = 60.0,
@@ -711,6 +712,8 @@ def compare(
         shapes: shapes of inputs, by name, for each model that has such an input; None is an
             unknown dimension.
         types: element types for inputs whose type is dynamic, likewise, as "f32".
+        lengths: the number of tensors in each sequence or optional input of `first`, by name; as in
+            `convert`, the model then has one input for each.
         rtol: |x - y| may be this times |x|; by default as fits the element type.
         atol: and this much more.
         seconds: the time limit of one run of one model.
@@ -727,6 +730,12 @@ def compare(
 
     if not isinstance(seeds, int) or seeds < 1:
         raise UsageError(f"seeds is {seeds!r}", expected="how many sets of inputs to make, from 1")
+    if lengths:
+        from irloop.conversion.framework.sequence_borders import set_input_lengths
+        from irloop.graph.clone import clone_model
+
+        first = clone_model(_model(first))
+        set_input_lengths(first, lengths)
     return comparing.compare(
         first,
         second,

@@ -6,8 +6,8 @@
     prepared = backend.prepare(onnx.load("model.onnx"))
     (y,) = prepared.run([x])
 
-The functions are those of `onnx.backend.base.Backend`; like that of ONNX Runtime this module is the
-backend itself: ``onnx.backend.test.BackendTest(irloop.backend, __name__)``.
+This module is the backend, with the functions of `onnx.backend.base.Backend`, as in ONNX Runtime:
+``onnx.backend.test.BackendTest(irloop.backend, __name__)``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class IrloopBackendRep:
-    """A model that is compiled for the executor."""
+    """A compiled model."""
 
     def __init__(self, model: Model) -> None:
         from irloop.execution.session import Session
@@ -46,12 +46,12 @@ class IrloopBackendRep:
         self._session = Session(model)
 
     def run(self, inputs: Any, **options: Any) -> tuple[Any, ...]:
-        """The outputs, in the order of the model.
+        """Run the model; return the outputs in its order.
 
         Args:
             inputs: arrays by position or by name; one array for a model with one input. An absent
                 optional is None, a sequence a list.
-            options: ignored, as other backends have options of their own.
+            options: accepted for other backends' options, and ignored.
 
         Raises:
             UsageError: for an input that is missing, unknown, or of another type or shape.
@@ -72,7 +72,7 @@ def prepare(
     Args:
         model: a ModelProto, its bytes, a path, or a model that irloop has read.
         device: only the CPU is supported.
-        options: ignored, as other backends have options of their own.
+        options: accepted for other backends' options, and ignored.
 
     Raises:
         UsageError: for another device.
@@ -108,7 +108,7 @@ def run_node(
 
     Args:
         node: the operation; it must not read values other than its inputs.
-        inputs: its inputs that are not omitted, by position or by name.
+        inputs: arrays by position or by name, without the inputs that the operation omits.
         device: only the CPU is supported.
         outputs_info: ignored: types and shapes follow from the inputs.
         opset_version: the opset of the operation's domain; by default the newest.
@@ -132,7 +132,7 @@ def supports_device(device: str) -> bool:
 
 
 def supports_opset(domain: str, version: int) -> bool:
-    """True when models of this opset can be read."""
+    """True when irloop can read models of this opset."""
     from irloop.formats.onnx.signature import NEWEST
 
     return domain not in ("", "ai.onnx") or 1 <= version <= NEWEST
@@ -164,7 +164,7 @@ def _read(model: Any) -> Model:
 
 
 def _text(value: Any) -> Any:
-    """Strings as texts: onnx.numpy_helper gives them as bytes."""
+    """Decode strings, which onnx.numpy_helper returns as bytes."""
     if isinstance(value, list | tuple):
         return [_text(item) for item in value]
     if getattr(getattr(value, "dtype", None), "kind", "") not in ("O", "S"):

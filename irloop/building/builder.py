@@ -1,4 +1,4 @@
-"""`Builder` makes a model, operation by operation; loops and branches are `with` blocks."""
+"""`Builder` makes a model operation by operation; loops and branches are `with` blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BranchBuilder", "Builder", "GraphBuilder", "LoopBuilder"]
 
-#: The opset of a model that is built without `opset`: conversion writes the same ones.
+#: The default opsets of new models, the same as in conversion.
 OPSETS = {"openvino": 8, "onnx": 17}
 
 #: The first opset of ONNX with Scan in its present form.
@@ -38,9 +38,8 @@ FIRST_SCAN = 9
 class GraphBuilder(OperationBuilder):
     """Adds operations, loops and branches to one graph: that of a model, or a body.
 
-    A value of an outer graph may be used in a body as it is: it enters the body as an invariant
-    input, a small constant as a copy. Types are inferred at once, so a wrong operand is an error in
-    the line that gives it.
+    A body may use values of outer graphs: a small constant is copied, any other value becomes an
+    invariant input. Types are inferred immediately, so the call with a wrong operand fails.
     """
 
     @guarded("building a loop")
@@ -51,11 +50,11 @@ class GraphBuilder(OperationBuilder):
         *,
         name: str = "",
     ) -> LoopBuilder:
-        """A Loop: ``with b.loop(5) as body:``. The operation is added at the end of the block.
+        """Build a Loop: ``with b.loop(5) as body:``. The node is added at the end of the block.
 
         Args:
-            trip: the trip count; None: no limit, so the condition of the body has to end the loop.
-            condition: whether the first iteration runs.
+            trip: the trip count; None: no limit, the condition of the body must end the loop.
+            condition: the condition before the first iteration.
             name: the name of the node.
 
         Raises:
@@ -74,7 +73,7 @@ class GraphBuilder(OperationBuilder):
 
     @guarded("building a loop")
     def tensor_iterator(self, *, name: str = "") -> LoopBuilder:
-        """A TensorIterator (IR): runs its body once for each slice of its sliced inputs.
+        """Build a TensorIterator (IR), which runs its body once for each slice of its inputs.
 
         Raises:
             UsageError: in an ONNX model.
@@ -86,7 +85,7 @@ class GraphBuilder(OperationBuilder):
 
     @guarded("building a loop")
     def scan(self, *, name: str = "") -> LoopBuilder:
-        """A Scan (ONNX, opset 9 or newer): runs its body for each element of its sliced inputs.
+        """Build a Scan (ONNX opset 9 or newer), which runs its body for each element of its inputs.
 
         Raises:
             UsageError: in an IR, or in an older opset.
@@ -100,7 +99,7 @@ class GraphBuilder(OperationBuilder):
 
     @guarded("building a branch")
     def branch(self, condition: Value, *, name: str = "") -> BranchBuilder:
-        """An If: ``with b.branch(condition) as branch:``, added at the end of the block.
+        """Build an If, added at the end of the block: ``with b.branch(condition) as branch:``.
 
         Raises:
             UsageError: when the opset has no If.
@@ -148,7 +147,7 @@ class Builder(GraphBuilder):
 
         Args:
             dialect: "openvino" (written as IR) or "onnx".
-            opset: the opset whose operations are used: by default 8 of OpenVINO, 17 of ONNX.
+            opset: the opset of the operations; by default 8 of OpenVINO, 17 of ONNX.
             ir_version: 10 or 11 for an IR, by default 11; the IR version of an ONNX file, by
                 default the one that belongs to the opset.
             name: the name of the graph.
@@ -177,13 +176,13 @@ class Builder(GraphBuilder):
         element: str | ElementType | ValueType = "f32",
         shape: Shape | Iterable[int | str | None] | None = None,
     ) -> Value:
-        """An input of the model.
+        """Add an input of the model.
 
         Args:
-            name: its name; another input must not have it.
-            element: the element type; or the whole type, as for a sequence.
-            shape: a list of sizes; None is an unknown size, a text the name of one. Without a
-                shape the rank is unknown.
+            name: its name, which no other input may have.
+            element: the element type, or the complete type, as of a sequence.
+            shape: a list of sizes; None is an unknown size, a text the name of an unknown size.
+                Without a shape the rank is unknown.
         """
         self._require_open()
         _require_text(name)
@@ -205,7 +204,7 @@ class Builder(GraphBuilder):
 
     @guarded("finishing a model")
     def model(self) -> Model:
-        """The finished, checked model. The builder cannot be used any more.
+        """Check and return the model. The builder cannot be used afterwards.
 
         Raises:
             UsageError: without an output, or within a `with` block of a loop or branch.
@@ -262,7 +261,7 @@ class _BranchBody(GraphBuilder):
         return self._views[value]
 
     def _finish(self, values: list[Value]) -> PortMap:
-        """Make `values` the results; return the port map."""
+        """Make `values` the results of the body; return its port map."""
         for value in values:
             self._add_result(value)
         inputs = [Invariant(at, index) for index, at in enumerate(self.captures.values())]
@@ -271,7 +270,7 @@ class _BranchBody(GraphBuilder):
 
 
 class BranchBuilder:
-    """An If: `then` and `otherwise` build its bodies, `output` gives a value of each.
+    """An If: `then` and `otherwise` build its bodies, `output` adds an output.
 
     with b.branch(condition) as branch:
         y = branch.output(branch.then.op("Sqrt", x), branch.otherwise.op("Negative", x))
@@ -299,9 +298,9 @@ class BranchBuilder:
 
     @guarded("building an output of a branch")
     def output(self, then: Value | Array, otherwise: Value | Array) -> Value:
-        """An output of the If: the first value, or the second if the condition is false.
+        """Add an output of the If: `then` if the condition is true, `otherwise` if it is false.
 
-        Values of the graph around the branch may be given as they are.
+        Both may also be values of the graph around the If.
         """
         self._then._require_open()
         self._pairs.append((self._then._local(then), self._otherwise._local(otherwise)))

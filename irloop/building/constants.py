@@ -20,7 +20,7 @@ def elements(data: Any, element: str | ElementType | None) -> tuple[Array, Eleme
     """The array of `data` and its element type.
 
     Raises:
-        UsageError: when the data are no such elements.
+        UsageError: when the data cannot be elements of this type.
     """
     import numpy as np
 
@@ -47,10 +47,10 @@ def _element_of_data(data: Any, array: Array) -> ElementType:
 
 
 def _as_element(array: Array, element: ElementType) -> Array:
-    """The array in an element type that holds all its numbers.
+    """Convert the array to an element type.
 
     Raises:
-        UsageError: when it does not.
+        UsageError: when the type cannot hold all numbers of the array.
     """
     import numpy as np
 

@@ -28,7 +28,7 @@ __all__ = ["OperationBuilder", "Target"]
 
 @dataclass(slots=True)
 class Target:
-    """The facts of the model that its graph and all bodies share."""
+    """The properties of the model that its graph and all bodies share."""
 
     dialect: str
     opset: int
@@ -52,7 +52,7 @@ class OperationBuilder:
         self._inner = inner
         self._target = target
         self._outer = outer
-        #: The reason why nothing can be added any more.
+        #: Why nothing more can be added; empty while the graph can grow.
         self._finished = ""
 
     @property
@@ -64,16 +64,16 @@ class OperationBuilder:
     def constant(
         self, data: Any, element: str | ElementType | None = None, *, name: str = ""
     ) -> Value:
-        """A constant from a number, a text, a (nested) list or an array.
+        """Add a constant made of a number, a text, a (nested) list or an array.
 
         Args:
             data: the elements.
-            element: their type, as "f32"; by default that of an array, i64 for integers, f32 for
-                other numbers, boolean for truths.
+            element: their type, such as "f32"; by default that of an array, i64 for integers, f32
+                for other numbers, boolean for bool.
             name: the name of the constant.
 
         Raises:
-            UsageError: when the data are no such elements.
+            UsageError: when the data cannot be elements of this type.
         """
         self._require_open()
         made, wanted = elements(data, element)
@@ -91,11 +91,11 @@ class OperationBuilder:
         domain: str = "",
         **attributes: Any,
     ) -> Value:
-        """Add an operation and return its first output; `node` gives all of them.
+        """Add an operation and return its first output; `node` returns the node with all outputs.
 
         Args:
-            type: the type, as "Add", of which the newest version in the opset is taken; or an
-                operation of `irloop.dialects`, whose attributes a type checker knows.
+            type: a type such as "Add", in its newest version of the opset; or an object of a class
+                in `irloop.dialects`, whose attributes a type checker can check.
             inputs: values; None leaves an optional input out; an array becomes a constant.
             name: the name of the node; by default made from the type.
             domain: the ONNX domain of the operation.
@@ -121,8 +121,8 @@ class OperationBuilder:
         """Add an operation and return its node; `node.outputs` are its values.
 
         Args:
-            type: as in `op`, and so are the other arguments.
-            outputs: the number of outputs, if the operation does not decide it.
+            type: as in `op`, like the other arguments.
+            outputs: the number of outputs, for operations that leave it open.
 
         Raises:
             UsageError: for an operation, an attribute or an input that does not exist.
@@ -194,7 +194,7 @@ class OperationBuilder:
             raise UsageError(self._finished)
 
     def _local(self, value: Any) -> Value:
-        """The view that this graph has of a value of its own or of an outer graph.
+        """The value itself, or the input of this body for a value of an outer graph.
 
         Raises:
             UsageError: for anything else.
@@ -225,7 +225,7 @@ class OperationBuilder:
         return self._captured(self._outer._local(value))
 
     def _captured(self, value: Value) -> Value:
-        """The view that a body has of a value of the graph around it."""
+        """The parameter of this body for a value of the graph around it."""
         raise NotImplementedError
 
     def _copied(self, value: Value) -> Value | None:
@@ -236,7 +236,7 @@ class OperationBuilder:
         return self._inner.tensor(op.tensor, value.producer.name)
 
     def _promised(self, name: str) -> Value:
-        """An output of a node that is made at the end of the block."""
+        """A placeholder for an output of the node that is added at the end of the block."""
         return Value(Node(Parameter(), name), 0)
 
     def _add_result(self, value: Value) -> None:
@@ -257,7 +257,7 @@ class OperationBuilder:
         wired: tuple[Value, ...],
         name: str,
     ) -> Node:
-        """Add a node with bodies whose outputs are values that were promised before."""
+        """Add a node with bodies, whose outputs take the place of the placeholders."""
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()
@@ -271,7 +271,7 @@ class OperationBuilder:
         return node
 
     def _scalar(self, given: Any, default: Any, element: ElementType) -> Value:
-        """A value, or a constant of a number or a truth."""
+        """The value, or a constant made of a number or a bool."""
         kind = bool if element is ElementType.BOOLEAN else int
         if isinstance(given, Value):
             return self._local(given)

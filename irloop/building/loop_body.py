@@ -58,9 +58,9 @@ class LoopBody(OperationBuilder):
 
     @guarded("building a state")
     def state(self, initial: Value | Array, *, name: str = "state") -> Value:
-        """The value that an iteration passes to the next one; `next` tells which value that is.
+        """Add a state, in the first iteration `initial`, a value of the graph around the loop.
 
-        In the first iteration it is `initial`, a value of the graph around the loop.
+        `next` sets its value for the following iterations.
         """
         self._require_open()
         first = self._around._local(initial)
@@ -70,10 +70,10 @@ class LoopBody(OperationBuilder):
 
     @guarded("building a back edge")
     def next(self, state: Value, value: Value | Array) -> None:
-        """The back edge: `state` is `value` in the next iteration.
+        """Add a back edge: `state` has the value `value` in the next iteration.
 
         Raises:
-            UsageError: when it has a next value already, or is not a state of this loop.
+            UsageError: when `state` has a next value already, or is not a state of this loop.
         """
         self._require_open()
         found = self._state(state)
@@ -99,15 +99,15 @@ class LoopBody(OperationBuilder):
         reverse: bool = False,
         name: str = "slice",
     ) -> Value:
-        """The part of `value` that an iteration gets, along `axis`.
+        """Slice `value` along `axis`: each iteration gets one part.
 
         In IR the axis remains, with `part_size` elements. In an ONNX Scan an iteration gets one
         element, without the axis. An ONNX Loop cannot slice: gather with `iteration` instead.
 
         Args:
             value: a value of the graph around the loop.
-            axis: the axis to slice; it may count from the end if the rank is known.
-            part_size: the elements of one slice (IR).
+            axis: the axis to slice; if the rank is known, it may be negative.
+            part_size: the number of elements of a slice (IR).
             start: the first element (IR); negative values count from the end, -1 is the end.
             end: the element before which the slices end (IR), counted in the same way.
             reverse: slice from the end to the front.
@@ -137,9 +137,9 @@ class LoopBody(OperationBuilder):
 
     @guarded("building an invariant input")
     def invariant(self, value: Value | Array) -> Value:
-        """The body's view of a value that is the same in every iteration.
+        """Make a value of the outer graph an invariant input, the same in every iteration.
 
-        Operations of the body may also use a value of an outer graph directly.
+        Operations of the body may also use values of outer graphs directly.
         """
         self._require_open()
         source = self._around._local(value)
@@ -169,7 +169,7 @@ class LoopBody(OperationBuilder):
 
     @guarded("building a condition")
     def continue_while(self, condition: Value) -> None:
-        """Run another iteration only if this value of the body is true (Loop only).
+        """Run the next iteration only if this value of the body is true (Loop only).
 
         Raises:
             UsageError: for a TensorIterator or a Scan, or when there is a condition already.
@@ -183,9 +183,9 @@ class LoopBody(OperationBuilder):
 
     @guarded("building an output of a loop")
     def last(self, value: Value) -> Value:
-        """The output that `value` of the body has after the last iteration.
+        """Add an output: the `value` of the body in the last iteration.
 
-        A state stands for its next value; without any iteration the output is its initial value.
+        For a state, it is the next value; if the loop runs zero times, the initial value.
 
         Raises:
             UsageError: in ONNX for a value that is neither a state nor its next value.
@@ -218,17 +218,17 @@ class LoopBody(OperationBuilder):
         end: int | None = None,
         reverse: bool = False,
     ) -> Value:
-        """The output that joins `value` of all iterations along `axis`.
+        """Add an output: `value` of all iterations, joined along `axis`.
 
-        In IR they are concatenated along an axis that the value has, where it has `part_size`
-        elements. In ONNX they are stacked along a new axis, in a Loop always the first.
+        In IR the values are concatenated along one of their axes, on which they have `part_size`
+        elements. In ONNX they are stacked along a new axis, which is the first one in a Loop.
 
         Args:
-            value: a value of the body. A state is the value with which iterations begin.
+            value: a value of the body; for a state, its value at the start of each iteration.
             axis: the axis of the output.
-            part_size: the elements of one iteration along the axis (IR).
-            start: as in `slice`; a TensorIterator without slices runs as often as this range
-                holds parts.
+            part_size: the number of elements that an iteration adds along the axis (IR).
+            start: as in `slice`; the range decides the trip count of a TensorIterator without
+                slices.
             end: as in `slice`.
             reverse: the value of the last iteration comes first.
 
@@ -315,7 +315,7 @@ def _axis(axis: int, rank: int | None) -> int:
     """The axis counted from the front.
 
     Raises:
-        UsageError: when there is none, or its rank would have to be known.
+        UsageError: when the axis does not exist, or is negative and the rank is unknown.
     """
     if axis >= 0 and (rank is None or axis < rank):
         return axis

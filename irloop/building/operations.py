@@ -1,4 +1,4 @@
-"""Makes an operation from its type, the opset and attributes as a user writes them."""
+"""Makes an operation from its type, the opset and the attributes of a call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["element_of", "make_op", "shape_of"]
 def make_op(
     registry: Registry, type: str, opset: int, domain: str, attributes: Mapping[str, Any]
 ) -> Op:
-    """The operation `type` as `opset` defines it, with checked attributes.
+    """Make the operation `type` of `opset`, and check its attributes.
 
     Attributes have the names of the file or of the fields of the class.
 
@@ -72,7 +72,7 @@ def _no_class(registry: Registry, type: str, opset: int, domain: str) -> UsageEr
 
 
 def _converted(label: str, attribute: Attribute, value: Any) -> Any:
-    """The value of an attribute in the type of its field.
+    """Convert the value of an attribute to the type of its field.
 
     Raises:
         UsageError: when the value has another type, or is out of range.
@@ -103,7 +103,7 @@ def _converted(label: str, attribute: Attribute, value: Any) -> Any:
 
 
 def _of_kind(kind: str, value: Any) -> Any:
-    """The value as the kind of attribute has it; None if it is something else."""
+    """The value converted to the kind of attribute; None if it is of another kind."""
     if kind == "bool":
         return bool(value) if value in (0, 1) else None
     if kind == "int":
@@ -154,7 +154,7 @@ def element_of(given: str | ElementType) -> ElementType:
     """The element type with this name.
 
     Raises:
-        UsageError: when there is none.
+        UsageError: when there is no such type.
     """
     if isinstance(given, ElementType):
         return given
@@ -171,9 +171,9 @@ def element_of(given: str | ElementType) -> ElementType:
 
 
 def shape_of(given: Any) -> Shape:
-    """The shape of a list of sizes; None is an unknown size or, for the list, an unknown rank.
+    """The shape with these sizes; None in place of the list is an unknown rank.
 
-    A text is the name of a size that is not known. Ranges are `DynamicDim`.
+    In the list, None is an unknown size, a text the name of one, a `DynamicDim` a range.
 
     Raises:
         UsageError: for anything else.

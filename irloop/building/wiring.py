@@ -1,7 +1,7 @@
-"""Makes the port map of a body from the wires that a user asked for.
+"""Makes the port map of a body from the inputs, states and outputs that the user added.
 
-In IR the wires may come in any order. ONNX has an order: of the inputs of the node and of the body
-the condition, the states, the scanned inputs, then the captured values; of the outputs the states,
+IR allows any order. ONNX demands an order: for the inputs of the node and of the body, the
+condition, the states, the scanned inputs, then the captured values; for the outputs, the states,
 then the scan outputs.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["Joined", "Last", "Part", "State", "Wired", "Wires", "onnx_wires", "o
 
 @dataclass(slots=True, eq=False)
 class State:
-    """A state: its parameter in the body, its first value outside, its next value in the body."""
+    """A state: its parameter in the body, its initial value outside, its next value in the body."""
 
     parameter: Value
     initial: Value
@@ -51,7 +51,7 @@ class Part:
 
 @dataclass(slots=True, eq=False)
 class Last:
-    """An output: what `inner`, or the next value of `state`, is after the last iteration."""
+    """An output: `inner`, or the next value of `state`, in the last iteration."""
 
     inner: Value
     output: Value
@@ -73,7 +73,7 @@ class Joined:
 
 @dataclass(slots=True)
 class Wires:
-    """The wires of one body, each kind in the order in which it was asked for."""
+    """The wires of one body, each kind in the order in which they were added."""
 
     states: list[State] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Wires:
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """Inputs and outputs of the node after those that every such node has, and the port map."""
+    """The inputs (after the leading ones) and outputs of the node, and the port map."""
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
@@ -97,7 +97,7 @@ class Wired:
 def openvino_wires(
     wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None]
 ) -> Wired:
-    """The port map of a Loop or TensorIterator whose node has `first` inputs of its own.
+    """The port map of a Loop or TensorIterator, whose first `first` inputs are not for the body.
 
     `add_result` makes a value a result of the body.
     """
@@ -160,7 +160,7 @@ def onnx_wires(
 ) -> Wired:
     """The port map of an ONNX Loop (with `loop`) or Scan; parameters of the body are put in order.
 
-    Every state has an output; those that nobody asked for are new values without readers.
+    ONNX has an output for every state; if the user added none, it is a new value without readers.
     """
     order = [] if wires.iteration is None else [wires.iteration]
     if loop:

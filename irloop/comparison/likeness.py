@@ -11,6 +11,7 @@ import numpy as np
 from irloop.comparison import weights
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree
+from irloop.dialects.classes import classes_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, UnknownOp
 
@@ -25,17 +26,8 @@ __all__ = [
 ]
 
 #: Operations that only change shape, order or element type of their first input.
-_HANDED_ON = frozenset(
-    {
-        "Cast",
-        "Convert",
-        "Identity",
-        "Reshape",
-        "Squeeze",
-        "Unsqueeze",
-    }
-)
-
+_HANDED_ON = classes_of("Cast", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+_MAXIMUM = classes_of("Max", "Maximum")
 
 #: Types of the two formats that compute the same but have different names.
 _ALIASES = {
@@ -85,10 +77,10 @@ def origin(value: Value) -> Value:
 
 def handed_on(value: Value) -> Value | None:
     """The operand whose elements an operation passes on; None if it computes new elements."""
-    inputs, kind = value.producer.inputs, value.producer.op.type
+    inputs, op = value.producer.inputs, value.producer.op
     # The maximum of a value and itself avoids a fault of OpenVINO (body_barriers).
-    is_barrier = kind in ("Maximum", "Max") and len(inputs) > 1 and inputs[0] is inputs[1]
-    return inputs[0] if inputs and (kind in _HANDED_ON or is_barrier) else None
+    is_barrier = isinstance(op, _MAXIMUM) and len(inputs) > 1 and inputs[0] is inputs[1]
+    return inputs[0] if inputs and (isinstance(op, _HANDED_ON) or is_barrier) else None
 
 
 def constants_agree(first: Constant, second: Constant, tolerance: Tolerance) -> bool:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from irloop.dialects.classes import classes_of
-from irloop.dialects.onnx import control_flow as onnx_flow
-from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.graph.loops import Carried, Invariant
+from irloop.graph.meanings import Condition, Indices, Lengths, Parts, Sizes, TripCount
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.types import TensorType
 
 __all__ = ["Role", "roles"]
 
-_LOOPS = (openvino_flow.Loop, onnx_flow.Loop)
-_BRANCHES = (openvino_flow.If, onnx_flow.If)
-
 _GATHERS = classes_of("Gather")
-
-Place = TypeVar("Place")
-
-
-def _by_class(places: Mapping[str, Place]) -> dict[type[Op], Place]:
-    return {cls: place for name, place in places.items() for cls in classes_of(name)}
-
 
 #: Operations that preserve the meaning of a value.
 _TRANSPARENT = classes_of(
@@ -71,56 +59,6 @@ _COUNTING = classes_of(
     "Sub",
     "Subtract",
 )
-
-#: Position of the indices, position of the data they point into.
-_INDEXING = _by_class(
-    {
-        "EmbeddingBagOffsetsSum": (1, 0),
-        "EmbeddingBagPackedSum": (1, 0),
-        "EmbeddingSegmentsSum": (1, 0),
-        "Gather": (1, 0),
-        "GatherElements": (1, 0),
-        "GatherND": (1, 0),
-        "Scatter": (1, 0),
-        "ScatterElements": (1, 0),
-        "ScatterElementsUpdate": (1, 0),
-        "ScatterND": (1, 0),
-        "ScatterNDUpdate": (1, 0),
-        "ScatterUpdate": (1, 0),
-    }
-)
-
-#: Inputs that hold sequence lengths: the operation, the input, and the axis of the longest.
-_LENGTHS = _by_class(
-    {
-        "GRU": (4, 0, 0),
-        "GRUSequence": (2, 0, 1),
-        "LSTM": (4, 0, 0),
-        "LSTMSequence": (3, 0, 1),
-        "RNN": (4, 0, 0),
-        "RNNSequence": (2, 0, 1),
-        "ReverseSequence": (1, 0, 1),
-    }
-)
-_LENGTHS[onnx_flow.Scan8] = (0, -1, 1)
-
-#: Inputs for which small positive numbers always make sense.
-_SIZES = _by_class(
-    {
-        "Broadcast": (1,),
-        "ConstantOfShape": (0,),
-        "Expand": (1,),
-        "OneHot": (1,),
-        "Pad": (1, 2),
-        "Range": (0, 1, 2),
-        "Tile": (1,),
-        "TopK": (1,),
-    }
-)
-
-
-#: Inputs that hold lengths that must add up to the size of an axis.
-_PARTS = _by_class({"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2})
 
 
 @dataclass(slots=True)
@@ -167,27 +105,26 @@ def _role(value: Value) -> Role:
 
 
 def _steer(role: Role, node: Node, position: int) -> None:
-    if isinstance(node.op, _LOOPS):
-        role.trip |= position == 0
-        role.condition |= position == 1
-    elif isinstance(node.op, _BRANCHES):
-        role.condition |= position == 0
+    role.trip |= TripCount(position) in node.op.meanings
+    role.condition |= Condition(position) in node.op.meanings
 
 
 def _classify(role: Role, node: Node, position: int) -> None:
-    cls = type(node.op)
-    if cls in _INDEXING and _INDEXING[cls][0] == position:
-        role.index = True
-        role.limit(_axis_size(node, _INDEXING[cls][1]))
-    if cls in _LENGTHS and _LENGTHS[cls][0] == position:
-        _, data, axis = _LENGTHS[cls]
-        role.length = True
-        role.limit(_size(node.inputs[data], axis))
-    if cls in _PARTS and position == _PARTS[cls]:
-        role.parts = True
-        role.limit(_axis_size(node, 0))
-    if cls in _SIZES and position in _SIZES[cls]:
-        role.size = True
+    for meaning in node.op.meanings:
+        if meaning.position != position:
+            continue
+        match meaning:
+            case Indices(_, data):
+                role.index = True
+                role.limit(_axis_size(node, data))
+            case Lengths(_, data, axis):
+                role.length = True
+                role.limit(_size(node.inputs[data], axis))
+            case Parts():
+                role.parts = True
+                role.limit(_axis_size(node, 0))
+            case Sizes():
+                role.size = True
 
 
 def _axis_size(node: Node, data: int) -> int | None:

@@ -1,8 +1,7 @@
 """Lists and extracts models in ZIP and tar archives, which may be hostile.
 
-A member's name never becomes a path of this machine: members are extracted to names that the
-caller chooses. Links, devices and folders are no members; the bytes that are written are counted,
-whatever the archive declares.
+A member's name never becomes a path on this machine: the caller chooses the paths. Links, devices
+and folders are skipped. The bytes written are counted, whatever size the archive declares.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ __all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"
 
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
-#: The most bytes of a ZIP's directory, which zipfile keeps in memory; about 500,000 names.
+#: The largest directory of a ZIP in bytes, about 500,000 names; zipfile keeps it in memory.
 DIRECTORY = 48 << 20
 
-#: The most bytes of a header in a tar (a long name, for example), which tarfile keeps in memory.
+#: The largest header in a tar (such as a long name) in bytes; tarfile keeps it in memory.
 HEADER = 1 << 20
 
-#: Weights in a tar that wait for their model, and models that wait for their weights.
+#: How many models without weights, and weights without model, are kept while a tar is read.
 WAITING = 10_000
 
 CHUNK = 1 << 20
 
 
 class TooBigError(Exception):
-    """A file has more bytes than may be fetched."""
+    """A file is larger than allowed."""
 
 
 class Member(NamedTuple):
@@ -47,7 +46,7 @@ class Member(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """Whether a name in lower case is that of an archive."""
+    """True for the name of an archive, in lower case."""
     return name.endswith((".zip", *_TARS))
 
 
@@ -63,7 +62,7 @@ def models_in(address: str) -> Iterator[Member]:
 
 
 def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
-    """Members are paired when both were seen; what stays alone is listed without a partner."""
+    """Pair models with their weights; members without a counterpart come last."""
     weights: dict[str, tuple[str, int]] = {}
     models: dict[str, tuple[str, int]] = {}
     for name, size in found:
@@ -90,15 +89,15 @@ def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
 
 
 def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str]:
-    """Extract members to files; a member that is not there is left out.
+    """Extract members to files; missing members are left out.
 
     Args:
         address: the archive.
-        wanted: the path to write, by the name of the member.
-        most: the most bytes that each file may have.
+        wanted: the path to write for each member, by the name of the member.
+        most: the largest allowed size of a file in bytes.
 
     Returns:
-        A problem for each member that is bigger, by its name; its file is incomplete.
+        A problem for each larger member, by its name; its file is incomplete.
 
     Raises:
         UsageError: when the archive cannot be read.
@@ -132,7 +131,7 @@ def copy(source: Any, target: IO[bytes], most: int) -> None:
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar; one that is itself huge is refused before it is read."""
+    """A header of a tar; a huge header is refused before it is read."""
 
     _LONG = (
         tarfile.XHDTYPE,
@@ -209,10 +208,10 @@ def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, Any]]:
 
 
 def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
-    """The regular files of a tar, read in one direction."""
+    """The regular files of a tar, read front to back without seeking."""
     with tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Header) as archive:
         for info in archive:
-            # Without this the archive keeps every member that it has read.
+            # Otherwise the archive keeps every member that it has read.
             archive.members.clear()  # type: ignore[attr-defined]
             if info.isreg():
                 yield info, archive

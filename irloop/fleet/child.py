@@ -1,11 +1,11 @@
-"""The program of the child process that works on models, one after the other.
+"""The program of the child process that works on one model after the other.
 
 Each line of the input is a request in JSON, each line of the output an answer:
 
 - ``{"data": path}``: answered by ``{"data": [name, ...]}``, the external data files of an .onnx;
 - ``{"steps": [...], "model": path, ...}``: answered by a line for each step as soon as it is done.
 
-The parent process limits memory and time from outside as well, and may kill this one.
+The parent process also limits memory and time, and may kill the child.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = ["LIFELINE", "main"]
 #: The environment variable with the number of a pipe that closes when the parent dies.
 LIFELINE = "IRLOOP_LIFELINE"
 
-#: The most findings of a step that are kept, and the longest text of one.
+#: The most findings that are kept of a step, and the longest text of a finding.
 FINDINGS_KEPT = 500
 LONGEST = 1000
 
-#: Comparing runs a model many times.
+#: Steps that run a model many times have this many times the usual time limit.
 RUNS = {"check": 10.0, "conform": 10.0}
 
 _OPERATION = re.compile(r"([A-Za-z]\w*(?:-\d+)?) '")
@@ -70,20 +70,20 @@ def main() -> None:
 
 
 def _load_modules(steps: Iterable[str]) -> None:
-    """Import what steps need, so that the time of the first model does not include it."""
+    """Import the modules of the steps, so that the first model is not charged for it."""
     for step in steps:
         for module in _MODULES[step]:
             importlib.import_module(module)
 
 
 def _send(answers: Any, answer: Answer) -> None:
-    # Names in files need not be valid Unicode; JSON in ASCII carries them all the same.
+    # Names in files may be invalid Unicode, which JSON in ASCII can express.
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
 
 
 def _die_with_parent(lifeline: int) -> None:
-    """End this process and those it started when the other end of a pipe closes."""
+    """End this process and its children when the other end of the pipe closes."""
 
     def wait() -> None:
         os.read(lifeline, 1)
@@ -107,12 +107,12 @@ def _data_files(path: str) -> list[str]:
         with allowance_for([path]).held():
             return list(data_files(path))
     except (IrloopError, ValueError):
-        # The steps report what is wrong with the file.
+        # The steps will report the problems of the file.
         return []
 
 
 def _timed(step: str, job: Job, converted: list[str]) -> Answer:
-    """The answer of a step, with its time and the largest memory of this process meanwhile."""
+    """Run a step; return its answer with the time and the peak memory of this process."""
     _forget_peak()
     start = time.perf_counter()
     allowance = allowance_for(
@@ -140,7 +140,7 @@ def _validate(job: Job, converted: list[str]) -> Answer:
 
 
 def _convert(job: Job, converted: list[str]) -> Answer:
-    """Convert to `job["output"]`; the files written are in the answer."""
+    """Convert to `job["output"]`; the answer lists the written files."""
     from irloop import convert, read_model, save_model
 
     dialect, version = TARGETS[job["to"]]
@@ -154,7 +154,7 @@ def _convert(job: Job, converted: list[str]) -> Answer:
 
 
 def _check(job: Job, converted: list[str]) -> Answer:
-    """Compare a model with its conversion, which is made if no earlier step made it."""
+    """Compare a model with its conversion; convert it if no earlier step did."""
     if not converted:
         before = _convert(job, converted)
         if before["verdict"] != "converted":
@@ -257,17 +257,17 @@ def _short(text: str) -> str:
 
 
 def _forget_peak() -> None:
-    """Let the system measure the largest memory of this process anew."""
+    """Reset the peak memory that the system measures for this process."""
     try:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
             file.write("5")
     except OSError:
-        # The peak is then that of all models so far.
+        # Without a reset, the peak covers all models so far.
         return
 
 
 def _peak() -> int | None:
-    """The largest resident memory of this process in bytes; None if it is unknown."""
+    """The peak resident memory of this process in bytes; None if unknown."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:

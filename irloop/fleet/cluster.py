@@ -1,4 +1,4 @@
-"""Connects to a Dask cluster, or starts one of processes on this machine."""
+"""Connects to a Dask cluster, or starts one on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irloop.fleet.task import versions
 
 __all__ = ["BIG", "Cluster", "Remote", "Tls"]
 
-#: The resource of a worker that a batch of big models takes, so that it gets one at a time.
+#: A batch of big models takes this resource of a worker, which therefore gets one at a time.
 BIG = "irloop-big"
 
 #: Seconds between two attempts to connect.
@@ -24,17 +24,17 @@ PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """The files of certificates for connections to a scheduler."""
+    """The certificate files for connections to a scheduler."""
 
     ca: str | None = None
     cert: str | None = None
     key: str | None = None
 
     def security(self) -> Any:
-        """The object that Dask wants; None without certificates.
+        """The settings object that Dask expects; None without certificates.
 
         Raises:
-            UsageError: when only some of the files are given, or one is not there.
+            UsageError: when some of the files are not given, or do not exist.
         """
         given = (self.ca, self.cert, self.key)
         if not any(given):
@@ -56,9 +56,9 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A scheduler that runs already.
+    """A scheduler that is already running.
 
-    `patience` is the time in seconds to wait for it, and for its first worker.
+    `patience` is how many seconds to wait for the scheduler, and for its first worker.
     """
 
     address: str
@@ -67,7 +67,7 @@ class Remote:
 
 
 class Cluster:
-    """A connection to a cluster, which is made again when it is lost."""
+    """A connection to a cluster; a lost connection is made again."""
 
     def __init__(self, remote: Remote | None, workers: int) -> None:
         """Connect.
@@ -80,7 +80,7 @@ class Cluster:
             UsageError: when there is no scheduler or no worker.
         """
         for name in ("distributed", "asyncio", "tornado"):
-            # Lost connections are expected: they are told in irloop's own words.
+            # Lost connections are expected, and irloop has its own messages for them.
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._remote = remote
         self._own: Any = None
@@ -92,11 +92,11 @@ class Cluster:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the scheduler answers, as far as is known."""
+        """True unless the connection to the scheduler is known to be lost."""
         return bool(self.client.status == "running")
 
     def reconnect(self) -> None:
-        """Connect anew; all tasks of the old connection are lost.
+        """Connect again; all tasks of the old connection are lost.
 
         Raises:
             UsageError: when the scheduler does not come back in time.
@@ -106,13 +106,13 @@ class Cluster:
         self.client = self._connected()
 
     def threads(self) -> int:
-        """The number of tasks that the workers run at a time."""
+        """The number of tasks that all workers together run at a time."""
         with suppress(Exception):
             return sum(self.client.ncores().values())
         return 0
 
     def close(self) -> None:
-        """Leave the cluster, or stop the one of this machine."""
+        """Disconnect from the cluster; stop it if it was started here."""
         with suppress(Exception):
             self.client.close(timeout=10)
         if self._own is not None:
@@ -129,7 +129,7 @@ class Cluster:
         security = remote.tls.security()
         if security is None and remote.address.startswith("tls://"):
             raise UsageError(
-                "a scheduler at tls:// wants certificates",
+                "a scheduler at tls:// needs certificates",
                 fix="give --tls-ca, --tls-cert and --tls-key",
             )
         end = time.monotonic() + remote.patience
@@ -150,12 +150,12 @@ class Cluster:
                     cause="there is no scheduler at this address, it has no workers, or the "
                     "certificates do not fit",
                     fix="start 'dask scheduler' and 'dask worker', then repeat the command: it "
-                    "goes on where it ended",
+                    "continues where it stopped",
                 ) from error
             return client
 
     def _versions(self) -> tuple[tuple[str, str], ...]:
-        """The versions of packages, which must be the same on all workers."""
+        """The versions of packages on the workers, which must agree."""
         try:
             found = self.client.run(versions)
         except Exception as error:
@@ -182,17 +182,17 @@ class Cluster:
 
 
 def _local(workers: int) -> Any:
-    """A scheduler in this process and workers in others; only this user can connect to them."""
+    """Start a scheduler in this process and workers in others; only this user can connect."""
     import dask
     from distributed import LocalCluster
     from distributed.security import Security
 
     dask.config.set(
         {
-            # The pages that Dask serves beside need no certificate.
+            # Dask's status pages would need no certificate, so they are not served.
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],
-            # A batch takes seconds: what the workers do meanwhile is of no interest.
+            # A batch takes seconds, and nobody reads profiles of the workers.
             "distributed.worker.profile.enabled": False,
             "distributed.worker.profile.interval": "1s",
             "distributed.admin.system-monitor.interval": "5s",
@@ -208,7 +208,7 @@ def _local(workers: int) -> Any:
         protocol="tls://",
         security=Security.temporary(),
         dashboard_address="127.0.0.1:0",
-        # Models run in processes with limits of their own.
+        # Models run in child processes, which have their own limits.
         memory_limit=0,
         resources={BIG: 1},
         silence_logs=logging.CRITICAL,

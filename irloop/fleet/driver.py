@@ -1,4 +1,4 @@
-"""Runs a sweep: lists models, keeps the workers busy with batches, and appends what comes back."""
+"""Runs a sweep: lists models, keeps the workers busy with batches, and appends their results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, vers
 
 __all__ = ["Plan", "Progress", "sweep"]
 
-#: The seconds of work that a batch is made for, or more if otherwise more than so many batches
-#: would end a second: the scheduler takes some milliseconds for each.
+#: A batch should take this many seconds; longer, if otherwise more than this many batches would end
+#: in a second: the scheduler needs some milliseconds for each.
 BATCH_SECONDS = 2.0
 BATCHES_A_SECOND = 50.0
 
@@ -34,28 +34,28 @@ FIRST_BATCH = 8
 LONGEST_BATCH = 256
 BATCH_BYTES = 64 << 20
 
-#: Rows and seconds after which what came back is written.
+#: Results are written after this many rows, or seconds.
 ROWS = 5000
 SECONDS = 15.0
 
-#: How often a batch that failed for another reason than its models is tried.
+#: How often a batch is tried that failed for a reason other than its models.
 TRIES = 3
 
-#: A running sweep writes its file of what is known anew after so many seconds, and removes those
-#: of other sweeps that were not written for longer: their commands were killed.
+#: A running sweep rewrites its file of known steps after KNOWN_AGAIN seconds. It removes files of
+#: other sweeps that are older than KNOWN_OLD seconds: their commands were killed.
 KNOWN_AGAIN = 3600.0
 KNOWN_OLD = 24 * 3600.0
 
-#: Verdicts of models that were not worked on: another file may have the same digest.
+#: Verdicts of models on which no step ran. They are not copied to files of the same digest.
 NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a sweep does. `again` are verdicts of an earlier sweep that are not taken as done.
+    """The settings of a sweep. Models with a verdict in `again` are done again.
 
-    A model of `big` bytes or more does not share a worker with another one; `most` is the most
-    bytes of a file that is fetched.
+    A worker runs only one model of `big` bytes or more at a time; files of more than `most` bytes
+    are not fetched.
     """
 
     sources: tuple[str, ...]
@@ -72,7 +72,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a sweep is: models `done` by this sweep, and `before` by an earlier one.
+    """The progress of a sweep: models `done` by this sweep, and `before` by an earlier one.
 
     `total` is known once all sources have been counted; `verdicts` counts (step, verdict).
     """
@@ -87,12 +87,12 @@ class Progress:
 
     @property
     def findings(self) -> int:
-        """The number of rows that are findings, those of earlier sweeps included."""
+        """The number of rows that are findings, including earlier sweeps."""
         return self.findings_before + self._number_of(FINDINGS)
 
     @property
     def unknown(self) -> int:
-        """The number of rows that tell nothing about their model, likewise."""
+        """The number of rows whose verdict is unknown, including earlier sweeps."""
         return self.unknown_before + self._number_of(UNKNOWN)
 
     def _number_of(self, verdicts: frozenset[str]) -> int:
@@ -100,7 +100,7 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Models a second."""
+        """Models per second."""
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
 
@@ -117,13 +117,13 @@ def sweep(
     *,
     count: bool = False,
 ) -> Progress:
-    """Do what is left to do of a plan; `progress` is called about once a second.
+    """Run the steps that no earlier sweep has done; `progress` is called about once a second.
 
     With `count`, sources are listed a second time in a thread, to learn how many models they have.
 
     Raises:
         UsageError: when a source or the results cannot be read or written, or the cluster is lost.
-            What was done until then is in the table.
+            The results until then are in the table.
     """
     return _Sweep(plan, cluster, progress or (lambda _: None)).run(count=count)
 
@@ -156,7 +156,7 @@ class _Sweep:
         self._threads = 1
 
     def run(self, *, count: bool) -> Progress:
-        """Run to the end."""
+        """Run until all models are done."""
         if count:
             threading.Thread(target=self._count, daemon=True).start()
         try:
@@ -196,9 +196,9 @@ class _Sweep:
         return next(self._left, None)
 
     def _submit(self, batch: _Batch) -> bool:
-        """Submit a batch; false if the connection is lost, and the batch kept for the next."""
+        """Submit a batch; if the connection is lost, keep the batch and return False."""
         self._submitted += 1
-        # Names of models are not part of the key, which the scheduler shows in many places.
+        # The key must not contain names of models: the scheduler shows it in many places.
         try:
             future = self._cluster.client.submit(
                 run_batch,
@@ -219,10 +219,10 @@ class _Sweep:
         return True
 
     def _take(self, future: Any) -> None:
-        """Take the rows of a finished task, or decide what becomes of its models."""
+        """Take the rows of a finished task; if it failed, retry or give up its models."""
         batch = self._running.pop(future, None)
         if batch is None:
-            # It belongs to a connection that was lost.
+            # The task belongs to a lost connection.
             return
         if future.status == "finished":
             try:
@@ -254,7 +254,7 @@ class _Sweep:
             raise error
         killed = type(error).__name__ == "KilledWorker"
         if len(batch.jobs) > 1 and (killed or batch.tries >= TRIES):
-            # One of the models is the cause: find out which.
+            # One of the models is the cause: run each in a batch of its own.
             self._retries += [_Batch((job,)) for job in batch.jobs]
         elif not killed and batch.tries < TRIES:
             self._retries.append(batch._replace(tries=batch.tries + 1))
@@ -269,14 +269,14 @@ class _Sweep:
             self._keep(batch, rows)
 
     def _start_anew(self) -> None:
-        """Connect again and give all unfinished batches to the new scheduler."""
+        """Connect again, and submit all unfinished batches to the new scheduler."""
         self._retries += self._running.values()
         self._running.clear()
         self._write()
         self._cluster.reconnect()
 
     def _write(self) -> None:
-        """Append the rows that came back; rows of models known by digest are copied."""
+        """Append the new rows; for models that are known by digest, copies of the earlier rows."""
         rows = [row for row in self._rows if row["verdict"]]
         old = [row for row in self._rows if not row["verdict"]]
         if old:
@@ -310,7 +310,7 @@ class _Sweep:
                 yield copied
 
     def _fits(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row was made with the same options and versions."""
+        """True when a row was made with the same options and versions."""
         step = row["step"]
         return bool(
             row["settings"] == settings_of(step, self._plan.to)
@@ -318,8 +318,10 @@ class _Sweep:
         )
 
     def _history(self) -> tuple[Known, Known, Known, Known]:
-        """What was done before: by path and mark, what of it is a finding, what is unknown; and
-        all by digest.
+        """Read the keys of the steps that earlier sweeps have done.
+
+        Returns the keys by path and mark of all steps, of findings and of unknown verdicts, and the
+        keys by digest of all steps.
         """
         by_path, findings, unknown, by_digest = (array("Q") for _ in range(4))
         columns = ("path", "mark", "digest", "settings", "versions", "verdict")
@@ -340,7 +342,7 @@ class _Sweep:
         return Known(by_path), Known(findings), Known(unknown), Known(by_digest)
 
     def _forget(self) -> None:
-        """Remove the file of what was done before."""
+        """Remove the file of the steps done before."""
         if not self._orders.known:
             return
         place = place_of(self._orders.known)

@@ -21,7 +21,7 @@ __all__ = ["Fetched", "add_data", "fetch"]
 
 _LFS_POINTER = b"version https://git-lfs"
 
-#: What every external data entry of an ONNX model has in it.
+#: A word that every external data entry of an ONNX model contains.
 _LOCATION = b"location"
 
 
@@ -29,9 +29,9 @@ _LOCATION = b"location"
 class Fetched:
     """A model on this machine.
 
-    `files` are digests by the name that the model uses for each file, the model first. `verdict`
-    and `detail` are set if the model cannot be worked on. `may_have_data` is true for an .onnx
-    that may have external data, which is fetched once its names are known (`add_data`).
+    `files` maps the name that the model uses for each file to its digest, the model first.
+    `verdict` and `detail` are set if no step can run on the model. `may_have_data` is true for an
+    .onnx that may have external data; `add_data` fetches it once the names are known.
     """
 
     entry: Entry
@@ -45,7 +45,7 @@ class Fetched:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the model alone, or of the digests and names of all of its files."""
+        """The SHA-256 of the model, or of the digests and names of its files if it has several."""
         if len(self.files) == 1:
             return next(iter(self.files.values()))
         text = "\n".join(f"{digest} {name}" for name, digest in self.files.items())
@@ -53,15 +53,15 @@ class Fetched:
 
 
 def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]:
-    """Fetch models with their weights, one after the other, in the order of the entries.
+    """Fetch models with their weights, one by one, in the order of the entries.
 
-    Files of this machine stay where they are; members of one archive, which follow each other, are
-    extracted together. A model that cannot be fetched is a `Fetched` with a verdict.
+    Files on this machine stay where they are. Consecutive members of one archive are extracted
+    together. A model that cannot be fetched is a `Fetched` with a verdict.
 
     Args:
         entries: the models.
-        folder: an empty folder for files that are copied; each model gets a folder in it.
-        most: the most bytes of each file.
+        folder: an empty folder for copies; each model gets a subfolder.
+        most: the largest allowed size of a file in bytes.
     """
     numbered = enumerate(entries)
     for archive, group in itertools.groupby(numbered, key=lambda item: item[1].archive):
@@ -156,7 +156,7 @@ def _copy(address: str, path: str, most: int) -> None:
 
 
 def _copy_weights(entry: Entry, path: str, most: int) -> None:
-    """Weights that were not listed are looked for under the name of the model."""
+    """Copy the weights of an IR; if they were not listed, try the name of the model."""
     stem, _ = os.path.splitext(entry.address)
     address = entry.weights or f"{stem}.bin"
     if not entry.weights:
@@ -167,7 +167,7 @@ def _copy_weights(entry: Entry, path: str, most: int) -> None:
 
 
 def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
-    """Add a file to the digest; returns its beginning."""
+    """Add a file to the digest, and return its first bytes."""
     digest = hashlib.sha256()
     head, before = b"", b""
     with open_regular(path) as stream:
@@ -191,7 +191,7 @@ def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
 def add_data(found: Fetched, names: Sequence[str], most: int) -> None:
     """Fetch the external data files of an ONNX model and add them to its digest.
 
-    Names that lead out of the folder of the model are left out; reading the model refuses them.
+    Names that lead out of the model's folder are skipped: the reader will refuse the model.
     """
     with _problems_of(found, most):
         for name in names:

@@ -1,4 +1,4 @@
-"""What earlier sweeps did: sorted numbers, eight bytes for each row of the table."""
+"""The steps that earlier sweeps did, as sorted numbers: eight bytes for each row of the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Known"]
 
 
 class Known:
-    """A set of numbers (`verdicts.done_key`) that takes eight bytes for each."""
+    """A set of keys (`verdicts.done_key`) of eight bytes each."""
 
     _LOADED: ClassVar[dict[str, Known]] = {}
     _LOCK: ClassVar[threading.Lock] = threading.Lock()
@@ -27,7 +27,7 @@ class Known:
         return len(self._keys)
 
     def has(self, key: int) -> bool:
-        """Whether a number is in the set."""
+        """True when the set contains the key."""
         at = int(np.searchsorted(self._keys, np.uint64(key)))
         return at < len(self._keys) and int(self._keys[at]) == key
 
@@ -39,7 +39,7 @@ class Known:
 
     @classmethod
     def at(cls, address: str) -> Known:
-        """The set in a file, which is read once in a process; the empty set if `address` is empty.
+        """Read the set from a file, once in each process; an empty `address` is the empty set.
 
         Raises:
             UsageError: when it cannot be read.
@@ -51,7 +51,7 @@ class Known:
                     place = place_of(address)
                     with fetching_from(address), place.fs.open(place.path, "rb") as file:
                         found._keys = np.load(io.BytesIO(file.read()), allow_pickle=False)
-                # A worker serves one sweep after the other.
+                # A worker serves one sweep at a time, so older sets are not needed.
                 cls._LOADED.clear()
                 cls._LOADED[address] = found
             return cls._LOADED[address]

@@ -1,4 +1,4 @@
-"""The packages of the extra ``fleet``, which irloop works without."""
+"""The packages of the optional extra ``fleet``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from irloop.errors import UsageError
 
 __all__ = ["require_packages"]
 
-#: The packages of the extra that are imported.
+#: The packages of the extra that irloop imports.
 PACKAGES = ("dask", "distributed", "fsspec", "pyarrow")
 
 
 def require_packages(*packages: str) -> None:
-    """Check that packages of the extra are installed; by default all of them.
+    """Check that these packages of the extra are installed; by default, all of them.
 
     Raises:
         UsageError: naming those that are missing and the command that installs them.

@@ -1,4 +1,4 @@
-"""Addresses of files: paths of this machine, and whatever fsspec opens (s3://, gs://, https://).
+"""Addresses of files: local paths, and everything that fsspec opens (s3://, gs://, https://).
 
 Credentials are never taken from arguments: fsspec's packages read them from their own environment
 variables and configuration files.
@@ -26,7 +26,7 @@ __all__ = [
     "without_secrets",
 ]
 
-#: Stores in which a file appears whole or not at all when it is written.
+#: Stores that never show a partly written file.
 _WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory", "hf"}
 
 _PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
@@ -36,7 +36,7 @@ _SECRET = re.compile(r"(?<=://)[^/@\s]*@")
 
 
 class Place(NamedTuple):
-    """A file system and a path in it; the path between `prefix` and `suffix` is its address."""
+    """A file system and a path in it; its address is `prefix`, the path and `suffix`."""
 
     fs: Any
     path: str
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 
 def is_local(address: str) -> bool:
-    """True for a path of this machine."""
+    """True for a path on this machine."""
     found = _PROTOCOL.match(address)
     return found is None or found[1] in ("file", "local")
 
@@ -64,7 +64,7 @@ def place_of(address: str) -> Place:
     """The file system and path of an address.
 
     Raises:
-        UsageError: for a protocol that no installed package knows, or an address it refuses.
+        UsageError: for a protocol that no installed package supports, or an invalid address.
     """
     import fsspec
 
@@ -73,7 +73,7 @@ def place_of(address: str) -> Place:
         return Place(fsspec.filesystem("file"), path, local=True)
     shown = without_secrets(address)
     try:
-        # Listings must not be kept: a store may have millions of entries.
+        # Listings must not be cached: a store may have millions of entries.
         fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
     except ImportError as error:
         raise UsageError(f"{shown}: {error}", fix="install the package of this store") from None
@@ -95,7 +95,7 @@ def _protocol(fs: Any) -> str:
 def fetching_from(address: str) -> Iterator[None]:
     """Turn every exception of a store into a `UsageError` about the address.
 
-    Packages of stores raise exceptions of many kinds, which may contain signed addresses.
+    Packages of stores raise many kinds of exceptions, whose texts may contain signed addresses.
     """
     try:
         yield
@@ -107,7 +107,7 @@ def fetching_from(address: str) -> Iterator[None]:
 
 
 def put(address: str, data: bytes) -> None:
-    """Write a file whole or not at all; folders are made.
+    """Write a file completely or not at all; create missing folders.
 
     Raises:
         UsageError: when it cannot be written.

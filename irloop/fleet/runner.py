@@ -1,4 +1,4 @@
-"""Runs the steps on models in a child process, and survives what a model does to it."""
+"""Runs the steps on models in a child process, and survives its crashes and hangs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NEEDED = re.compile(
     r"|OV_\w+|OPENVINO_\w+|CUDA_\w+|COVERAGE_\w+|COV_\w+"
 )
 
-#: The default limits of a child process from outside: what it may hold beyond the limit that it
-#: sets itself, and the seconds beyond its own time limit.
+#: The parent's default limits for a child process: the memory and the seconds beyond the limits
+#: that the child sets itself.
 SPARE_MEMORY = 2 << 30
 GRACE = 15.0
 
-#: A child that holds more after a model is replaced by a new one.
+#: A child that still holds more than this after a model is replaced.
 TIRED = 1 << 30
 
 #: The longest answer that is read, in bytes.
@@ -43,7 +43,7 @@ LONGEST = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Memory in bytes and seconds for a model; None: as irloop's commands do by its size."""
+    """Limits for a model in bytes and seconds; None: by its size, as in irloop's commands."""
 
     memory: int | None = None
     seconds: float | None = None
@@ -56,7 +56,7 @@ class Limits:
 
 
 class _LostError(Exception):
-    """The child ended or was killed; `verdict` and the message tell why."""
+    """The child ended or was killed, for the reason in `verdict` and the message."""
 
     def __init__(self, verdict: str, detail: str) -> None:
         super().__init__(detail)
@@ -73,21 +73,21 @@ class Runner:
         self._unread = b""
 
     def data_files(self, path: str, size: int) -> list[str]:
-        """The names of the external data files of an .onnx."""
+        """The names of the external data files of an .onnx; empty after a crash."""
         try:
             self._send({"data": path})
             names = self._answer(*self.limits.outside(size, 1.0)).get("data")
         except _LostError:
-            # The steps will show what the model does.
+            # The model crashes the reader, which the steps will report.
             return []
         return [str(name) for name in names] if isinstance(names, list) else []
 
     def steps(
         self, steps: Sequence[str], model: str, size: int, **more: Any
     ) -> Iterator[dict[str, Any]]:
-        """The answer of each step on a model; `more` goes to the child.
+        """Run each step on a model, and return the answers; `more` is sent to the child.
 
-        After a crash the step is tried once more. After a second one the model is quarantined: its
+        After a crash the step is tried again. After a second crash the model is quarantined: its
         other steps are not run.
         """
         left = list(steps)
@@ -111,7 +111,7 @@ class Runner:
         self._rest()
 
     def close(self) -> None:
-        """End the child process and those that it started."""
+        """End the child process and its own children."""
         child, self._child, self._unread = self._child, None, b""
         if child is None:
             return
@@ -124,7 +124,7 @@ class Runner:
                 if stream is not None:
                     stream.close()
             except OSError:
-                # What was not written cannot be written to a process that has ended.
+                # The child has ended: closing fails where buffered data cannot be written to it.
                 continue
         os.close(self._lifeline)
         child.wait()
@@ -134,7 +134,7 @@ class Runner:
             self.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # The child notices by this pipe that the parent was killed.
+        # The child sees this pipe close when the parent is killed.
         ours, theirs = os.pipe()
         places = os.pathsep.join(place or os.getcwd() for place in sys.path)
         try:
@@ -169,7 +169,7 @@ class Runner:
             raise self._ended() from None
 
     def _answer(self, memory: int, seconds: float) -> dict[str, Any]:
-        """The next line of the child as a dictionary.
+        """Wait for the next line of the child; return it as a dictionary.
 
         Raises:
             _LostError: when the child ends, or was killed because of a limit.
@@ -217,7 +217,7 @@ class Runner:
 
 
 def _given_up(steps: Sequence[str], error: _LostError) -> Iterator[dict[str, Any]]:
-    """The answers for a step that was not finished and for those after it."""
+    """The answers for a step that did not finish and for the steps after it."""
     codes = {"timeout": "LIM002", "out-of-memory": "LIM001", "crashed": "SWP001"}
     code = codes[error.verdict]
     verdict = "quarantined" if error.verdict == "crashed" else error.verdict

@@ -1,7 +1,7 @@
-"""Lists the models of folders, patterns, archives, lists and stores, one entry after the other.
+"""Lists the models of folders, patterns, archives, lists and stores, one entry at a time.
 
-Nothing is collected: a folder of this machine is read entry by entry, a store folder by folder or,
-where its package allows it, page by page.
+No listing is held in memory: local folders are read entry by entry, stores folder by folder or, if
+the package of the store allows it, page by page.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["Entry", "Shard", "entries", "in_shard"]
 
 MODELS = (".xml", ".onnx")
 
-#: Weights that wait for the model of the same name in a listing that comes page by page.
+#: How many weights are kept until the model of the same name appears in a paged listing.
 WAITING = 10_000
 
-#: The entries that are asked of a store at once.
+#: The number of entries in a page.
 PAGE = 1000
 
 
 class Entry(NamedTuple):
-    """One model: its address, and what a listing tells about it.
+    """One model: its address, and the facts in its listing.
 
     `size` includes the weights, if they were listed. `mark` changes when the files change; it is
-    empty if the listing does not tell. `archive` is the address of the archive that has the model
-    as its member `address`.
+    empty if the listing has no such fact. A model in an archive has the address of the archive in
+    `archive`, and the name of the member in `address`.
     """
 
     address: str
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """The part `number` (from 1) of `parts` parts."""
+    """Part `number` (from 1) of a sweep that is divided into `parts`."""
 
     number: int
     parts: int
@@ -69,7 +69,7 @@ class Listed(NamedTuple):
 
 
 def in_shard(path: str, shard: Shard) -> bool:
-    """Whether a model belongs to a part; its path alone decides."""
+    """True when a model belongs to a part, which only depends on its path."""
     digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % shard.parts == shard.number - 1
 
@@ -99,7 +99,7 @@ def _of_source(source: str) -> Iterator[Entry]:
 def _is_pattern(source: str) -> bool:
     if is_local(source):
         return glob.has_magic(source) and not os.path.lexists(source)
-    # In the address of a web page, `?` begins its query.
+    # `?` is no wildcard: it begins the query of a web address.
     return "*" in source or "[" in source
 
 
@@ -129,7 +129,7 @@ def _named(source: str) -> Iterator[Entry]:
 
 
 def _one(place: Place) -> Entry:
-    """A model that is named; its size is found out when it is fetched, if it cannot be now."""
+    """A model given by name; an unknown size is determined when it is fetched."""
     if not place.local:
         return Entry(place.address(place.path))
     status = os.stat(place.path)
@@ -143,7 +143,7 @@ def _archived(address: str) -> Iterator[Entry]:
 
 
 def _matching(pattern: str) -> Iterator[Entry]:
-    """The models that match a pattern such as ``zoo/**/*.xml``, and those of matching archives."""
+    """The models, and models in archives, that match a pattern such as ``zoo/**/*.xml``."""
     place = place_of(pattern)
     start = place.path
     while glob.has_magic(start):
@@ -162,7 +162,7 @@ def _matching(pattern: str) -> Iterator[Entry]:
 
 
 def _translated(pattern: str) -> str:
-    """The regular expression of a pattern, in which ``**/`` is any number of folders."""
+    """The regular expression for a pattern; ``**/`` matches any number of folders."""
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
     return "".join(
@@ -174,7 +174,7 @@ def _translated(pattern: str) -> str:
 def _paired(
     files: Iterable[Listed], place: Place, *, archives_too: bool = False
 ) -> Iterator[Entry]:
-    """Entries of the models among files; weights that come near their model are paired with it."""
+    """The models among files; weights listed near a model are paired with it."""
     waiting: OrderedDict[str, Listed] = OrderedDict()
     forgotten = False
     for file in files:
@@ -187,7 +187,7 @@ def _paired(
         elif kind == ".xml":
             found = waiting.pop(stem, None)
             if found is None:
-                # Weights come before their model in the order of names: there are none.
+                # Sorted by name, weights precede their model, so this model has none.
                 mark = f"{file.mark}+none" if file.mark and not forgotten else ""
                 yield Entry(place.address(file.path), file.size, mark)
                 continue
@@ -214,7 +214,7 @@ def _local_pair(file: Listed, weights: str) -> Entry:
 
 
 def _local_files(folder: str) -> Iterator[Listed]:
-    """The regular files below a folder; links that lead out of it are not followed."""
+    """The regular files below a folder; links to places outside are not followed."""
     home = os.path.realpath(folder)
     pending = [folder]
     while pending:
@@ -248,7 +248,7 @@ def _remote_files(place: Place) -> Iterator[Listed]:
             return
         pending = [place.path]
         while pending:
-            # The order of names puts weights (.bin) before their model (.xml).
+            # Sorted by name, weights (.bin) precede their model (.xml).
             found = sorted(place.fs.ls(pending.pop(), detail=True), key=_name)
             place.fs.invalidate_cache()
             pending += [_name(item) for item in found if item.get("type") == "directory"]

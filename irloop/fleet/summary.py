@@ -1,4 +1,4 @@
-"""Counts what is in a table of results, and compares it with an older one."""
+"""Counts the results in a table, and compares them with an older table."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FOUND = 25_000
 
 @dataclass(slots=True)
 class Changes:
-    """What differs from an older table: rows with the old verdict, at most `LISTED` of each kind.
+    """Differences from an older table: rows with the old verdict, at most `LISTED` of each kind.
 
-    `counts` has the whole number of each kind: broken, mended, changed (another verdict, or other
+    `counts` has the total of each kind: broken, mended, changed (another verdict, or other
     findings), new and gone.
     """
 
@@ -51,12 +51,12 @@ class Changes:
 
 @dataclass(slots=True)
 class Summary:
-    """The content of a table; of several rows of one model and step the last one counts.
+    """The content of a table; for each model and step, the last row counts.
 
     `verdicts` counts (step, verdict), `families` (folder, kind of verdict), `codes` rows with a
     code, `operations` refusals of an operation. `examples` has a path for each code and operation.
     `slowest`, `biggest` and `farthest` are rows with the most seconds, memory and error.
-    `failures` are rows that are findings, the keys of `diagnostics` what they found.
+    `failures` are the rows of findings; the keys of `diagnostics` are their findings.
     """
 
     models: int = 0
@@ -81,12 +81,12 @@ class Summary:
 
     @property
     def unknown(self) -> int:
-        """The number of rows that tell nothing about their model."""
+        """The number of rows whose verdict is unknown."""
         return sum(count for (_, verdict), count in self.verdicts.items() if verdict in UNKNOWN)
 
 
 def kind_of(verdict: str) -> str:
-    """Whether a verdict is a "finding", "unknown", or "fine"."""
+    """The kind of a verdict: "finding", "unknown", or "fine"."""
     if verdict in FINDINGS:
         return "finding"
     return "unknown" if verdict in UNKNOWN else "fine"
@@ -97,8 +97,8 @@ def summarized(target: str, old: str | None = None, *, all_paths: bool = False) 
 
     Args:
         target: the folder or address of the results.
-        old: that of older results, to compare with.
-        all_paths: collect the path of every model, for a report that names each.
+        old: the folder or address of older results to compare with.
+        all_paths: collect the paths of all models, for reports that list them.
 
     Raises:
         UsageError: when one of them has no results, or cannot be read.
@@ -159,7 +159,7 @@ def _count(found: Summary, row: Row) -> None:
         found.failures.append(row)
     for item in codes:
         if len(found.diagnostics) < FOUND:
-            # Several steps may report the same.
+            # Several steps may report the same finding.
             found.diagnostics.setdefault(_diagnostic(path, item))
 
 
@@ -229,7 +229,7 @@ class _Before:
         return self._names.index(verdict)
 
     def compare(self, row: Row, changes: Changes) -> None:
-        """Add what has changed for one model and step."""
+        """Add the change of one model and step."""
         key = done_key(row["path"], row["step"])
         at = int(np.searchsorted(self._keys, np.uint64(key)))
         if at == len(self._keys) or int(self._keys[at]) != key:
@@ -246,7 +246,7 @@ class _Before:
             changes.add("changed", row, old)
 
     def left(self) -> int:
-        """The number of rows that no row of the new table was compared with."""
+        """The number of old rows without a counterpart in the new table."""
         return int(np.count_nonzero(~self._seen))
 
 

@@ -1,8 +1,8 @@
 """The table of results: Parquet files by day and step, each written whole or not at all.
 
 ``RESULTS/table/day=2026-11-22/step=validate/part-*.parquet``; the day (UTC) and the step are in the
-path only, as in Hive. Rows are only ever added: for a model that was looked at again, the latest
-row counts (`latest`).
+path only, as in Hive. Rows are only added: for a model that was swept again, the latest row counts
+(`latest`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 _PART = re.compile(r"/day=([0-9-]+)/step=([a-z]+)/part-[0-9a-f-]+\.parquet$")
 
-#: Rows that are read at once.
+#: The number of rows that are read at a time.
 BATCH = 10_000
 
 
@@ -74,7 +74,7 @@ def append(target: str, rows: Sequence[Row]) -> None:
     for (day, step), group in groups.items():
         buffer = io.BytesIO()
         pq.write_table(pa.Table.from_pylist(group, schema=schema), buffer, compression="zstd")
-        # Names grow with time, so that a listing is in the order of writing.
+        # Names contain the time, so that sorted names are in the order of writing.
         name = f"part-{int(group[0]['time'].timestamp() * 1e6):016x}-{secrets.token_hex(4)}.parquet"
         put(f"{target.rstrip('/')}/table/day={day}/step={step}/{name}", buffer.getvalue())
 
@@ -110,7 +110,7 @@ def exists(target: str) -> None:
 
 
 def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[str, list[Any]]]]:
-    """Read columns piece by piece: day, step, and the values of each column.
+    """Read columns piece by piece; each piece is its day, its step, and the values by column.
 
     Raises:
         UsageError: when a file cannot be read.
@@ -125,9 +125,9 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """Which rows of the table count, as an array of booleans in the order of `scan`.
+    """For each row, in the order of `scan`: is it the last of its model and step?
 
-    Of several rows of one model and step the last one counts.
+    Returns an array of booleans.
     """
     keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
     times: list[np.ndarray[Any, np.dtype[np.float64]]] = []
@@ -149,7 +149,7 @@ def latest(target: str) -> Any:
 def rows_of(
     target: str, digests: Iterable[str], fits: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[dict[tuple[str, str], Row], set[tuple[str, str, str]]]:
-    """A row for each of these digests and each step, of those that fit.
+    """Find a row for each of these digests and each step, among the rows that fit.
 
     Returns:
         The rows by digest and step, and the paths, digests and steps of all that fit.

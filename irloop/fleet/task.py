@@ -1,4 +1,4 @@
-"""What a worker of the cluster does: it fetches a batch of models and runs the steps on each."""
+"""The work of a worker of the cluster: it fetches a batch of models and runs the steps on each."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Row = dict[str, Any]
 #: Packages whose versions a sweep records.
 PACKAGES = ("irloop", "onnx", "onnxruntime", "openvino")
 
-#: The longest text of a model that is kept.
+#: The longest text from a model that is kept, in characters.
 LONGEST = 2000
 
-#: Models that are fetched while another one is worked on.
+#: How many models are fetched while the steps run on another one.
 AHEAD = 2
 
 
@@ -48,10 +48,10 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What all batches of a sweep have in common.
+    """The settings of a sweep, the same for all its batches.
 
-    `target` is the address of the results, `known` that of the file of what was done before (empty
-    if nothing was). `most` is the most bytes of a file.
+    `target` is the address of the results, `known` the address of the file of steps done before
+    (empty if there are none). `most` is the largest allowed size of a file in bytes.
     """
 
     to: str
@@ -64,7 +64,7 @@ class Orders:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """The versions of irloop and the engines on this machine; empty for those that are missing."""
+    """The versions of irloop and the engines on this machine; empty texts for missing ones."""
     found: list[tuple[str, str]] = []
     for name in PACKAGES:
         try:
@@ -75,14 +75,14 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> list[Row]:
-    """Run the steps on models; returns a row for each model and step.
+    """Run the steps on models; return a row for each model and step.
 
-    A row without a verdict stands for a step that was done before with the same digest.
+    A row has no verdict if the step was done before on a file with the same digest.
 
     Args:
-        orders: the steps and where results go.
+        orders: the settings of the sweep.
         batch: the models, each with the steps to run on it.
-        big: these models are big: no other big ones are worked on by this process meanwhile.
+        big: these models are big, so this process runs no other batch of big ones meanwhile.
 
     Raises:
         UsageError: when this machine has other versions than the sweep, or results cannot be
@@ -113,7 +113,7 @@ def _listed(found: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{name} {version or 'missing'}" for name, version in found)
 
 
-#: Big models of one worker wait for each other.
+#: A worker runs one batch of big models at a time.
 _BIG = threading.Lock()
 
 _IDLE: list[Runner] = []
@@ -144,7 +144,7 @@ def _runner(limits: Limits) -> Iterator[Runner]:
 
 
 def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
-    """Fetch the next models in a thread while one is worked on."""
+    """Fetch the next models in a thread while the steps run on one."""
     waiting: queue.Queue[Fetched | BaseException | None] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
@@ -198,7 +198,7 @@ class _Work:
         if found.may_have_data and not found.verdict:
             names = self._runner.data_files(found.path, found.size)
             add_data(found, names, orders.most)
-            # The listing does not show whether external data has changed.
+            # The mark of the model does not change when its external data does.
             mark = "" if len(found.files) > 1 else mark
         if found.verdict:
             return [self._not_run(step, mark) for step in self._steps]
@@ -268,7 +268,7 @@ class _Work:
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:
-    """The columns of a row that are known before a step runs; the digest is empty."""
+    """The columns of a row before its step runs; the digest is empty."""
     suffix = os.path.splitext(entry.address)[1].lower()
     return {
         "path": path_of(entry),
@@ -289,7 +289,7 @@ def path_of(entry: Entry) -> str:
 
 
 def failure(verdict: str, detail: str, code: str) -> Row:
-    """The columns of a step that did not run; without a code it is no finding."""
+    """The columns of a step that did not run; with a code, they include a finding."""
     text = _line(detail)
     finding = {"code": code, "severity": "error", "message": text, "line": None, "place": ""}
     return {"verdict": verdict, "detail": text, "codes": [finding] if code else []}
@@ -310,9 +310,9 @@ def _output_name(digest: str, to: str) -> str:
 
 
 def _checked(answer: Row) -> Row:
-    """The parts of a child's answer that belong into the table, each of its own type.
+    """The columns for the table from a child's answer, with their types checked.
 
-    The child has read a hostile file, so nothing of its answer is trusted.
+    The child has read a hostile file, so its answer is not trusted.
     """
     codes = answer.get("codes")
     refusals = answer.get("refusals")
@@ -338,12 +338,12 @@ def _refusal(item: Row) -> Row:
 
 
 def _line(value: Any) -> str:
-    """A short text on one line, which terminals and CI services do not interpret."""
+    """Shorten a text to one line that terminals and CI services do not interpret."""
     return _text(one_line(str(value)[:LONGEST]))
 
 
 def _text(value: Any) -> str:
-    """Text that UTF-8 can store: bytes of names that are no text become escapes."""
+    """Make a text valid UTF-8: bytes of names that are not text become escapes."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
 
 

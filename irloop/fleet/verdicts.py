@@ -1,4 +1,4 @@
-"""The steps of a sweep and the verdicts that they end with."""
+"""The steps of a sweep, and their possible verdicts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = [
     "versions_of",
 ]
 
-#: In the order in which they run.
+#: The steps, in the order in which they run.
 STEPS = ("validate", "convert", "check", "conform")
 
-#: What ``--to`` can name: the dialect, and the version of IR.
+#: The values of ``--to``, with the dialect and the version of IR.
 TARGETS: dict[str, tuple[str, int | None]] = {
     "onnx": ("onnx", None),
     "ir-v10": ("openvino", 10),
@@ -36,10 +36,10 @@ FINDINGS = frozenset(
     }
 )
 
-#: Verdicts that tell nothing about the model: they make the exit status 2.
+#: Verdicts that leave the quality of the model unknown: they make the exit status 2.
 UNKNOWN = frozenset({"inconclusive", "unavailable"})
 
-#: The verdict of files that are no models.
+#: The verdict of files that are not models.
 IGNORED = "no-model"
 
 #: All verdicts.
@@ -64,6 +64,6 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 
 
 def done_key(*parts: Any) -> int:
-    """A number for what was done: path and mark or digest, step, settings, versions."""
+    """A hash of a finished step: path and mark, or digest; step, settings, versions."""
     text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from irloop.graph.meanings import Meaning
 from irloop.graph.record import Record, attribute
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_TYPE, Dim, ValueType
@@ -148,6 +149,10 @@ class Op(Record):
     comparator: ClassVar[Callable[[Any, Any], bool] | None] = None
     #: The labels of the bodies that a node of this operation owns.
     body_labels: ClassVar[tuple[str, ...]] = ()
+    #: The meanings of inputs for which not every number is valid.
+    meanings: ClassVar[tuple[Meaning, ...]] = ()
+    #: The number of inputs before those of the bodies: trip count, condition, sequence lengths.
+    leading_inputs: ClassVar[int] = 0
     registry: ClassVar[Registry | None] = None
 
     def __init_subclass__(

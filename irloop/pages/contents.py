@@ -29,10 +29,10 @@ from irloop.pages.weights import Weights
 
 __all__ = ["MOST_NODES", "Contents"]
 
-#: The most nodes of a page. Those of deeper bodies are left out first, and the page tells so.
+#: The most nodes of a page. Nodes of deeper bodies are left out first; the page then has a note.
 MOST_NODES = 50_000
 
-#: Characters of an attribute or of runtime information.
+#: The longest text of an attribute or of runtime information, in characters.
 LONGEST = 500
 
 #: The most attributes, inputs or outputs of a node that are listed.
@@ -40,9 +40,9 @@ LISTED = 200
 
 
 class Contents:
-    """The content of one model; `data` is what the page gets.
+    """The content of the page of one model; `data` becomes its JSON.
 
-    `numbers` are the numbers of nodes in the page, `constants` those of constants.
+    `numbers` maps nodes to their numbers in the page, `constants` maps constants to theirs.
     """
 
     def __init__(self, model: Model, title: str) -> None:
@@ -102,7 +102,7 @@ class Contents:
             self._add_wires(entry, owner, body)
 
     def _members(self, graph: Graph) -> Iterator[Node]:
-        """What is drawn as a box: constants only where they are results themselves."""
+        """The nodes that are drawn as boxes; a constant only if it is a result."""
         yield from graph.parameters
         for node in graph.nodes:
             if not isinstance(node.op, Constant) or node.outputs[0].is_output:
@@ -141,7 +141,7 @@ class Contents:
         return {"name": value.name, "type": str(value.type)}
 
     def _constant(self, node: Node) -> int:
-        """The number of a constant; what its weights are like is looked at once."""
+        """The number of a constant; its weights are read only once."""
         if node in self._constant_numbers:
             return self._constant_numbers[node]
         assert isinstance(node.op, Constant)

@@ -6,16 +6,17 @@ from typing import Any
 
 __all__ = ["grouped"]
 
-#: Graphs with more nodes are grouped; the nodes of a group, and the groups of a larger one.
+#: Graphs with more than LIMIT nodes are grouped: MEMBERS nodes form a group, WIDEST groups a larger
+#: group.
 LIMIT, MEMBERS, WIDEST = 300, 100, 60
 
 Tree = list[Any]
 
 
 def grouped(numbers: list[int]) -> Tree:
-    """The numbers of a graph's nodes, in executable order; of a large graph in nested lists.
+    """Group the numbers of a graph's nodes, which come in executable order.
 
-    A list in the result is a group of consecutive nodes.
+    A list in the result is a group of consecutive nodes or groups. A small graph has no groups.
     """
     if len(numbers) <= LIMIT:
         return list(numbers)

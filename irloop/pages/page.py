@@ -21,7 +21,7 @@ from irloop.files import reason_of, replacing
 
 __all__ = ["ELKJS_VERSION", "page", "save_page"]
 
-#: The version of elkjs in the folder elkjs, which lays out graphs; its licence is beside it.
+#: The version of elkjs, which lays out graphs. It is in the folder elkjs, with its licence.
 ELKJS_VERSION = "0.12.1"
 
 #: The modules of the page's script, in order; they share one scope.
@@ -43,7 +43,7 @@ SCRIPTS = (
 
 
 def page(data: Mapping[str, Any]) -> str:
-    """The text of a page, in ASCII; `data` is what `main.js` describes."""
+    """The text of a page, in ASCII; the comment in `main.js` describes `data`."""
     script = "\n".join(
         ['"use strict";', "(() => {", *(_asset(name) for name in SCRIPTS), "main();", "})();", ""]
     )
@@ -63,15 +63,15 @@ def page(data: Mapping[str, Any]) -> str:
         "script": script,
     }
     pieces = _asset("page.html").split("@@")
-    # Every second piece is the name of a part: parts are not searched for names.
+    # Every second piece is the name of a part. The texts of parts may contain such names, too.
     return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 def save_page(text: str, path: str | os.PathLike[str]) -> None:
-    """Write the text of a page, completely or not at all.
+    """Write the text of a page to a file.
 
     Raises:
-        WriteError: when the file cannot be written; an old one is unchanged.
+        WriteError: when the file cannot be written; an existing file is left unchanged.
     """
     try:
         with replacing(path) as (file,):
@@ -101,7 +101,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
 
 
 def _visible(item: Any) -> Any:
-    """The same data with invisible characters and direction marks written as escapes."""
+    """A copy of the data with invisible characters and direction marks written as escapes."""
     if isinstance(item, str):
         return one_line(item)
     if isinstance(item, Mapping):

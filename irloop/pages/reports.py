@@ -1,4 +1,4 @@
-"""Reports as pages: of a comparison, of the changes between two models, of a validation."""
+"""Pages that report a comparison, the changes between two models, or a validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["drawn_models", "report_page"]
 Result = Comparison | ModelDiff | Report
 Section = dict[str, Any]
 
-#: The most models of a validation that are drawn.
+#: The largest number of models that the report of a validation draws.
 DRAWN = 5
 
 _LEVELS = {"equal": "good", "different": "bad", "inconclusive": "unsure"}
@@ -30,7 +30,7 @@ _MARKS = {"added": "new", "removed": "gone"}
 
 
 def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
-    """The models, or paths of models, that are drawn: of a validation those with findings first."""
+    """The models, or paths of models, to draw; for a validation, those with findings come first."""
     if not isinstance(result, Report):
         return list(models)
     files = {item.location.file for item in result}
@@ -40,8 +40,9 @@ def drawn_models(result: Result, models: Sequence[Any]) -> list[Any]:
 
 
 def report_page(result: Result, models: Sequence[Model]) -> str:
-    """The text of the page of a result; `models` are the two that were compared, or those that were
-    validated as far as they can be read.
+    """The text of the page of a result.
+
+    `models` are the two that were compared, or the validated ones that can be read.
     """
     if isinstance(result, Comparison):
         return page(_comparison(result, models))
@@ -92,7 +93,7 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
-    """The place of the difference in each model, or an empty text."""
+    """The path of the difference in each model; an empty text if there is none."""
     paths = ["", ""]
     if result.divergence is not None:
         paths = [result.divergence.path, result.divergence.other]
@@ -103,7 +104,7 @@ def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
-    """The path of the node that a place names: the place may be a body or a wire of it."""
+    """The path of the node that a place belongs to; the place may be one of its bodies or wires."""
     known = {node["path"] for data in drawn for node in data["nodes"]}
     place = path.partition(" (")[0]
     while place and place not in known:
@@ -136,7 +137,7 @@ def _engines(result: Comparison) -> dict[str, Any]:
 
 
 def _worst(item: EngineReport) -> float | str | None:
-    """The largest difference in trials that agree; of others the table of outputs tells."""
+    """The largest difference if all trials agree; otherwise see the table of outputs."""
     return _number(item.worst) if item.agreed == item.ran or item.worst else None
 
 
@@ -249,7 +250,7 @@ def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _changed_place(change: Change, drawn: Sequence[dict[str, Any]]) -> tuple[int, str]:
-    """The model that has the place of a change, and the node there."""
+    """The model that contains a change, and the path of the changed node."""
     at = 0 if change.kind == "removed" else len(drawn) - 1
     return max(at, 0), _shown_place(change.path, drawn[at : at + 1]) if drawn else ""
 

@@ -9,12 +9,12 @@ from irloop.files import open_regular
 
 __all__ = ["source_lines"]
 
-#: Bytes of the file that are read, of one line that are shown, and of all shown lines.
+#: The most bytes that are read of the file, shown of one line, and shown of all lines.
 MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
 
 
 def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
-    """The text of lines, counted from 1; those that cannot be read are missing."""
+    """The texts of lines by number, from 1; lines that cannot be read are left out."""
     found: dict[int, str] = {}
     shown = 0
     try:
@@ -30,7 +30,7 @@ def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
                 read += len(text)
                 line += 1
     except OSError:
-        # The file may be gone; the page then has only the number of the line.
+        # If the file no longer exists, the page shows only the number of the line.
         return found
     return found
 

@@ -20,7 +20,7 @@ from irloop.pages.weights import number, summary
 
 __all__ = ["Row", "Tensors", "tensors_of"]
 
-#: The most tensors of a table, states of a plot, and iterations of a state.
+#: The most rows of the table, states in the plot, and iterations of a state.
 ROWS, CURVES, POINTS = 20_000, 24, 1000
 
 Made = Mapping[tuple[int, ...], Any]
@@ -28,10 +28,10 @@ Made = Mapping[tuple[int, ...], Any]
 
 @dataclass(slots=True)
 class Row:
-    """One tensor, or two that correspond; `error` is None for one without a counterpart.
+    """A tensor of one model, or two that correspond; `error` is None without a counterpart.
 
-    `first` is the first iteration in which they differ, of each loop around them; `largest` are the
-    largest magnitudes.
+    `first` is the first differing iteration, one number for each loop around the tensors; `largest`
+    are the largest magnitudes.
     """
 
     name: str
@@ -74,7 +74,7 @@ def tensors_of(evidence: Evidence) -> Tensors:
 
 
 def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
-    """The recorded values of each tensor, without constants."""
+    """The recorded arrays by value; constants are left out."""
     found: dict[Value, dict[tuple[int, ...], Any]] = {}
     for (value, at), made in recording.values.items():
         if not isinstance(value.producer.op, Constant):
@@ -128,8 +128,9 @@ def _type(made: Any) -> str:
 
 
 def _range(made: Made) -> tuple[str, float | None]:
-    """The least and the greatest number over all iterations and the count of NaNs, as a text; and
-    the largest magnitude.
+    """Describe the range over all iterations as text, with the number of NaNs.
+
+    The second result is the largest magnitude.
     """
     lows, highs, nans = [], [], 0
     for value in made.values():
@@ -146,7 +147,7 @@ def _range(made: Made) -> tuple[str, float | None]:
 
 
 def _error(before: Any, made: Any, evidence: Evidence) -> float:
-    """The largest absolute difference; infinite where there is no such number."""
+    """The largest absolute difference; infinite if the arrays cannot be subtracted."""
     if before is None or made is None or isinstance(before, list) or isinstance(made, list):
         return 0.0
     x, y = np.asarray(before).reshape(-1), np.asarray(made).reshape(-1)

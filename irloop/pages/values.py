@@ -12,20 +12,20 @@ from irloop.pages.weights import small_values, summary
 
 __all__ = ["Values"]
 
-#: Of each loop the first iterations are kept, and the last one.
+#: The number of iterations that are kept of each loop, in addition to the last one.
 FIRST = 100
 
-#: The most values of a page, and the most elements of a tensor that is kept whole.
+#: The most values on a page, and the most elements of a tensor of which all are kept.
 MOST, WHOLE = 40_000, 32
 
-#: Larger tensors are summarised by their first elements.
+#: Of tensors with more elements, only the first elements are summarised.
 SUMMARISED = 1 << 22
 
 Iterations = tuple[int, ...]
 
 
 class Values:
-    """A tracer that keeps what a page shows of values."""
+    """A tracer that keeps the values that a page shows."""
 
     def __init__(self, numbers: dict[Node, int]) -> None:
         self._numbers = numbers
@@ -34,7 +34,7 @@ class Values:
         self._left_out = 0
 
     def __call__(self, event: TraceEvent) -> None:
-        # Parameters are visible only at their readers.
+        # Parameters are not traced: their values are seen only as inputs of other nodes.
         pairs = zip(event.node.read_inputs, event.inputs, strict=False)
         for value, made in pairs:
             if value is not None and not value.producer.inputs:
@@ -43,7 +43,7 @@ class Values:
             self._keep(value, event.iterations, made)
 
     def add_outputs(self, results: list[Node], outputs: list[Any]) -> None:
-        """Add the values of the model's outputs, which no node reads."""
+        """Add the values of the model's outputs, which no node may read."""
         for node, made in zip(results, outputs, strict=False):
             if node in self._numbers:
                 self._kept[self._numbers[node], ()] = {0: described(made)}
@@ -63,7 +63,7 @@ class Values:
             self._last[number][1][value.index] = described(made)
 
     def data(self) -> dict[str, Any]:
-        """Values by the number of the node and by iterations ("0,3"), and how many are left out."""
+        """The values by node number and iterations ("0,3"), and the number of values left out."""
         found: dict[int, dict[str, Any]] = {}
         last = (((number, at), made) for number, (at, made) in self._last.items())
         for (number, at), made in (*self._kept.items(), *last):
@@ -72,7 +72,7 @@ class Values:
 
 
 def described(made: Any) -> dict[str, Any]:
-    """Type, shape and range of a value; of a small one every element."""
+    """The type, shape and range of a value, and the elements of a small one."""
     if made is None:
         return {"type": "nothing"}
     if isinstance(made, list):

@@ -41,6 +41,6 @@ def model_data(model: Model, inputs: Any = None, label: str = "") -> dict[str, A
     except IrloopError as error:
         if not values.data()["by_node"]:
             raise
-        # The values up to the failure are what is looked for.
+        # The page shows the values up to the failure.
         problem = error.message
     return {**contents.data, "values": {**values.data(), "problem": problem}}

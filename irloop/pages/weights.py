@@ -1,4 +1,4 @@
-"""Describes constants: range, NaNs, a histogram; how much is read is bounded."""
+"""Describes constants by range, NaNs and a histogram; bounds how much is read."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Weights", "number", "small_values", "summary"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Elements that are read of one constant, and of all constants of a page.
+#: The most elements that are read of one constant, and of all constants of a page.
 ONE, ALL = 1 << 20, 1 << 25
 
-#: Bars of a histogram, and the most elements of a tensor that is shown whole.
+#: The bars of a histogram, and the most elements of a tensor of which all are shown.
 BARS, WHOLE = 24, 64
 
 
 class Weights:
-    """Describes the constants of one page within one budget."""
+    """Describes the constants of a page, and reads at most `ALL` elements in total."""
 
     def __init__(self) -> None:
         self._left = ALL
 
     def of(self, tensor: Tensor) -> dict[str, Any]:
-        """The statistics of a constant; of a large one every k-th element is read."""
+        """The statistics of a constant; only every k-th element of a large one is read."""
         found: dict[str, Any] = {"count": tensor.count, "bytes": tensor.nbytes}
         if tensor.count == 0:
             return found
@@ -37,7 +37,7 @@ class Weights:
         try:
             array = tensor.numpy().reshape(-1)
             step = -(-array.size // min(ONE, self._left))
-            # The elements between are not read from the disk.
+            # The elements in between are not read from the disk.
             sample = np.array(array[::step])
         except (IrloopError, OSError, ValueError) as error:
             return {**found, "problem": f"cannot be read: {error}"}
@@ -103,6 +103,6 @@ def _bars(array: Array) -> list[int]:
     low, high = float(array.min()), float(array.max())
     if not low < high or not np.isfinite(high - low):
         return []
-    # Divided before they are counted: the width of a bar may be too small for a number.
+    # Dividing by the width of a bar could fail: it may be too small for a float.
     places = np.minimum(((array - low) / (high - low) * BARS).astype(int), BARS - 1)
     return [int(count) for count in np.bincount(places, minlength=BARS)]

@@ -14,15 +14,9 @@ __all__ = [
     "drop_outputs",
     "drop_parameters",
     "drop_results",
-    "fixed_inputs",
     "replace_body",
     "replace_inputs",
 ]
-
-
-def fixed_inputs(node: Node) -> int:
-    """The number of leading inputs that are not body inputs: trip count, condition, lengths."""
-    return {"Loop": 2, "If": 1}.get(node.op.type, 1 if node.op.label == "Scan-8" else 0)
 
 
 def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
@@ -82,8 +76,8 @@ def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) 
 def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
     """Remove inputs of the node that no body maps; True if there were any."""
     mapped = {port.external for body in node.bodies for port in body.ports.inputs}
-    first = fixed_inputs(node)
-    dropped = {at for at in range(first, len(node.inputs)) if at not in mapped}
+    inner = range(node.op.leading_inputs, len(node.inputs))
+    dropped = {at for at in inner if at not in mapped}
     if not dropped:
         return False
     moved = _moved(dropped, len(node.inputs))

@@ -16,8 +16,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Diagnostic, Report, Severity
+from irloop.dialects.openvino import FAMILIES
 from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce, open_regular
+from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
 from irloop.validation import rules as rule_package
@@ -318,14 +320,12 @@ def _pointless(context: Any) -> tuple[str, ...]:
     return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))
 
 
-_LOOPS = frozenset({"tensoriterator", "loop"})
+#: Groups of rules, and the operations that they are about, by their types in lower case.
 _ABOUT = {
-    "IRL5": _LOOPS | {"if"},
-    "IRL6": _LOOPS,
+    "IRL5": LOOPS | {"if"},
+    "IRL6": LOOPS,
     "IRL7": frozenset({"if"}),
-    "IRL8": frozenset(
-        {"lstmcell", "grucell", "rnncell", "lstmsequence", "grusequence", "rnnsequence"}
-    ),
+    "IRL8": frozenset(FAMILIES["recurrent"].lower().split()),
 }
 
 

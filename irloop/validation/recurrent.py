@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from irloop.dialects.openvino import FAMILIES, OPENVINO
+from irloop.dialects.openvino import recurrent as openvino
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_integer
 from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 
-__all__ = ["ACTIVATIONS", "Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
-
-#: The activations that OpenVINO's recurrent operations support.
-ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
-_TYPES = {
-    "lstmcell": (4, 2),
-    "grucell": (3, 1),
-    "rnncell": (1, 1),
-    "lstmsequence": (4, 2),
-    "grusequence": (3, 1),
-    "rnnsequence": (1, 1),
-}
+__all__ = ["Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 
 
 class Recurrent(NamedTuple):
@@ -65,10 +56,13 @@ def has_joined_weights(context: Context, net: NetIndex, layer: Layer) -> bool:
 
 def recurrent_layers(context: Context) -> Iterator[Recurrent]:
     """Every recurrent cell and sequence of the model, bodies included."""
-    for index, layer in context.layers(*_TYPES):
-        kind = (layer.type or "").lower()
-        gates, states = _TYPES[kind]
-        yield Recurrent(index, layer, gates, states, kind.endswith("sequence"))
+    for index, layer in context.layers(*FAMILIES["recurrent"].lower().split()):
+        operation = OPENVINO.versions(layer.type or "")[-1]
+        assert issubclass(operation, openvino.Recurrent)
+        assert operation.n_outputs is not None
+        is_sequence = issubclass(operation, openvino.SEQUENCES)
+        states = operation.n_outputs - is_sequence
+        yield Recurrent(index, layer, operation.GATES, states, is_sequence)
 
 
 def activations(layer: Layer) -> list[str]:

@@ -85,9 +85,9 @@ class FoldConstantLoops(ModelPass):
         Loop(m, Const false, x):  ...    If(Const false, x):  ...
 
     A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
-    Loop too, but fails if it, or a Loop in it, runs zero times, and if folding shows that a Loop
-    does not start. It replaces an If by the branch that a constant selects, and refuses its own
-    result if the branch returns an input of the model. A loop that needs more than a thousand
+    Loop, too, but fails if the Loop or one in its body runs zero times, or if folding shows that a
+    Loop does not start. It replaces an If by the branch that a constant selects, and refuses its
+    own result if the branch returns an input of the model. A loop that needs more than a thousand
     iterations, 256 MB or ten seconds is left as it is, and so are the nodes whose names are in
     `leave`. Copies the graph if anything is folded.
     """

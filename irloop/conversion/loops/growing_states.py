@@ -34,7 +34,7 @@ class OpenGrowingStates(LoopPass):
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
     Hazard OVN114 is the reason: OpenVINO takes the size of the initial value, or its largest size
-    where it knows one, for the size in all iterations. A Loop stays whose inputs are all constant.
+    where it knows one, for the size in all iterations. Loops of constants only are left unchanged.
     """
 
     name = "open_growing_states"
@@ -48,7 +48,7 @@ class OpenGrowingStates(LoopPass):
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        # OpenVINO bounds what is computed from bounded sizes, but not the result of a CumSum.
+        # OpenVINO derives bounds from bounded sizes, but not for the result of a CumSum.
         hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
         nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
         for item, axes in growing:
@@ -78,7 +78,7 @@ def _growing_axes(item: Entering) -> list[int]:
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
-    # OpenVINO bounds unknown sizes, too: a Slice of what a Loop joined has at most its trip count.
+    # OpenVINO bounds unknown sizes, too: a Slice of a joined output has at most the trip count.
     bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
         axis

@@ -56,8 +56,8 @@ FORMS: dict[Loops, tuple[type[Op], ...]] = {
 #: Reasons why a loop keeps its form although its trip count is known.
 STAYS: dict[Loops, str] = {
     "keep": "",
-    "scan": "a state may change its shape, or a TensorIterator stands directly around or in it",
-    "loop": "it slices several elements at a time, or converts what enters",
+    "scan": "a state may change its shape, or a TensorIterator is directly around or in it",
+    "loop": "it slices several elements at a time, or converts its inputs",
     "sequence": "its body holds anything but one LSTM, GRU or RNN cell",
     "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
 }
@@ -66,9 +66,9 @@ STAYS: dict[Loops, str] = {
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices are all of an axis",
     ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",
-    ("Loop", "Loop"): "it may stop early, and a trip count is its own",
+    ("Loop", "Loop"): "it may stop early, or its trip count is an input",
     ("Scan", "TensorIterator"): "its length is known",
-    ("Scan", "Loop"): "its length may be 0, or a TensorIterator stands around it",
+    ("Scan", "Loop"): "its length may be 0, or it is in the body of a TensorIterator",
 }
 
 

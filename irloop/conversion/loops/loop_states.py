@@ -122,7 +122,7 @@ class LoopStates:
             if (held is None) != (view.item is None):
                 raise RefusedError(
                     "the loop carries an optional that holds something in some iterations only",
-                    "carry a tensor, and a boolean that says whether it counts",
+                    "carry a tensor and a boolean that is true if it holds something",
                 )
             if held is None or view.item is None:
                 return []
@@ -146,12 +146,12 @@ class LoopStates:
             if state.stays:
                 found.append(state.before)
             elif isinstance(state.view, Growing):
-                found.append(Stacked(self._behind(state, next(join))))
+                found.append(Stacked(self._extended(state, next(join))))
             else:
                 found.append(_filled(state.view, last))
         return found
 
-    def _behind(self, state: _State, appended: Value) -> Value:
+    def _extended(self, state: _State, appended: Value) -> Value:
         """Concatenate the items from before the loop and those it appended."""
         c, before, shape = self._loop.c, state.before, shape_of(appended)
         if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:

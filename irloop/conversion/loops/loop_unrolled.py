@@ -1,4 +1,4 @@
-"""Unrolls loops over sequences, whose items may differ in shape: no loop state can hold them.
+"""Unrolls loops over sequences: their items may differ in shape, which no loop state can hold.
 
 Only loops with a known trip count that read or carry a sequence of known length are unrolled.
 """

@@ -114,7 +114,7 @@ def _emit_loop(
 
 
 class OnnxScanBuilder:
-    """Assembles an ONNX Scan: make all states, then scanned inputs, then captures, `finish`."""
+    """Assembles an ONNX Scan: make states, then scanned inputs, then captures, then `finish`."""
 
     def __init__(self, c: Conversion, label: str) -> None:
         self.c = c

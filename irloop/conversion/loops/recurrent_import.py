@@ -1,8 +1,9 @@
 """Converts LSTM, GRU and RNN of ONNX to OpenVINO.
 
-Whatever OpenVINO's runtimes compute correctly becomes a Sequence of opset5. Peepholes, coupled
-gates and activations other than sigmoid, tanh and relu become a TensorIterator whose body holds
-the gates. A bidirectional operation with different activations per direction is split in two.
+An operation becomes a Sequence of opset5 if OpenVINO's runtimes compute it correctly. With
+peepholes, coupled gates, or activations other than sigmoid, tanh and relu it becomes a
+TensorIterator whose body holds the gates. A bidirectional operation with different activations per
+direction is split in two.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
-#: Larger zeros are made by an operation: they would fill the file.
+#: Zeros of more elements are made by an operation instead of a constant, to keep the file small.
 _STORED = 1 << 16
 
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.

@@ -1,7 +1,7 @@
 """Writes a recurrent ONNX operation as an OpenVINO loop whose body holds the gates.
 
-This covers what no OpenVINO runtime computes in a Sequence: peepholes, coupled gates and further
-activations. The inputs of all steps are projected before the loop.
+This covers the features that no OpenVINO runtime computes in a Sequence: peepholes, coupled gates
+and further activations. The inputs of all steps are projected before the loop.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class ScanAlongFront(LoopPass):
 
 
 def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
-    """The body value with `axis` as axis 0. An axis that an Unsqueeze makes is made there."""
+    """The body value with `axis` as axis 0. If an Unsqueeze makes the axis, it makes axis 0."""
     node = value.producer
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])

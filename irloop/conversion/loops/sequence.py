@@ -135,7 +135,7 @@ def split(
     """SplitToSequence: parts of known sizes as a list; parts of one element stacked."""
     shape = shape_of(value)
     if shape.rank is None:
-        raise c.refuse("the rank of what is split is not known")
+        raise c.refuse("the rank of the split tensor is not known")
     axis = op.axis % shape.rank
     size = shape.dims[axis] if shape.dims is not None else None
     if sizes is None or _are_ones(c):
@@ -147,11 +147,11 @@ def split(
     if known is None and many.rank == 1 and isinstance(many.dim(0), int):
         return Items(tuple(shape_forms.variadic_split_by(c, value, axis, sizes)))
     if known is None:
-        raise c.refuse("the number of the parts is not known", "make their sizes constant")
+        raise c.refuse("the number of parts is not known", "make their sizes constant")
     parts = [int(item) for item in known.reshape(-1)]
     if known.ndim == 0:
         if not isinstance(size, int):
-            raise c.refuse("the size of the axis that is split is not known")
+            raise c.refuse("the size of the split axis is not known")
         whole, rest = divmod(size, parts[0])
         parts = [parts[0]] * whole + ([rest] if rest else [])
     return Items(tuple(shape_forms.variadic_split(c, value, axis, parts)))

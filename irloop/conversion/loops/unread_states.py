@@ -36,7 +36,7 @@ class ReadStates(LoopPass):
 
     Hazard OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
     a state only if the body reads the state. The condition is true whenever the body runs, but the
-    plugin cannot know that. Loops whose name is in `leave` stay.
+    plugin cannot know that. Loops whose name is in `leave` are not changed.
     """
 
     name = "read_states"

@@ -19,6 +19,7 @@ from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Identity
 from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, ScanInput
+from irloop.graph.meanings import Condition, Lengths, TripCount
 from irloop.graph.model import Body
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -41,6 +42,8 @@ class Loop(OnnxOp, type="Loop", since=1, inputs=(2, None), outputs=None):
     """
 
     body_labels = ("body",)
+    leading_inputs = 2
+    meanings = (TripCount(0), Condition(1))
     omissible = frozenset({0, 1})
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -76,7 +79,10 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
     `ScanOutput.axis` do not count the batch axis, so they are 0.
     """
 
+    meanings = (Lengths(0, data=-1, axis=1),)
+
     body_labels = ("body",)
+    leading_inputs = 1
     omissible = frozenset({0})
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -97,6 +103,8 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
     """Runs one of its two bodies, labelled then and else (If-1 ... If-25)."""
 
     body_labels = ("then", "else")
+    leading_inputs = 1
+    meanings = (Condition(0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 
@@ -14,6 +15,8 @@ __all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
 
 class Gather(OnnxOp, type="Gather", since=1, inputs=2):
     """Slices at indices along `axis`; negative indices count from the end (Gather-1, 11, 13)."""
+
+    meanings = (Indices(1, data=0),)
 
     cost = "parts"
 
@@ -34,6 +37,8 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
 class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
     """The element at each index along `axis` (GatherElements-11, 13)."""
 
+    meanings = (Indices(1, data=0),)
+
     cost = "parts"
 
     axis: int = 0
@@ -49,6 +54,8 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
 class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
     """Slices at the coordinates in the last axis of the indices (GatherND-11)."""
 
+    meanings = (Indices(1, data=0),)
+
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -61,6 +68,8 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
 class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
     """Like GatherND-11; the first `batch_dims` axes are batch axes (GatherND-12, 13)."""
+
+    meanings = (Indices(1, data=0),)
 
     cost = "parts"
 

@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
@@ -27,6 +28,8 @@ __all__ = [
 
 class Range(OnnxOp, type="Range", since=11, inputs=3):
     """Numbers from start up to, but excluding, limit in steps of delta (Range-11)."""
+
+    meanings = (Sizes(0), Sizes(1), Sizes(2))
 
     expands = True
     cost = "linear"
@@ -53,6 +56,8 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
     """`value`, by default 0.0, in the shape given by the input (ConstantOfShape-9, 20, 21, 23 to
     25).
     """
+
+    meanings = (Sizes(0),)
 
     expands = True
     cost = "linear"
@@ -115,6 +120,8 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range gives
     off everywhere.
     """
+
+    meanings = (Sizes(1),)
 
     expands = True
     cost = "linear"

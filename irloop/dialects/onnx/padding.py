@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, pads, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType, ValueType
 
@@ -89,6 +90,8 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
 class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
     """Like Pad-2, with the pads and the value as inputs (Pad-11, 13)."""
 
+    meanings = (Sizes(1), Sizes(2))
+
     expands = True
 
     mode: str = "constant"
@@ -104,6 +107,8 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
     """Like Pad-11; input 3 may list the axes (Pad-18)."""
 
+    meanings = (Sizes(1), Sizes(2))
+
     expands = True
 
     mode: str = "constant"
@@ -118,6 +123,8 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
 class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
     """Like Pad-18, with the additional mode wrap (Pad-19, 21, 23, 24, 25)."""
+
+    meanings = (Sizes(1), Sizes(2))
 
     expands = True
 

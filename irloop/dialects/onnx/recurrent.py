@@ -15,6 +15,7 @@ from irloop.dialects import inference, recurrent
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 
@@ -121,6 +122,8 @@ class _Lstm(Recurrent):
 class LSTM1(_Lstm, type="LSTM", since=1, inputs=(3, 8), outputs=None):
     """LSTM-1: like LSTM-7; `output_sequence` 0 only means that Y may be omitted."""
 
+    meanings = (Lengths(4, data=0, axis=0),)
+
     output_sequence: int = 0
 
 
@@ -129,6 +132,8 @@ class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
 
     With `input_forget` the forget gate is 1 - the input gate.
     """
+
+    meanings = (Lengths(4, data=0, axis=0),)
 
     layout: int = 0
 
@@ -152,11 +157,15 @@ class _Gru(Recurrent):
 class GRU1(_Gru, type="GRU", since=1, inputs=(3, 6), outputs=None):
     """GRU-1, 3: like GRU-7; `output_sequence` 0 only means that Y may be omitted."""
 
+    meanings = (Lengths(4, data=0, axis=0),)
+
     output_sequence: int = 0
 
 
 class GRU(_Gru, type="GRU", since=7, inputs=(3, 6), outputs=None):
     """GRU-7, 14, 22; with `linear_before_reset` the reset gate scales the recurrent product."""
+
+    meanings = (Lengths(4, data=0, axis=0),)
 
     layout: int = 0
 
@@ -174,11 +183,15 @@ class _Rnn(Recurrent):
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
     """RNN-1: like RNN-7; `output_sequence` 0 only means that Y may be omitted."""
 
+    meanings = (Lengths(4, data=0, axis=0),)
+
     output_sequence: int = 0
 
 
 class RNN(_Rnn, type="RNN", since=7, inputs=(3, 6), outputs=None):
     """A plain RNN (RNN-7, 14, 22)."""
+
+    meanings = (Lengths(4, data=0, axis=0),)
 
     layout: int = 0
 

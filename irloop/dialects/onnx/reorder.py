@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel
 from irloop.graph.types import ValueType
 
@@ -17,6 +18,8 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
 
     Input 1 holds their number for each batch item. The axes are 0 and 1, in either order.
     """
+
+    meanings = (Lengths(1, data=0, axis=1),)
 
     cost = "linear"
 

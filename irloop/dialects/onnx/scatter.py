@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel
 from irloop.graph.types import TensorType, ValueType
 
@@ -38,6 +39,8 @@ def _coordinates(args: Arguments) -> list[ValueType]:
 class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
     """The old name of ScatterElements (Scatter-9)."""
 
+    meanings = (Indices(1, data=0),)
+
     cost = "linear"
 
     axis: int = 0
@@ -51,6 +54,8 @@ class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
 
 class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
     """Writes updates into the data at indices along `axis` (ScatterElements-11, 13)."""
+
+    meanings = (Indices(1, data=0),)
 
     cost = "linear"
 
@@ -69,6 +74,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
     It is none, add, mul, or, since opset 18, min or max.
     """
 
+    meanings = (Indices(1, data=0),)
+
     cost = "linear"
 
     axis: int = 0
@@ -84,6 +91,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
 class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
     """Writes updates into the data at coordinates (ScatterND-11, 13)."""
 
+    meanings = (Indices(1, data=0),)
+
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -98,6 +107,8 @@ class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
 
     It is none, add, mul, or, since opset 18, min or max.
     """
+
+    meanings = (Indices(1, data=0),)
 
     cost = "linear"
 

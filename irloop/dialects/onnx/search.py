@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, searches
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -53,6 +54,8 @@ class TopK1(OnnxOp, type="TopK", since=1, inputs=1, outputs=2):
 class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
     """The largest elements along `axis` and their positions; input 1 is their number (TopK-10)."""
 
+    meanings = (Sizes(1),)
+
     cost = "linear"
 
     axis: int = -1
@@ -70,6 +73,8 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
     The best are the largest or the smallest; they are in order with `sorted`. Of equal elements the
     first is better.
     """
+
+    meanings = (Sizes(1),)
 
     cost = "linear"
 

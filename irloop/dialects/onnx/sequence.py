@@ -11,6 +11,7 @@ from functools import partial
 from irloop import kernels
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Parts
 from irloop.graph.op import Kernel
 from irloop.graph.types import (
     UNKNOWN_DIM,
@@ -184,6 +185,8 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
     `split` (input 1) is one size for all parts, or a list of sizes. Without it the parts have size
     1 and lose the axis when `keepdims` is 0; with it `keepdims` is ignored.
     """
+
+    meanings = (Parts(1),)
 
     axis: int = 0
     keepdims: int = 1

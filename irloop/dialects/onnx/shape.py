@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, ElementType, Shape, TensorType, ValueType
 
@@ -228,6 +229,8 @@ class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
 class Expand(OnnxOp, type="Expand", since=8, inputs=2):
     """Broadcasts the first input to the common shape of itself and input 1 (Expand-8, 13)."""
 
+    meanings = (Sizes(1),)
+
     expands = True
     cost = "linear"
     moves_text = True
@@ -246,6 +249,8 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 
 class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
     """Repeats the tensor along one axis; tiles and axis are inputs (Tile-1)."""
+
+    meanings = (Sizes(1),)
 
     expands = True
     cost = "linear"
@@ -266,6 +271,8 @@ class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
 
 class Tile(OnnxOp, type="Tile", since=6, inputs=2):
     """Repeats the tensor along each axis (Tile-6, 13)."""
+
+    meanings = (Sizes(1),)
 
     expands = True
     cost = "linear"

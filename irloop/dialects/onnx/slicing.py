@@ -8,6 +8,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Parts
 from irloop.graph.op import Kernel
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 from irloop.kernels.bounds import chunks
@@ -125,6 +126,8 @@ class _Splitting(OnnxOp):
 class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
     """Splits into parts of the lengths in input 1 or `split`, else into equal parts (Split-1)."""
 
+    meanings = (Parts(1),)
+
     axis: int = 0
     split: tuple[int, ...] | None = None
 
@@ -159,6 +162,8 @@ class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
 class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
     """Splits into parts of the lengths in input 1, else into equal parts (Split-13)."""
 
+    meanings = (Parts(1),)
+
     axis: int = 0
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -175,6 +180,8 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
 
     One of both is required.
     """
+
+    meanings = (Parts(1),)
 
     axis: int = 0
     num_outputs: int | None = None

@@ -6,6 +6,7 @@ from irloop.dialects import loops
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, Concatenated, Sliced
+from irloop.graph.meanings import Condition, TripCount
 from irloop.graph.model import Body
 from irloop.graph.types import ElementType, ValueType
 
@@ -38,6 +39,8 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
         "trip count: i32 | i64, condition: boolean, values of the body...: any -> outputs...: any"
     )
     body_labels = ("body",)
+    leading_inputs = 2
+    meanings = (TripCount(0), Condition(1))
     omissible = frozenset({0, 1})
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -52,6 +55,8 @@ class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
 
     operands = "condition: boolean, captured values...: any -> outputs...: any"
     body_labels = ("then", "else")
+    leading_inputs = 1
+    meanings = (Condition(0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return loops.infer_branches(args)

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference, searches
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import (
     UNKNOWN_DIM,
@@ -63,6 +64,7 @@ class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3,
         "table: number, indices: i32 | i64, offsets: i32 | i64, default index?: i32 | i64, "
         "weights?: number -> number"
     )
+    meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _by_offsets(args)
@@ -96,6 +98,7 @@ class EmbeddingBagPackedSum(OpenVinoOp, type="EmbeddingBagPackedSum", since=3, i
     """
 
     operands = "table: number, indices: i32 | i64, weights?: number -> number"
+    meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return _packed(args)
@@ -138,6 +141,7 @@ class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inp
         "table: number, indices: i32 | i64, segment ids: i32 | i64, segments: i32 | i64, "
         "default index?: i32 | i64, weights?: number -> number"
     )
+    meanings = (Indices(1, data=0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         indexing.integers(args, 1, 2, 3)

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, TensorType, ValueType
 
@@ -41,6 +42,7 @@ class Gather(OpenVinoOp, type="Gather", since=1, inputs=3):
     """Slices at indices along an axis; inputs data, indices, axis (Gather-1)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -57,6 +59,7 @@ class Gather7(OpenVinoOp, type="Gather", since=7, inputs=3):
     """Like Gather-1; the first `batch_dims` axes are batch axes (Gather-7)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0
@@ -75,6 +78,7 @@ class Gather8(OpenVinoOp, type="Gather", since=8, inputs=3):
     """Like Gather-7; negative indices count from the end (Gather-8)."""
 
     operands = "data: any, indices: i32 | i64, axis: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0
@@ -93,6 +97,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
     """The element at each index along `axis` (GatherElements-6)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     axis: int = attribute(absent="0")
@@ -118,6 +123,7 @@ class GatherND(OpenVinoOp, type="GatherND", since=5, inputs=2):
     """
 
     operands = "data: any, indices: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0
@@ -135,6 +141,7 @@ class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
     """Like GatherND-5, but the result keeps the batch axes (GatherND-8)."""
 
     operands = "data: any, indices: i32 | i64 -> any"
+    meanings = (Indices(1, data=0),)
     cost = "parts"
 
     batch_dims: int = 0

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, ranges, searches, shapes
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
@@ -18,6 +19,7 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
     expands = True
 
     operands = "start: number, stop: number, step: number -> number"
+    meanings = (Sizes(0), Sizes(1), Sizes(2))
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -35,6 +37,7 @@ class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
     expands = True
 
     operands = "start: number, stop: number, step: number -> number"
+    meanings = (Sizes(0), Sizes(1), Sizes(2))
     cost = "linear"
 
     output_type: ElementType
@@ -91,6 +94,7 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
     expands = True
 
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    meanings = (Sizes(1),)
     cost = "linear"
 
     axis: int = attribute(absent="0")
@@ -110,6 +114,7 @@ class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
     expands = True
 
     operands = "indices: i32 | i64, depth: i32 | i64, on value: any, off value: any -> any"
+    meanings = (Sizes(1),)
     cost = "linear"
 
     axis: int = attribute(absent="0")

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference, pads
 from irloop.dialects.openvino.base import PAD_MODES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
@@ -35,6 +36,7 @@ class Pad(OpenVinoOp, type="Pad", since=1, inputs=(3, 4)):
     expands = True
 
     operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+    meanings = (Sizes(1), Sizes(2))
 
     pad_mode: str = attribute(default="constant", words=PAD_MODES)
 
@@ -51,6 +53,7 @@ class Pad12(OpenVinoOp, type="Pad", since=12, inputs=(3, 4)):
     expands = True
 
     operands = "data: any, pads begin: i32 | i64, pads end: i32 | i64, value?: any -> any"
+    meanings = (Sizes(1), Sizes(2))
 
     pad_mode: str = attribute(default="constant", words=PAD_MODES)
 

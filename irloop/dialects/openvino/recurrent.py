@@ -13,6 +13,7 @@ from irloop.dialects import inference, recurrent
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.dialects.recurrent import Activation
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import Dim, Shape, TensorType, ValueType
 
@@ -214,6 +215,7 @@ class LSTMSequence1(_Lstm, type="LSTMSequence", since=1, inputs=(7, 8), outputs=
         "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
         "B: float, peepholes?: float -> Y: float, H: float, C: float"
     )
+    meanings = (Lengths(3, data=0, axis=1),)
 
     not_in: ClassVar[frozenset[int]] = frozenset({1, 2, 3, 4})
     direction: str = "forward"
@@ -248,6 +250,7 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
         "X: float, H: float, C: float, sequence lengths: i32 | i64, W: float, R: float, "
         "B: float -> Y: float, H: float, C: float"
     )
+    meanings = (Lengths(3, data=0, axis=1),)
 
     direction: str = "forward"
 
@@ -265,6 +268,7 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
         "B: float -> Y: float, H: float"
     )
+    meanings = (Lengths(2, data=0, axis=1),)
 
     direction: str = "forward"
 
@@ -282,6 +286,7 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "
         "B: float -> Y: float, H: float"
     )
+    meanings = (Lengths(2, data=0, axis=1),)
 
     direction: str = "forward"
 
@@ -292,5 +297,7 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
         return kernels.recurrent.openvino_sequence(self.cell(), self.direction.lower(), n_outputs)
 
 
+#: The activations that OpenVINO's recurrent operations support.
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
 #: The sequences that every runtime runs; no runtime reads LSTMSequence-1.
 SEQUENCES = (LSTMSequence, GRUSequence, RNNSequence)

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import ElementType, ValueType
 
@@ -45,6 +46,7 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
     """
 
     operands = "data: any, sequence lengths: number -> any"
+    meanings = (Lengths(1, data=0, axis=1),)
     cost = "linear"
 
     batch_axis: int = 0

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import indexing, inference
 from irloop.dialects.openvino.base import REDUCTIONS, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import TensorType, ValueType
 
@@ -42,6 +43,7 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    meanings = (Indices(1, data=0),)
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -58,6 +60,7 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    meanings = (Indices(1, data=0),)
     cost = "linear"
 
     reduction: str = attribute(default="none", words=REDUCTIONS)
@@ -79,6 +82,7 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
+    meanings = (Indices(1, data=0),)
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -96,6 +100,7 @@ class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"
+    meanings = (Indices(1, data=0),)
     cost = "linear"
 
     reduction: str = attribute(default="none", words=REDUCTIONS)
@@ -116,6 +121,7 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
+    meanings = (Indices(1, data=0),)
     cost = "linear"
 
     def infer(self, args: Arguments) -> list[ValueType]:

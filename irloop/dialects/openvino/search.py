@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, searches
 from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -44,13 +45,19 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
     `mode` is max or min, `sort` none, index or value. Of equal elements the first is better.
     """
 
+    meanings = (Sizes(1),)
+
 
 class TopK3(_TopK, type="TopK", since=3, inputs=2, outputs=2):
     """Like TopK-1; k may have any integer type (TopK-3)."""
 
+    meanings = (Sizes(1),)
+
 
 class TopK11(_TopK, type="TopK", since=11, inputs=2, outputs=2):
     """Like TopK-3; `stable` guarantees the order of equal elements (TopK-11)."""
+
+    meanings = (Sizes(1),)
 
     stable: bool = False
 

@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes
 from irloop.dialects.openvino.base import BROADCASTS, INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_SHAPE, Dim, ElementType, Shape, TensorType, ValueType
 
@@ -213,6 +214,7 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
     expands = True
 
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True
 
@@ -244,6 +246,7 @@ class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     expands = True
 
     operands = "data: any, target shape: i32 | i64, axes mapping?: i32 | i64 -> any"
+    meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True
 
@@ -294,6 +297,7 @@ class Tile(OpenVinoOp, type="Tile", since=1, inputs=2):
     expands = True
 
     operands = "data: any, repeats: integer -> any"
+    meanings = (Sizes(1),)
     cost = "linear"
     moves_text = True
 

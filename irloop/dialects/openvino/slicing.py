@@ -6,6 +6,7 @@ from irloop import kernels
 from irloop.dialects import inference, shapes, slices
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
+from irloop.graph.meanings import Parts
 from irloop.graph.op import Kernel, attribute
 from irloop.graph.types import UNKNOWN_DIM, UNKNOWN_SHAPE, Dim, Shape, TensorType, ValueType
 from irloop.kernels.bounds import bounded
@@ -68,6 +69,7 @@ class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs
     """
 
     operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
+    meanings = (Parts(2),)
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:

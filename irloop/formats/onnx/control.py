@@ -121,7 +121,7 @@ def _wire_scan(
     attributes: dict[str, Any],
     where: str,
 ) -> Wiring:
-    first = 1 if cls is Scan8 else 0
+    first = cls.leading_inputs
     scanned = attributes.pop("num_scan_inputs", None)
     n_inputs = max(len(inputs), first)
     states = n_inputs - first - scanned if isinstance(scanned, int) else -1
@@ -307,7 +307,7 @@ def _fold_loop(node: Node) -> FoldedNode:
 
 def _fold_scan(node: Node) -> FoldedNode:
     (body,) = node.bodies
-    first = 1 if isinstance(node.op, Scan8) else 0
+    first = node.op.leading_inputs
     states = sorted(body.ports.carried, key=lambda port: port.external)
     scanned = sorted(
         (port for port in body.ports.inputs if isinstance(port, ScanInput)),

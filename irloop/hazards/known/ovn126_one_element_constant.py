@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino import gather, reorder, shape
+from irloop.dialects.openvino.reduction import Reduction
 from irloop.graph.model import Node
 from irloop.graph.op import Constant
 from irloop.hazards.hazard import Effect, Hazard
@@ -12,7 +14,16 @@ from irloop.hazards.plugin import brings_dimensions
 __all__ = ["OneElementConstant"]
 
 #: Operations that the plugin computes after the arithmetic that reads their result.
-MOVED = frozenset({"Gather", "Squeeze", "Reshape", "Roll"})
+MOVED = (
+    gather.Gather,
+    gather.Gather7,
+    gather.Gather8,
+    shape.Squeeze,
+    shape.Squeeze15,
+    shape.Reshape,
+    reorder.Roll,
+    Reduction,
+)
 
 
 class OneElementConstant(
@@ -43,6 +54,5 @@ class OneElementConstant(
         left, right = node.inputs[0], node.inputs[1]
         if left is None or right is None or not isinstance(right.producer.op, Constant):
             return
-        kind = left.producer.op.type
-        if kind in MOVED or kind.startswith("Reduce"):
+        if isinstance(left.producer.op, MOVED):
             yield f"only the constant gives the result of {node.name!r} all its dimensions"

@@ -19,9 +19,6 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["DecomposeCells"]
 
-#: The activations that OpenVINO's cells support.
-ACTIVATIONS = frozenset({"sigmoid", "tanh", "relu", "hardsigmoid"})
-
 
 class DecomposeCells(MatcherPass):
     """Decomposes LSTM, GRU and RNN cells into products, additions and activations.
@@ -86,7 +83,7 @@ class _Cell:
         functions = op.functions()
         if size is None or not isinstance(size[1], int):
             return None
-        if any(name not in ACTIVATIONS for name, _, _ in functions):
+        if any(name not in recurrent.ACTIVATIONS for name, _, _ in functions):
             return None
         return cls(node, op, emitter, x, held, w, r, bias, size[1], functions)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.openvino import OPENVINO, activation
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_entry, describe
 from irloop.formats.openvino.port_map_reader import Wiring
@@ -56,12 +57,8 @@ class VaryingSlice(
                 )
 
 
-_NAMES = """
-    add subtract multiply divide power maximum minimum mod floormod relu sigmoid tanh exp log
-    abs negative sqrt sign floor ceiling round clamp elu gelu swish mish hswish softplus erf
-    convert logicaland logicalor logicalnot greater less equal softmax
-"""
-_ELEMENTWISE = frozenset(_NAMES.split())
+#: Operations that are not elementwise, but whose output has the shape of their input.
+_KEEPING = (activation.Swish, activation.SoftMax1, activation.SoftMax8)
 
 
 def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[str, str]:
@@ -88,12 +85,19 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
         for reader in body.downstream(layer):
             if reader.type == "Result" and reader.id is not None:
                 found.setdefault(reader.id, name)
-            elif (reader.type or "").lower() in _ELEMENTWISE and _keeps(context, layer, reader):
+            elif _keeps_shape(reader) and _is_declared_alike(context, layer, reader):
                 stack.append((reader, name))
     return found
 
 
-def _keeps(context: Context, layer: Layer, reader: Layer) -> bool:
+def _keeps_shape(layer: Layer) -> bool:
+    return any(
+        operation.elementwise or issubclass(operation, _KEEPING)
+        for operation in OPENVINO.versions(layer.type or "")
+    )
+
+
+def _is_declared_alike(context: Context, layer: Layer, reader: Layer) -> bool:
     """True when the reader's output is declared with the dimensions of its input."""
     if not layer.outputs or not reader.outputs:
         return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.dialects.openvino.recurrent import ACTIVATIONS
 from irloop.formats.openvino.places import at_data, describe
 from irloop.validation import recurrent
 from irloop.validation.context import Context
@@ -36,12 +37,12 @@ class UnknownActivation(
         """One finding per layer."""
         for item in recurrent.recurrent_layers(context):
             names = recurrent.activations(item.layer)
-            unknown = [name for name in names if name not in recurrent.ACTIVATIONS]
+            unknown = [name for name in names if name not in ACTIVATIONS]
             if unknown:
                 yield self.found(
                     at_data(item.layer, "activations"),
                     f"{describe(item.layer)} has an unknown activation",
-                    expected=", ".join(recurrent.ACTIVATIONS),
+                    expected=", ".join(ACTIVATIONS),
                     found=", ".join(unknown),
                     fix="replace it by elementary operations in a loop body",
                 )
