@@ -38,6 +38,8 @@ __all__ = ["Context"]
 
 #: The largest constant that is read as a trip count or a condition, in elements.
 SMALL = 16
+#: A file of so many bytes is first checked as a whole, which does not tell where it is wrong.
+LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 
@@ -45,11 +47,8 @@ _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 class Context:
     """One model and everything derived from it."""
 
-    def __init__(
-        self, document: Document, weights: str, *, envelope_is_valid: bool = False
-    ) -> None:
+    def __init__(self, document: Document, weights: str) -> None:
         self.document = document
-        self._envelope_is_valid = envelope_is_valid
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
@@ -148,10 +147,13 @@ class Context:
     @cached_property
     def schema_findings(self) -> list[SchemaFinding]:
         """The violations of the XSD."""
-        if self._envelope_is_valid:
+        if self.document.conforms:
             return []
         from irloop.validation import schema
 
+        data = self.document.data
+        if len(data) >= LARGE and schema.is_valid(data):
+            return []
         return schema.check(self.document.root)
 
     @cached_property

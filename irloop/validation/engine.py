@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from irloop.validation.onnx_context import OnnxContext
 
 __all__ = ["explain", "rule_classes", "validate"]
-
-#: For files of at least this size, the schema is checked in a separate thread.
-BESIDE = 1 << 19
 
 
 @cache
@@ -224,7 +221,6 @@ def _ir_findings(
     engines: tuple[str, ...],
 ) -> Iterator[Diagnostic]:
     file = os.fspath(path)
-    envelope = _envelope(file)
     try:
         document = parse(path)
     except ReadError as error:
@@ -233,11 +229,9 @@ def _ir_findings(
         else:
             yield from error.diagnostics
         return
-    finally:
-        is_valid = envelope()
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
     selection.suppressed = of_document(document)
-    context = Context(document, bin_file, envelope_is_valid=is_valid)
+    context = Context(document, bin_file)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
     try:
@@ -270,31 +264,6 @@ def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> It
         yield from filter(fragment.concerns, _run(context, "IRL", selection))
     finally:
         context.close()
-
-
-def _envelope(file: str) -> Callable[[], bool]:
-    """Start checking a large file against the schema in another thread.
-
-    The returned function waits, and returns true if the check was done and found nothing.
-    """
-    try:
-        if os.path.getsize(file) < BESIDE:
-            return lambda: False
-    except (OSError, ValueError):
-        return lambda: False
-    from threading import Thread
-
-    from irloop.validation import schema
-
-    results: list[bool] = []
-    thread = Thread(target=lambda: results.append(schema.is_valid(file)), daemon=True)
-    thread.start()
-
-    def result() -> bool:
-        thread.join()
-        return bool(results) and results[0]
-
-    return result
 
 
 def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> Iterator[Diagnostic]:

@@ -158,6 +158,8 @@ class Document:
     data: bytes = field(repr=False)
     #: All distinct lists of dimensions of ports.
     all_dims: Collection[tuple[str, ...]] = field(repr=False, default=())
+    #: Every element and attribute is one that the schema allows. False also when this is not known.
+    conforms: bool = False
 
     def clear(self) -> None:
         """Drop all records; they refer to each other and would wait for the garbage collector."""

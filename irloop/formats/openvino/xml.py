@@ -30,7 +30,8 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
-from irloop.formats.openvino.joined_dims import SEPARATOR, joined
+from irloop.formats.openvino.envelope import Envelope, has_plain_markup
+from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.graph.collector import collector_paused
@@ -74,15 +75,26 @@ class _Ids(dict[str | None, str | None]):
         return found
 
 
+class _JoinedDims(dict[str, tuple[str, ...]]):
+    """The dimensions in each text of the attribute that `joined_dims` adds."""
+
+    def __init__(self, known: dict[tuple[str, ...], tuple[str, ...]]) -> None:
+        self._known = known
+
+    def __missing__(self, text: str) -> tuple[str, ...]:
+        dims = tuple(text.split(" "))
+        self[text] = found = self._known.setdefault(dims, dims)
+        return found
+
+
 class _Builder:
     """Fills a `Net` from expat's events; each open element has a table of allowed children."""
 
-    def __init__(self, file: str, separator: str = "\0") -> None:
+    def __init__(self, file: str) -> None:
         self.file = file
-        #: Between the dimensions of one `<dim>`; no XML file contains a NUL.
-        self._separator = separator
-        #: A `<dim>` occurs in a section that is kept unchanged.
-        self.keeps_dims = False
+        #: The number of ports with their dimensions in an attribute (see `joined_dims`).
+        self.joined = 0
+        self.envelope = Envelope()
         self.net: Net | None = None
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
@@ -100,6 +112,7 @@ class _Builder:
         self._dims: list[str] = []
         #: Every distinct list of dimensions, stored once.
         self.dims: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._joined_dims = _JoinedDims(self.dims)
         self._make_tables()
         self._start = self._make_start()
         self._parser.StartElementHandler = self._start
@@ -123,8 +136,8 @@ class _Builder:
         self._back: _Table = {"edge": self._back_edge}
         self._layer_table: _Table = {
             "data": self._data,
-            "input": lambda _: self._inputs,
-            "output": lambda _: self._outputs,
+            "input": self._open_inputs,
+            "output": self._open_outputs,
             "back_edges": self._back_edges,
             "rt_info": partial(self._open_extra, "rt_info", self._layer_info),
         }
@@ -134,8 +147,8 @@ class _Builder:
         self._layers: _Table = {"layer": self._open_layer}
         self._edges: _Table = {"edge": self._edge}
         self._net_table: _Table = {
-            "layers": lambda _: self._layers,
-            "edges": lambda _: self._edges,
+            "layers": partial(self._net_part, "layers", self._layers),
+            "edges": partial(self._net_part, "edges", self._edges),
         }
         for tag in SECTIONS:
             self._net_table[tag] = partial(self._open_extra, tag, self._net_section)
@@ -194,9 +207,12 @@ class _Builder:
         """The handler of start tags; local variables make it a third faster than a method."""
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
-        separator = self._separator
         # The open element is a dimension, or was one that is closed by now.
         in_dim = False
+
+        def text_of_dim(text: str) -> None:
+            if not ends:  # the dimension is still open
+                texts.append(text)
 
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal in_dim
@@ -209,8 +225,7 @@ class _Builder:
                     self._leave_bodies()
             table = stack[-1]
             if in_dim:
-                # Text after that of the dimension is white space.
-                dims.extend(texts[0].split(separator)[::2] if texts else ("",))
+                dims.append("".join(texts))
                 texts.clear()
                 if table is not port_table or name != "dim":
                     in_dim = False
@@ -220,8 +235,10 @@ class _Builder:
             elif table is port_table and name == "dim":
                 # Text is collected only here: elsewhere it is the white space of indentation.
                 in_dim = True
-                parser.CharacterDataHandler = texts.append
+                parser.CharacterDataHandler = text_of_dim
             if in_dim:
+                if attributes:
+                    self.envelope.inside(name, attributes)
                 stack.append(_SKIP)
                 return
             handler = table.get(name)
@@ -236,8 +253,11 @@ class _Builder:
     def _leave_bodies(self) -> None:
         while self._owners and self._owners[-1][2] >= len(self._stack):
             self._current, self._layer, _ = self._owners.pop()
+            self.envelope.leave_body()
 
     def _check_unknown(self, name: str) -> None:
+        if name:  # `parse` calls without a name at the end
+            self.envelope.conforms = False
         if self.net is None:
             self._refuse_root(name)
         if len(self._stack) > MAX_DEPTH:
@@ -246,6 +266,7 @@ class _Builder:
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
         self._refuse_old(attributes.get("version", ""))
+        self.envelope.check("net", attributes)
         self.net = self._current = Net(self._parser.CurrentLineNumber, "", "net", None)
         return self._net_table
 
@@ -312,35 +333,58 @@ class _Builder:
             {},
         )
         net.layers.append(layer)
+        self.envelope.open_layer(attributes)
         return self._layer_table
 
     def _data(self, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_data(attributes)
         if self._layer.data_line is None:
             self._layer.data = attributes
             self._layer.data_line = self._parser.CurrentLineNumber
         return _SKIP
 
+    def _open_inputs(self, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child("input", attributes)
+        return self._inputs
+
+    def _open_outputs(self, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child("output", attributes)
+        return self._outputs
+
+    def _net_part(self, name: str, table: _Table, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_part(name, attributes)
+        return table
+
     def _new_port(self, attributes: dict[str, str]) -> Port:
+        dims: tuple[str, ...] = ()
+        if ATTRIBUTE in attributes:
+            dims = self._joined_dims[attributes.pop(ATTRIBUTE)]
+            self.joined += 1
         get = attributes.get
         line = self._parser.CurrentLineNumber
-        self._port = Port(self._ids[get("id")], get("precision"), get("names"), (), line)
-        self._dims.clear()
+        self._port = Port(self._ids[get("id")], get("precision"), get("names"), dims, line)
+        self._dims[:] = dims
         return self._port
 
     def _input_port(self, attributes: dict[str, str]) -> _Table:
         self._layer.inputs.append(self._new_port(attributes))
+        self.envelope.check("input port", attributes)
         return self._port_table
 
     def _output_port(self, attributes: dict[str, str]) -> _Table:
         self._layer.outputs.append(self._new_port(attributes))
+        self.envelope.check("output port", attributes)
         return self._port_table
 
     def _port_map(self, label: str, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child(f"{label} port_map", attributes)
         self._section = PortMapSection(label, [], [], self._parser.CurrentLineNumber)
         self._layer.port_maps.setdefault(label, self._section)
         return self._map
 
     def _map_entry(self, kind: str, attributes: dict[str, str]) -> _Table:
+        label = self._section.label
+        self.envelope.check("loop entry" if label == "body" else "branch entry", attributes)
         internal = attributes.get("internal_layer_id")
         if internal is not None:
             attributes["internal_layer_id"] = self._ids[internal] or ""
@@ -349,12 +393,14 @@ class _Builder:
         return _SKIP
 
     def _back_edges(self, attributes: dict[str, str]) -> _Table:
+        self.envelope.open_child("back_edges", attributes)
         if self._layer.back_edges is None:
             self._layer.back_edges = []
         return self._back
 
     def _back_edge(self, attributes: dict[str, str]) -> _Table:
         ids = self._ids
+        self.envelope.check("back edge", attributes)
         ends = ids[attributes.get("from-layer")], ids[attributes.get("to-layer")]
         assert self._layer.back_edges is not None
         self._layer.back_edges.append(BackEdge(*ends, self._parser.CurrentLineNumber))
@@ -372,7 +418,9 @@ class _Builder:
                 expected=f"at most {MAX_BODIES} bodies inside each other",
                 cause="no exporter nests loops and branches like this; engines crash on it",
             )
+        self.envelope.open_child(f"{prefix}body", attributes)
         self._owners.append((self._current, owner, len(self._stack)))
+        self.envelope.open_body()
         line = self._parser.CurrentLineNumber
         element = f"{owner.element_path}/{prefix}body"
         self._current = Net(line, f"{owner.path}/{label}", element, owner)
@@ -381,6 +429,7 @@ class _Builder:
 
     def _edge(self, attributes: dict[str, str]) -> _Table:
         get, ids = attributes.get, self._ids
+        self.envelope.check("edge", attributes)
         self._current.edges.append(
             Edge(
                 ids[get("from-layer")],
@@ -395,6 +444,7 @@ class _Builder:
     def _open_extra(
         self, tag: str, keep: Callable[[Extra], None], attributes: dict[str, str]
     ) -> _Table:
+        self.envelope.inside(tag, attributes)
         extra = Extra(tag, attributes, self._parser.CurrentLineNumber)
         keep(extra)
         self._extras.append(extra)
@@ -404,6 +454,7 @@ class _Builder:
         return _SKIP
 
     def _layer_info(self, extra: Extra) -> None:
+        self.envelope.open_child(extra.tag, {})
         if self._layer.rt_info is None:
             self._layer.rt_info = extra
 
@@ -412,12 +463,13 @@ class _Builder:
             self._port.rt_info = extra
 
     def _net_section(self, extra: Extra) -> None:
+        self.envelope.open_section(extra.tag)
         self._current.sections.append(extra)
 
     def _start_inside(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._stack) + len(self._extras) > MAX_DEPTH:
             self._refuse_depth()
-        self.keeps_dims = self.keeps_dims or name == "dim"
+        self.envelope.inside(name, attributes)
         extra = Extra(name, attributes, self._parser.CurrentLineNumber)
         self._extras[-1].children.append(extra)
         self._extras.append(extra)
@@ -473,21 +525,22 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     assert builder.net is not None  # a document without its root element is not well-formed
     attributes = builder.attributes
     version, net_name = attributes.get("version"), attributes.get("name")
-    document = Document(name, builder.net, version, net_name, data, builder.dims)
+    conforms = builder.envelope.conforms and has_plain_markup(data)
+    document = Document(name, builder.net, version, net_name, data, builder.dims, conforms)
     # Its tables refer to it: without this, the document would wait for a garbage collection.
     builder.__dict__.clear()
     return document
 
 
 def _built(data: bytes, name: str) -> _Builder:
-    """Parse the bytes, the dimensions of each port as one element if possible."""
-    shorter = joined(data)
-    if len(shorter) < len(data):
-        builder = _Builder(name, SEPARATOR)
+    """Parse the bytes, the dimensions of each port as an attribute if possible."""
+    shorter, count = joined(data)
+    if count:
+        builder = _Builder(name)
         # An error is raised below, with the column in the file as it is.
         with suppress(ReadError):
             builder.parse(shorter)
-            if not builder.keeps_dims:
+            if builder.joined == count:
                 return builder
     builder = _Builder(name)
     builder.parse(data)

@@ -1,0 +1,116 @@
+"""Checks while an .xml is parsed whether it conforms to the schema of IR (``ir-v10.xsd``).
+
+Nearly every file does. Then the schema check, which parses the file again with libxml2, is not
+needed. The answer "no" means only that this is not known: the schema check finds what is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = ["Envelope", "has_plain_markup"]
+
+_LOOP_ENTRY = ("axis", "start", "end", "stride", "part_size", "purpose")
+_ENTRY = ("external_port_id", "internal_layer_id")
+_ENDS = ("from-layer", "to-layer")
+_PORTS = ("from-port", "to-port")
+#: The required and the optional attributes of elements.
+_ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "net": (("version",), ("name",)),
+    "layer": (("id", "name", "type", "version"), ("output_names", "precision")),
+    "input port": (("id",), ("names", "precision")),
+    "output port": (("id", "precision"), ("names",)),
+    "edge": ((*_ENDS, *_PORTS), ()),
+    "back edge": (_ENDS, _PORTS),
+    "loop entry": (_ENTRY, _LOOP_ENTRY),
+    "branch entry": (_ENTRY, ("purpose",)),
+}
+
+#: A declaration of XML 1.0, in UTF-8 if it names an encoding.
+_DECLARATION = re.compile(
+    rb"""<\?xml\s+version=["']1\.0["'](?:\s+encoding=["']utf-8["'])?"""
+    rb"""(?:\s+standalone=["'](?:yes|no)["'])?\s*\?>""",
+    re.IGNORECASE,
+)
+
+
+def has_plain_markup(data: bytes) -> bool:
+    """True if a file that expat accepts consists of elements and text in UTF-8 only.
+
+    libxml2 and expat read such a file in the same way. They may differ about declarations,
+    comments and other encodings.
+    """
+    declaration = _DECLARATION.match(data)
+    start = declaration.end() if declaration is not None else 0
+    return data.startswith(b"<") and data.find(b"<?", start) < 0 and b"<!" not in data
+
+
+class Envelope:
+    """What is known about the elements that were opened so far."""
+
+    def __init__(self) -> None:
+        self.conforms = True
+        #: The lists of attribute names that were found sound, by element.
+        self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
+        #: The children of the open layer, which may have each of them once.
+        self._children: set[str] = set()
+        #: The same of the open body; the root may have its sections several times.
+        self._parts: set[str] | None = None
+        self._outside: list[tuple[set[str], set[str] | None]] = []
+
+    def check(self, element: str, attributes: Mapping[str, str]) -> None:
+        """Check the attributes of an element."""
+        names = tuple(attributes)
+        if names in self._sound[element]:
+            return
+        required, optional = _ATTRIBUTES[element]
+        if attributes.keys() >= {*required} and {*required, *optional} >= attributes.keys():
+            self._sound[element].add(names)
+        else:
+            self.conforms = False
+
+    def open_layer(self, attributes: Mapping[str, str]) -> None:
+        """Check the attributes of a layer, whose children follow."""
+        self._children.clear()
+        self.check("layer", attributes)
+
+    def open_child(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Check a child of a layer that has no attributes."""
+        if name in self._children or attributes:
+            self.conforms = False
+        self._children.add(name)
+
+    def open_data(self, attributes: Mapping[str, str]) -> None:
+        """Check the `data` of a layer."""
+        self.inside("data", attributes)
+        self.open_child("data", {})
+
+    def open_body(self) -> None:
+        """Start a body; the layer that owns it stays open."""
+        self._outside.append((self._children, self._parts))
+        self._children, self._parts = set(), set()
+
+    def leave_body(self) -> None:
+        """Return to the layer that owns the innermost body."""
+        self._children, self._parts = self._outside.pop()
+
+    def open_part(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Check the layers or edges of a net."""
+        if attributes:
+            self.conforms = False
+        self.open_section(name)
+
+    def open_section(self, name: str) -> None:
+        """Check a section of a net: a body has only these three, each once."""
+        if self._parts is None:
+            return
+        if name in self._parts or name not in ("layers", "edges", "rt_info"):
+            self.conforms = False
+        self._parts.add(name)
+
+    def inside(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Check an element that may have any attributes: namespaces would give it another name."""
+        text = " ".join((name, *attributes))
+        if ":" in text or "xmlns" in text or not text.isascii():
+            self.conforms = False
