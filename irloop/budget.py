@@ -101,11 +101,13 @@ class Budget:
 
 def out_of_time(what: str) -> LimitError:
     """The error for work called `what` that took too long."""
-    return LimitError(
+    error = LimitError(
         f"{what} takes longer than it may",
         code="LIM002",
         fix="allow more time (--max-seconds), or look for what never ends",
     )
+    error.by_clock = True
+    return error
 
 
 #: The budget without an entered one: more than any single step needs.

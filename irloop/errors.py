@@ -173,9 +173,14 @@ class ExecutionError(IrloopError):
 
 
 class LimitError(ExecutionError):
-    """A limit on iterations, memory or time was reached."""
+    """A limit on iterations, memory or time was reached.
+
+    `by_clock` is set when the time was over. Otherwise the work was refused because its size is
+    known: it would take too many iterations or steps, or too much memory.
+    """
 
     code = "RUN002"
+    by_clock = False
 
 
 #: The meanings of codes that are not validation rules; `irloop explain` prints them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from irloop.comparison.cause import Cause, find_cause
@@ -88,7 +89,6 @@ def compare(
         problems = list(_structure(sides))
         if problems:
             return work.refused(problems)
-        processes.load(sides)
         if inputs is None:
             model = refined(sides[0].model, sides[1].model)
             trials, own = tried(
@@ -99,11 +99,24 @@ def compare(
                 sizes=sizes,
                 seconds=seconds,
                 widen=work.widen,
+                affordable=lambda: processes.load(0, sides[0]),
             )
         else:
             trials = with_arrays(sides[0].model, inputs)
-            own = run_inside(sides[0].model, trials, seconds, widen=work.widen)
+            own = run_inside(
+                sides[0].model,
+                trials,
+                seconds,
+                widen=work.widen,
+                affordable=lambda: processes.load(0, sides[0]),
+            )
         return work.compared(trials, own, made=inputs is None)
+
+
+def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
+    """The trials; those that irloop's own executor refused hold the reason."""
+    pairs = zip(trials, own, strict=True)
+    return [replace(trial, refused=run.reason) if run.refused else trial for trial, run in pairs]
 
 
 def read_side(given: Model | Path) -> Model:
@@ -207,14 +220,25 @@ class _Work:
         model.
         """
         first, second = (side.model for side in self._sides)
+        trials = _with_refusals(trials, own)
+        futures = self._processes.start(0, trials, self._seconds)
         others = self._others(trials)
-        futures = self._processes.start({0: trials, 1: others}, self._seconds)
         runs: dict[Lane, Sequence[Run]] = {}
-        for lane in self._lanes:
-            if lane == Lane(0, NUMPY):
-                runs[lane] = own
-            elif lane == Lane(1, NUMPY):
-                runs[lane] = run_inside(second, others, self._seconds, widen=self.widen)
+        if Lane(0, NUMPY) in self._lanes:
+            runs[Lane(0, NUMPY)] = own
+        if Lane(1, NUMPY) in self._lanes:
+            # Engines get only what irloop's own executor can afford, which it knows beforehand.
+            runs[Lane(1, NUMPY)] = run_inside(
+                second,
+                others,
+                self._seconds,
+                widen=self.widen,
+                affordable=lambda: self._processes.load(1, self._sides[1]),
+            )
+            others = _with_refusals(others, runs[Lane(1, NUMPY)])
+        elif not all(trial.refused for trial in others):
+            self._processes.load(1, self._sides[1])
+        futures |= self._processes.start(1, others, self._seconds)
         runs |= {lane: future.result() for lane, future in futures.items()}
         places = output_positions(first.graph, second.graph)
         judge = Judge(
@@ -285,7 +309,7 @@ class _Work:
             for at, value in zip(places, trial.arrays, strict=False):
                 if at is not None:
                     arrays[at] = converted(value, parameters[at].type)
-            others.append(Trial(trial.label, tuple(arrays), reset=trial.reset))
+            others.append(replace(trial, arrays=tuple(arrays), idle=False))
         return others
 
     def _divergence(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Divergence | None:

@@ -17,12 +17,11 @@ import numpy as np
 from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import NUMPY, Lane, Lanes, Side
-from irloop.comparison.runs import ITERATIONS, Run, run_outside, written
+from irloop.comparison.runs import Run, limits_of, run_outside, written
 from irloop.comparison.twin import safe_twin
 from irloop.dialects.classes import classes_of
 from irloop.dialects.contrib.base import ContribOp
 from irloop.errors import IrloopError
-from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.files import scratch
 from irloop.graph.walk import all_nodes
@@ -180,8 +179,11 @@ class Explainer:
                 session = self._sessions[how]
                 if session is not None:
                     session.reset()
-                limits = Limits(max_iterations=ITERATIONS, max_seconds=self.seconds)
-                done = None if session is None else session.run(trial.arrays, limits=limits)
+                done = (
+                    None
+                    if session is None
+                    else session.run(trial.arrays, limits=limits_of(self.seconds))
+                )
                 self._exact[key] = None if done is None else list(done.values())
             except IrloopError:
                 self._sessions.setdefault(how, None)

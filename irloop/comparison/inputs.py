@@ -60,13 +60,15 @@ class Trial:
     """One set of inputs, in the order of the first model, with a description.
 
     `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
-    are reset if `reset` is set, else they keep their values from the previous trial.
+    are reset if `reset` is set, else they keep their values from the previous trial. No engine runs
+    a trial with a reason in `refused`: why irloop's own executor did not run it.
     """
 
     label: str
     arrays: tuple[Any, ...]
     idle: bool = False
     reset: bool = True
+    refused: str = ""
 
 
 def made_trials(

@@ -135,10 +135,12 @@ class Lanes:
         """Start a process of an engine with the same memory limit."""
         return Process(engine, file, options=options, memory=self._memory)
 
-    def load(self, sides: tuple[Side, Side]) -> None:
-        """Have every process load its model; does not wait for it."""
+    def load(self, number: int, side: Side) -> None:
+        """Have the processes of the first (0) or second model (1) load it; does not wait."""
         for lane, process in self._processes.items():
-            path = self.file(lane.side, sides[lane.side])
+            if lane.side != number:
+                continue
+            path = self.file(number, side)
             if not isinstance(path, IrloopError):
                 process.load(path)
 
@@ -156,12 +158,13 @@ class Lanes:
         return self._files[number]
 
     def start(
-        self, trials: Mapping[int, Sequence[Trial]], seconds: float
+        self, number: int, trials: Sequence[Trial], seconds: float
     ) -> dict[Lane, Future[list[Run]]]:
-        """Run the trials of each side in all processes at the same time."""
+        """Run the trials of one model in all of its processes at the same time."""
         return {
-            lane: self._pool.submit(self._run, lane, process, trials[lane.side], seconds)
+            lane: self._pool.submit(self._run, lane, process, trials, seconds)
             for lane, process in self._processes.items()
+            if lane.side == number
         }
 
     def _run(

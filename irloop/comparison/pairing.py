@@ -9,9 +9,8 @@ import numpy as np
 
 from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance, measure
-from irloop.comparison.runs import ITERATIONS
+from irloop.comparison.runs import limits_of
 from irloop.errors import IrloopError
-from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Body, Graph, Model, Node, Value
@@ -150,9 +149,7 @@ def traced(
     """Run a model with a trace; returns the number of iterations of each loop."""
     session = Session(model, hoist=False, widen=widen)
     try:
-        session.run(
-            arrays, limits=Limits(max_iterations=ITERATIONS, max_seconds=seconds), trace=trace
-        )
+        session.run(arrays, limits=limits_of(seconds), trace=trace)
     except IrloopError:
         # A run that fails in the middle still leaves a trace.
         return {}

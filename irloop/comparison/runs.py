@@ -6,7 +6,7 @@ every other engine runs in a separate process (see `irloop.engines`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,31 @@ from irloop.engines.process import Process
 from irloop.errors import IrloopError, LimitError
 from irloop.execution.limits import Limits
 from irloop.execution.loops import UNDEFINED
+from irloop.execution.memory import owned_bytes
 from irloop.execution.session import Session
 from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import writer as ir_writer
 from irloop.graph.model import Model, Node
 from irloop.progress import told
 
-__all__ = ["ITERATIONS", "Run", "run_inside", "run_outside", "run_trial", "written"]
+__all__ = [
+    "Run",
+    "limits_of",
+    "run_inside",
+    "run_outside",
+    "run_trial",
+    "run_trials",
+    "written",
+]
 
 #: A loop that runs longer on generated inputs counts as endless.
 ITERATIONS = 200_000
 
 #: The least time for importing an engine and loading a model, however short a run may be.
 LOADING = 120.0
+
+#: The outputs of all trials are kept for each of up to this many lanes.
+LANES = 4
 
 
 @dataclass(slots=True)
@@ -39,33 +51,67 @@ class Run:
 
     `undefined` is set if an output has no value: the last value of a loop that never ran. Only the
     NumPy engine reports that, the trip counts of loops, the branches taken, and the loops that
-    their condition `stopped` before their trip count. `late` is set when time ran out.
+    their condition `stopped` before their trip count. `late` is set when time ran out or another
+    limit was reached, `refused` if the work is known to exceed a limit: no engine is asked then.
     """
 
     outputs: list[Any] | None = None
     reason: str = ""
     undefined: bool = False
     late: bool = False
+    refused: bool = False
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
 
 
 def run_inside(
-    model: Model, trials: Sequence[Trial], seconds: float, *, widen: bool | None = None
+    model: Model,
+    trials: Sequence[Trial],
+    seconds: float,
+    *,
+    widen: bool | None = None,
+    affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
 
-    With `widen` half precision is computed in single (see `Session`).
+    With `widen` half precision is computed in single (see `Session`). `affordable` is called as in
+    `run_trials`.
     """
     try:
         session = Session(model, widen=widen)
     except IrloopError as error:
+        if affordable is not None:
+            affordable()
         return [Run(reason=reason_of(error)) for _ in trials]
-    runs = []
+    return run_trials(session, trials, seconds, affordable)
+
+
+def run_trials(
+    session: Session,
+    trials: Sequence[Trial],
+    seconds: float,
+    affordable: Callable[[], None] | None = None,
+) -> list[Run]:
+    """Run every trial in irloop's own executor; the outputs of all together have a limit.
+
+    `affordable` is called after the first trial that no limit refuses: engines may load the model.
+    """
+    runs: list[Run] = []
+    memory = budget.current().memory
+    held = 0
     for number, trial in enumerate(trials):
         told("trials", number, len(trials))
-        runs.append(run_trial(session, trial, seconds))
+        run = run_trial(session, trial, seconds)
+        held += owned_bytes(run.outputs or [])
+        if memory is not None and held * LANES > memory:
+            expected = f"at most {memory // LANES:,} bytes in all trials"
+            reason = f"the outputs take more memory than they may (expected {expected})"
+            run = Run(reason=f"{reason}: --max-memory allows more", late=True, refused=True)
+        runs.append(run)
+        if affordable is not None and not run.refused:
+            affordable()
+            affordable = None
     return runs
 
 
@@ -77,17 +123,25 @@ def reason_of(error: IrloopError) -> str:
     return f"{error.message} ({listed})" if listed else error.message
 
 
-def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
-    """Run one trial in irloop's own executor."""
-    if trial.reset:
-        session.reset()
-    limits = Limits(
+def limits_of(seconds: float) -> Limits:
+    """The limits of one run: those of the budget, and these seconds."""
+    return Limits(
         max_iterations=ITERATIONS, max_seconds=seconds, max_memory=budget.current().memory
     )
+
+
+def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
+    """Run one trial in irloop's own executor."""
+    if trial.refused:
+        return Run(reason=trial.refused, late=True, refused=True)
+    if trial.reset:
+        session.reset()
     try:
-        found = session.run(trial.arrays, limits=limits)
+        found = session.run(trial.arrays, limits=limits_of(seconds))
+    except LimitError as error:
+        return Run(reason=reason_of(error), late=True, refused=not error.by_clock)
     except IrloopError as error:
-        return Run(reason=reason_of(error), late=isinstance(error, LimitError))
+        return Run(reason=reason_of(error))
     undefined = any(note.code == UNDEFINED for note in session.notes)
     return Run(
         list(found.values()),
@@ -102,17 +156,25 @@ def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> li
     """Run the model that a process has loaded once for each trial, each within `seconds`.
 
     All trials use one compiled model. After a run that does not return, no other trial is run.
+    Trials that irloop's own executor refused are not run either.
     """
     runs: list[Run] = []
+    hung: Run | None = None
     for trial in trials:
-        if runs and runs[-1].late:
-            runs.append(runs[-1])
+        if trial.refused:
+            runs.append(
+                Run(reason=f"not run in an engine: {trial.refused}", late=True, refused=True)
+            )
+            continue
+        if hung is not None:
+            runs.append(hung)
             continue
         answer = process.run(
             trial.arrays, seconds=seconds, loading=max(seconds, LOADING), reset=trial.reset
         )
         late = answer.failure is Failure.HUNG
         runs.append(Run(answer.outputs, "" if answer.failure is None else str(answer), late=late))
+        hung = runs[-1] if late else None
     return runs
 
 

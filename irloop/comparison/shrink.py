@@ -18,11 +18,10 @@ import numpy as np
 from irloop.comparison.likeness import handed_on
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
-from irloop.comparison.runs import ITERATIONS
+from irloop.comparison.runs import limits_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import IrloopError
-from irloop.execution.limits import Limits
 from irloop.execution.session import Session
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
@@ -113,8 +112,7 @@ def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
     for pair in (old, new):
         try:
             session = Session(pair.models[side])
-            limits = Limits(iterations=ITERATIONS, seconds=SECONDS)
-            found.append(list(session.run(pair.arrays[side], limits=limits).values()))
+            found.append(list(session.run(pair.arrays[side], limits=limits_of(SECONDS)).values()))
         except IrloopError:
             return False
     return len(found[0]) == len(found[1]) and all(

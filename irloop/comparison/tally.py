@@ -144,7 +144,8 @@ class Tally:
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
         # Inputs that the first model rejects prove nothing.
-        self._skip(f"the first model did not run: {reason}", trial)
+        asked = ", and no engine was asked" if trial.refused else ""
+        self._skip(f"the first model did not run{asked}: {reason}", trial)
 
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
         wanted = self._judge.ordered(reference, self._runs[reference][number])
@@ -196,7 +197,8 @@ class Tally:
         if lane.engine != NUMPY and peers and len(failed) == len(peers):
             self._note(f"neither model ran in the engine of its format: {reason}", trial)
             return ""
-        if self._runs[lane][number].late and (lane.engine == NUMPY or self._seconds < HANG):
+        run = self._runs[lane][number]
+        if run.refused or (run.late and (lane.engine == NUMPY or self._seconds < HANG)):
             self._skip(f"the second model did not run: {reason}", trial)
             return ""
         problem = f"the second model did not run: {reason}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irloop.comparison.exercised import reachable, reached
@@ -11,7 +11,7 @@ from irloop.comparison.inputs import (
     made_trials,
     other_trials,
 )
-from irloop.comparison.runs import Run, reason_of, run_trial
+from irloop.comparison.runs import Run, reason_of, run_trial, run_trials
 from irloop.comparison.settling import Settler
 from irloop.comparison.sizes import (
     Sizes,
@@ -47,18 +47,21 @@ def tried(
     sizes: Mapping[str, int] | None,
     seconds: float,
     widen: bool | None,
+    affordable: Callable[[], None],
 ) -> tuple[list[Trial], list[Run]]:
     """Trials for `runner`, and the results of irloop's executor for each.
 
     `model` is `runner` with all that is known about the shapes of its inputs. The sizes are the
     first for which every output is finite and not empty. Trials with other sizes follow, and trials
-    that reach branches and trip counts that the first ones did not.
+    that reach branches and trip counts that the first ones did not. `affordable` is called as soon
+    as it is known that no limit keeps the model from running (see `run_trials`).
     """
     try:
         session = Session(runner, widen=widen)
     except IrloopError as error:
         # Only another engine can run it; it gets the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
+        affordable()
         return trials, [Run(reason=reason_of(error)) for _ in trials]
     settler = Settler(
         model, runner, session, seeds=seeds, trips=trips, given=sizes, seconds=seconds
@@ -71,7 +74,7 @@ def tried(
     trials[count:count] = others
     if any(isinstance(node.op, _STATEFUL) for node in all_nodes(runner.graph)):
         trials = list(_in_steps(trials))
-    runs = [run_trial(session, trial, seconds) for trial in trials]
+    runs = run_trials(session, trials, seconds, affordable)
     for trial, run in _added(model, runner, session, settled.sizes, runs, seconds):
         trials.append(trial)
         runs.append(run)

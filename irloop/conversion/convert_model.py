@@ -21,6 +21,7 @@ from irloop.graph.input_types import set_input_shapes, set_input_types, shapes_o
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.wellformed import require_wellformed
 from irloop.passes.common.stateful_to_stateless import ASSIGNS, READS, StatefulToStateless
 from irloop.passes.manager import Manager
 
@@ -66,6 +67,9 @@ def convert_model(
     changes_inputs = bool(types or new_shapes or lengths)
     if changes_inputs or stateless or loops is not None or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
+    if not translates or loops is not None or stateless:
+        # Passes run before the translation, which checks what it translates.
+        require_wellformed(source.graph)
     set_input_types(source, types or {})
     if not translates:
         set_input_shapes(source, new_shapes)

@@ -47,6 +47,7 @@ class StepError(Exception):
         found: str = "",
         fix: str = "",
         limit: bool = False,
+        by_clock: bool = False,
     ) -> None:
         super().__init__(message)
         self.node = node
@@ -55,6 +56,7 @@ class StepError(Exception):
         self.found = found
         self.fix = fix
         self.limit = limit
+        self.by_clock = by_clock
         self.iterations: list[tuple[Node, int]] = []
         self.operands: tuple[Extents, ...] = ()
 
@@ -73,13 +75,16 @@ class StepError(Exception):
             steps = ", ".join(f"{index} of {loop.name!r}" for loop, index in self.iterations)
             where += f", iterations {steps}"
         kind = LimitError if self.limit else ExecutionError
-        return kind(
+        error = kind(
             f"{where}: {self.message}",
             location=replace(self.node.location, path=path),
             expected=self.expected,
             found=self.found,
             fix=self.fix,
         )
+        if isinstance(error, LimitError):
+            error.by_clock = self.by_clock
+        return error
 
 
 def failure_of(node: Node, error: Exception) -> StepError:
@@ -93,6 +98,7 @@ def failure_of(node: Node, error: Exception) -> StepError:
             found=first.found,
             fix=first.fix,
             limit=isinstance(error, LimitError),
+            by_clock=isinstance(error, LimitError) and error.by_clock,
         )
     if isinstance(error, MemoryError):
         return StepError(node, f"not enough memory: {error}", limit=True)

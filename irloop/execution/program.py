@@ -99,6 +99,7 @@ class Context:
                 f"the time limit of {self.limits.max_seconds:g} seconds is over",
                 fix="allow more seconds, or look for a loop that does not end",
                 limit=True,
+                by_clock=True,
             )
 
     def check_memory(self, node: Node, more: int) -> None:

@@ -6,6 +6,7 @@ the code of an operation may rely on its inputs and bodies.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -49,14 +50,14 @@ def misfit(node: Node) -> Misfit | None:
 
 
 def require_wellformed(graph: Graph) -> None:
-    """Check all nodes of a graph, bodies included.
+    """Check all nodes of a graph, bodies included; passes rely on bodies and port maps.
 
     Raises:
         InferenceError: naming every node that lacks something.
     """
     found = []
     for node in all_nodes(graph):
-        wrong = misfit(node)
+        wrong = misfit(node) or _output_misfit(node)
         if wrong is None:
             continue
         path = node_path(node)
@@ -72,6 +73,21 @@ def require_wellformed(graph: Graph) -> None:
         )
     if found:
         raise InferenceError(found[0].message, diagnostics=found)
+
+
+def _output_misfit(node: Node) -> Misfit | None:
+    """Return what is wrong if a body does not give each output of its node exactly once."""
+    for body in node.bodies:
+        given = Counter(out.external for out in body.ports.outputs)
+        for place in range(len(node.outputs)):
+            if given[place] != 1:
+                return Misfit(
+                    f"output {place} of the node is not exactly once in the port map of its body "
+                    f"{body.label!r}",
+                    "once",
+                    f"{given[place]} times",
+                )
+    return None
 
 
 def _body_misfit(node: Node, labels: tuple[str, ...]) -> Misfit | None:
