@@ -31,6 +31,9 @@ __all__ = ["Settled", "Settler", "is_telling", "settled"]
 #: The time to look for better inputs of a model that already runs, and to fit sizes, in seconds.
 PATIENCE = 10.0
 
+#: The search ends after this many elements of inputs, of which a second makes about 30 million.
+MOST_ELEMENTS = 1 << 26
+
 
 @dataclass(frozen=True, slots=True)
 class Settled:
@@ -65,6 +68,7 @@ class Settler:
         self._given = given
         self._seconds = seconds
         self._groups = groups_of(model, given)
+        self._elements = 0
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
@@ -78,7 +82,7 @@ class Settler:
                 found = Settled(placed(self._model, sizes), integers)
                 first = best is None
                 best = best or found
-                if end is not None and time.monotonic() > end:
+                if self._is_over() or (end is not None and time.monotonic() > end):
                     return best
                 try:
                     run = self._run(found)
@@ -127,12 +131,20 @@ class Settler:
         )[0]
 
     def _run(self, settled: Settled) -> Run:
-        return run_trial(self._session, self._trial(settled), self._seconds)
+        trial = self._trial(settled)
+        self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
+        return run_trial(self._session, trial, self._seconds)
+
+    def _is_over(self) -> bool:
+        """True when the search has made as many elements as it may."""
+        return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
         """The sizes changed until the model runs, or gets as far as it can, and its run."""
 
         def attempt(sizes: Sizes) -> Attempt:
+            if self._is_over():
+                return Attempt(0, late=True)
             try:
                 run = self._run(replace(start, sizes=sizes))
             except UsageError:

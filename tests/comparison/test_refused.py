@@ -94,8 +94,8 @@ def test_no_engine_is_asked_for_a_second_model_that_is_refused(log: Path) -> Non
         found = compare(model(first), model(nested(6, 60)), engines="numpy,noting:make", seeds=(0,))
     assert found.outcome == "inconclusive"
     assert "the second model did not run: " in str(found)
-    # The first model is run by the engine, once for the only trial.
-    assert log.read_text().split() == ["load", "run"]
+    # The engine has loaded the first model only.
+    assert log.read_text().split().count("load") == 1
 
 
 def test_outputs_of_all_trials_together_have_a_limit(log: Path) -> None:

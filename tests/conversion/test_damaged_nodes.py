@@ -124,3 +124,23 @@ def test_a_size_of_a_million_axes_is_refused(tmp_path: Path) -> None:
     given = [np.zeros((1, 2, 3), np.float32), np.ones((1, 1, 1_000_000), np.int64)]
     with pytest.raises(irloop.ExecutionError, match="a size of 1000000 numbers"):
         irloop.run(path, given)
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("irl501/bad_no_body.xml", "it does not have the bodies that its operation needs"),
+        ("irl701/bad_no_else.xml", "it does not have the bodies that its operation needs"),
+        ("irl506/bad_twice.xml", "is not exactly once in the port map of its body 'body'"),
+    ],
+)
+@pytest.mark.parametrize("options", [{"target": "openvino-2021.4"}, {"loops": "unroll"}])
+def test_bodies_and_port_maps_are_checked_before_passes_run(
+    tmp_path: Path, file: str, reason: str, options: dict[str, str]
+) -> None:
+    """Conversion without validation gives such files to passes, which rely on both."""
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(bytes(64))
+    model = irloop.read_model(FIXTURES / "rules" / file, weights)
+    with pytest.raises(irloop.InferenceError, match=reason):
+        irloop.convert(model, **options)  # type: ignore[arg-type]
