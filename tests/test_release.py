@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -77,8 +79,31 @@ def test_nothing_installs_irloop_by_name() -> None:
         assert not re.search(
             r"pip install (-U |--upgrade )?[\"']?irloop(\[\w+\])?([\"'\n=]| (?!@))", text
         ), file
-        addresses = re.findall(r"github\.com/([\w-]+)/irloop", text)
-        assert set(addresses) <= {"your-organisation"}, file
+
+
+def test_the_address_of_the_repository_is_in_one_place() -> None:
+    owner, name = PROJECT["urls"]["Repository"].removeprefix("https://github.com/").split("/")
+    folders = ("docs", "fuzz", ".github", "requirements", "schemas")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    files += [ROOT / name for name in ("CHANGELOG.md", "action.yml", "Containerfile")]
+    texts = [file.read_text("utf-8", errors="ignore") for file in files]
+    assert len(texts) > 50
+    assert not [file for file, text in zip(files, texts, strict=True) if f"{owner}/{name}" in text]
+    assert (ROOT / "pyproject.toml").read_text("utf-8").count(owner) == 1
+
+
+def test_the_files_for_oss_fuzz_get_the_address(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "fuzz" / "oss-fuzz" / "hand_in.py"), str(tmp_path / "p")]
+    subprocess.run(command, check=True)
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == [
+        "Dockerfile", "build.sh", "project.yaml",
+    ]  # fmt: skip
+    project = yaml.safe_load((tmp_path / "p" / "project.yaml").read_text("utf-8"))
+    address = PROJECT["urls"]["Repository"]
+    assert (project["homepage"], project["main_repo"]) == (address, address)
+    docker = (tmp_path / "p" / "Dockerfile").read_text("utf-8")
+    assert f"git clone --depth 1 {address} $SRC/irloop" in docker
 
 
 def test_the_tests_of_a_release_find_their_files() -> None:

@@ -83,7 +83,8 @@ def _link(scene: Scene, link: Link, prefix: str) -> str:
     source, target = scene.boxes[link.source], scene.boxes[link.target]
     start, end = f"{prefix}{link.source}", f"{prefix}{link.target}"
     if source.exits:
-        body, pin = source.exits[link.output]
+        # A damaged port map may lack an output; its line starts at another one.
+        body, pin = source.exits.get(link.output) or next(iter(source.exits.values()))
         start = f"{start}_{body}_{pin}"
     if target.entries:
         body, pin = target.entries[link.entry]

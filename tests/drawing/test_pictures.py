@@ -179,3 +179,15 @@ def test_a_file_is_read_and_inferred() -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(irloop.UsageError, match="pictures are not drawn as 'png'"):
         irloop.draw(chain(1), "png")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", ["svg", "dot"])
+def test_an_output_without_an_entry_in_the_port_map_is_drawn(tmp_path: Path, format: str) -> None:
+    source = FIXTURES.parent / "rules" / "irl506" / "bad_twice.xml"
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(bytes(64))
+    model = irloop.read_model(source, weights)
+    (loop,) = [node for node in model.graph.nodes if node.bodies]
+    mapped = {port.external for port in loop.bodies[0].ports.outputs}
+    assert len(mapped) < len(loop.outputs)
+    assert loop.name in irloop.draw(model, format)  # type: ignore[arg-type]
