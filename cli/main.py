@@ -86,11 +86,15 @@ class IrloopGroup(click.Group):
         # Objects created by imports are never garbage, and searching them takes a tenth of a small
         # run.
         gc.set_threshold(100_000)
+        _open_closed_streams()
         _print_any_name()
         try:
             super().main(args, *more, **extra)
         except SystemExit as leaving:
             _leave(leaving)
+        except OSError:
+            # Neither the output nor the reason can be written.
+            os._exit(Exit.COULD_NOT_LOOK)
         return None
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
@@ -118,6 +122,19 @@ class IrloopGroup(click.Group):
             _report(ctx, error)
         else:
             return result
+
+
+def _open_closed_streams() -> None:
+    """Let the null device stand in for standard streams that the caller has closed.
+
+    Otherwise the next file that is opened gets the number of the stream, and what libraries and
+    engines print goes into that file. Results for a closed stdout are an error, as on a full disk;
+    notes for a closed stderr are dropped.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", encoding="utf-8"))
 
 
 def _print_any_name() -> None:

@@ -195,3 +195,23 @@ def test_weights_that_shrink_while_models_are_read_end_no_process(tmp_path: Path
         ended, status = os.waitpid(child, os.WNOHANG)
     assert os.waitstatus_to_exitcode(status) == 7
     assert not [item.name for item in tmp_path.iterdir() if item.name.startswith(".")]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has /dev/full")
+@pytest.mark.parametrize(
+    ("streams", "status"),
+    [(">&-", 2), ("2>&-", 0), (">&- 2>&-", 2), ("<&- 2>&-", 0), (">/dev/full 2>/dev/full", 2)],
+)
+def test_closed_and_full_streams_end_in_a_status(tmp_path: Path, streams: str, status: int) -> None:
+    model = FIXTURES / "halving" / "model.xml"
+    command = f'"{sys.executable}" -m irloop'
+    copied = tmp_path / "copy.onnx"
+    lines = f"""
+        {command} inspect "{model}" {streams}; echo $? > status
+        {command} convert "{model}" -o "{copied}" {streams.replace(">/dev/full", ">/dev/null")}
+        echo $? >> status
+    """
+    subprocess.run(["sh", "-c", lines], cwd=tmp_path, check=True, capture_output=True)
+    # The conversion writes to a file, and nothing but notes to stderr.
+    assert (tmp_path / "status").read_text().split() == [str(status), "0"]
+    assert not irloop.validate(copied).has_errors
