@@ -4,8 +4,9 @@
 
 The shortest of several times is compared, since other work on the machine only adds to it. The
 results are written as JSON beside the table (`-o`); `--history` also appends them as one line to
-`benchmarks/history.jsonl`, which has one line a release. `--layers`, `--megabytes` and
-`--iterations` make the works smaller for a first look.
+`benchmarks/history.jsonl`, which has one line a release. If a work fails, for instance because the
+outputs of irloop and of its peer differ, its line names the failure and the exit status is 1.
+`--layers`, `--megabytes` and `--iterations` make the works smaller for a first look.
 """
 
 from __future__ import annotations
@@ -69,8 +70,29 @@ def row(work: Work, best: dict[str, float]) -> dict[str, Any]:
     }
 
 
+def measured_row(work: Work, rounds: int) -> dict[str, Any]:
+    """Measure a work. If it fails, its line names the failure, and the table continues."""
+    try:
+        return row(work, measured(work, rounds))
+    except Exception as error:
+        found = {"group": work.group, "work": work.name, "seconds": {}, "ratios": {}}
+        return {**found, "goals": work.goals, "failure": failure_text(error)}
+
+
+def failure_text(error: Exception) -> str:
+    """An exception in one line: its type, and what it tells."""
+    text = str(error)
+    if isinstance(error, subprocess.CalledProcessError) and error.stderr:
+        text = error.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    found = [line.strip() for line in text.splitlines() if line.strip()]
+    return f"{type(error).__name__}: {'; '.join(found[:4])}"
+
+
 def lines(found: dict[str, Any]) -> Iterator[str]:
     """A line of the table as text, one for each peer."""
+    if "failure" in found:
+        yield f"{found['group']}: {found['work']}".ljust(52) + f"  failed: {found['failure']}"
+        return
     own = found["seconds"]["irloop"]
     for name, ratio in found["ratios"].items():
         title = f"{found['group']}: {found['work']}"
@@ -118,14 +140,14 @@ def main() -> int:
     print(HEAD, flush=True)
     rows = []
     for work in chosen:
-        rows.append(row(work, measured(work, options.rounds)))
+        rows.append(measured_row(work, options.rounds))
         print("\n".join(lines(rows[-1])), flush=True)
     result = {**machine(), "rows": rows}
     options.output.write_text(f"{json.dumps(result, indent=1)}\n", encoding="utf-8")
     if options.history:
         with HISTORY.open("a", encoding="utf-8") as file:
             file.write(f"{json.dumps(result)}\n")
-    return 0
+    return 1 if any("failure" in found for found in rows) else 0
 
 
 if __name__ == "__main__":
