@@ -40,6 +40,7 @@ from irloop.conversion.elements import (  # noqa: F401
     random,
     text,
 )
+from irloop.conversion.engine_forms import engine_forms
 from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
@@ -51,7 +52,6 @@ from irloop.conversion.framework.borders import (
 from irloop.conversion.framework.sequence_borders import set_input_lengths
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
-    CountIterations,
     DropUnread,
     ExpandScan8,
     KeepDeclaredDims,
@@ -70,15 +70,8 @@ from irloop.conversion.loops import (  # noqa: F401
     scan,
     sequence,
 )
-from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
-from irloop.conversion.loops.empty_values import FoldEmptyValues
-from irloop.conversion.loops.growing_states import OpenGrowingStates
-from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.loops.narrow_wires import CarryNarrowWires
-from irloop.conversion.loops.scan_axes import ScanAlongFront
-from irloop.conversion.loops.trip_counts import LimitCounts
-from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.neural import (  # noqa: F401
     adaptive_pooling,
     attention,
@@ -112,10 +105,6 @@ from irloop.conversion.tensors import (  # noqa: F401
     strided_slice,
     unique,
 )
-from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
-from irloop.conversion.tensors.double_sums import FoldDoubleSums
-from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
-from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
@@ -126,11 +115,7 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, Shape
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass
-from irloop.passes.common.body_barriers import BodyBarriers
-from irloop.passes.common.dead_code import DeadCode
-from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.common.separate_results import SeparateResults
-from irloop.passes.common.unroll import Unroll
 from irloop.passes.manager import Manager
 
 __all__ = [
@@ -219,8 +204,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # ONNX Runtime crashes if a Scan has to transpose a tensor without elements.
-        ScanAlongFront(),
+        # What ONNX Runtime crashes on gets another form.
+        *engine_forms("onnx"),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
         # ONNX Runtime computes results of branches and Scans wrong that share a value.
@@ -282,40 +267,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # OpenVINO cannot compute all values that are known to be empty.
-        FoldEmptyValues(),
-        # An inlined body of a loop that runs once may hold such loops.
-        FoldConstantLoops(),
-        # OpenVINO inlines an If of a constant itself, and may mix up the names of its outputs.
-        InlineConstantIf(),
-        # OpenVINO cannot compile all Loops that it knows not to run.
-        Unroll(trips=0),
-        # Translation folds branches and states: unused values are removed again, and iterations are
-        # counted where that removed the slices.
-        DeadCode(),
-        CountIterations(),
-        DeadCode(),
-        # OpenVINO counts in 32 bits, and reads no more of an input.
-        LimitCounts(),
-        # The readers of states after their loop are known now.
-        OpenGrowingStates(),
-        # OpenVINO loses the initial values of states whose readers are gone now.
-        ReadStates(),
-        # OpenVINO crashes if a loop joins along another axis than 0 after an axis of size 0.
-        ScanAlongFront(),
-        # OpenVINO's compilation does not end at sums of f64 constants.
-        FoldDoubleSums(),
-        # OpenVINO computes arithmetic with constants wrongly after some reductions.
-        WidenRank3Reductions(),
-        # OpenVINO overwrites a Concat of rank 1 by its absolute values.
-        KeepConcatsOfAbs(),
-        # OpenVINO loses dimensions that only a constant of one element brings.
-        NarrowOneElementConstants(),
-        # The readers of the outputs of each If and each loop are known now.
-        ReadBranchesBySlices(),
-        ReadLoopsByCopies(),
-        # Bodies have their final form now: values that OpenVINO would overwrite are copied.
-        BodyBarriers(),
+        # What OpenVINO computes wrongly or refuses gets another form.
+        *engine_forms("openvino"),
         # Inputs and outputs have their final form now.
         RequireKnownBorder(),
     ]

@@ -1,10 +1,10 @@
-"""Runs passes that a user names on a model, and repairs the loops that they leave."""
+"""Runs passes that a user names on a model, and gives it the forms that its engine runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from irloop.conversion.loops.after_passes import repairs_after
+from irloop.conversion.engine_forms import repairs_after
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.wellformed import require_wellformed
@@ -34,8 +34,10 @@ def transform_model(
     manager.config.enable(*made)
     manager.config.disable(*(find_pass(name) for name in disable))
     require_wellformed(model.graph)
-    Inference(tolerant=True).run(model.graph)
-    repairs = Manager(repairs_after(model), name="repair", config=manager.config, check=verify)
+    inference = Inference(tolerant=True)
+    inference.run(model.graph)
+    repairs = repairs_after(model, inference, manager.config)
+    repairs.check = verify
     if not manager.run_passes(model) or not repairs.run_passes(model):
         return manager.profile
     repaired = [record for record in repairs.profile if record.modified]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from irloop.dialects.loops import from_front
+from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
 from irloop.graph.builder import shape_of
-from irloop.graph.loops import Concatenated, Invariant, ScanInput, ScanOutput
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import Shape
@@ -26,7 +27,9 @@ __all__ = [
     "may_not_run",
     "number_of",
     "owner_of",
+    "read_inputs",
     "readers_of",
+    "returned_twice",
     "same_memory",
     "scanned_across",
     "shape_comes_from",
@@ -128,6 +131,46 @@ def readers_of(value: Value) -> list[Node]:
     for user, _ in value.uses:
         found += readers_of(user.outputs[0]) if isinstance(user.op, Transpose) else [user]
     return found
+
+
+def read_inputs(node: Node) -> list[Value]:
+    """The inputs of a node without captured values of a loop that the body does not read.
+
+    OpenVINO drops those.
+    """
+    given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
+    if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):
+        return [value for _, value in given]
+    body = node.body()
+    unread = {
+        port.external
+        for port in body.ports.inputs
+        if isinstance(port, Invariant) and not body.graph.inputs[port.parameter].is_used
+    }
+    unread -= {port.external for port in body.ports.inputs if port.external not in unread}
+    if isinstance(node.op, ov.Loop | onnx.Loop):
+        unread -= {0, 1}
+    return [value for at, value in given if at not in unread]
+
+
+def returned_twice(node: Node) -> dict[int, int]:
+    """The results of a loop body that OpenVINO fails to remove, with the number of their outputs.
+
+    Such a result is a parameter as it is, a state that the body does not change or a captured
+    value. Several outputs have it, and one of them is its last value.
+    """
+    body = node.body()
+    parameters, results = body.graph.inputs, body.graph.outputs
+    kept = {
+        parameters[port.parameter]
+        for port in body.ports.inputs
+        if isinstance(port, Invariant)
+        or (isinstance(port, Carried) and results[port.result] is parameters[port.parameter])
+    }
+    places = [port.result for port in body.ports.outputs]
+    last = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
+    shared = [at for at in sorted(last) if places.count(at) > 1]
+    return {at: places.count(at) for at in shared if results[at] in kept}
 
 
 def may_not_run(node: Node) -> bool:

@@ -5,6 +5,9 @@ Hazards use these functions to find their patterns, and the conversion to IR to 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from irloop.dialects.openvino import activation, convolution, recurrent, search
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Arithmetic, Subtract
@@ -16,12 +19,16 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
-from irloop.hazards.patterns import is_loop, number_of
+from irloop.hazards.patterns import is_loop, number_of, read_inputs
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
     "brings_dimensions",
+    "computes_as_loop",
     "has_no_element",
+    "is_computed",
+    "is_sized_by_constants",
+    "is_written_as_loop",
     "keeps_its_memory",
     "looks_up_memory",
     "loses_its_memory",
@@ -35,6 +42,25 @@ __all__ = [
 
 #: Element types that the plugin only moves and converts.
 EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
+
+#: Operations that OpenVINO does not compute before the plugin gets the model.
+_NOT_FOLDED = (
+    ov.TensorIterator,
+    recurrent.LSTMSequence,
+    recurrent.LSTMSequence1,
+    recurrent.GRUSequence,
+    recurrent.RNNSequence,
+    convolution.Convolution,
+    activation.GRN,
+    search.Unique,
+)
+
+#: The most operations that are looked at for a value's sources.
+_SOURCES = 64
+
+#: The activations with which the plugin computes an LSTM or GRU itself, and an RNN.
+_OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
+_OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
 #: The most elementwise operations that are looked at; the plugin computes fewer together.
 _FUSED = 32
@@ -174,3 +200,61 @@ def overwrites_its_concat(node: Node) -> bool:
     if value is None or not isinstance(value.producer.op, Concat):
         return False
     return shape_of(value).rank in (1, None) and len(value.uses) > 1
+
+
+def is_sized_by_constants(node: Node) -> bool:
+    """True for an operation of unknown size that depends on constants, but is not folded.
+
+    It, or one that it depends on, is of a type that OpenVINO does not fold before the plugin runs.
+    """
+    if not node.outputs or all(shape_of(value).is_static for value in node.outputs):
+        return False
+    found = _sources([node])
+    return found is not None and any(isinstance(item.op, _NOT_FOLDED) for item in found)
+
+
+def is_computed(value: Value) -> bool:
+    """True unless few operations compute the value, and from constants only."""
+    return _sources([value.producer]) is None
+
+
+def _sources(nodes: list[Node]) -> list[Node] | None:
+    """The nodes and all that they depend on; None if inputs of the graph do, or very many nodes.
+
+    Captured values that a body does not read do not count.
+    """
+    seen = dict.fromkeys(nodes)
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if isinstance(node.op, Parameter) or not node.op.pure or len(seen) > _SOURCES:
+            return None
+        for value in read_inputs(node):
+            if value.producer not in seen:
+                seen[value.producer] = None
+                pending.append(value.producer)
+    return list(seen)
+
+
+def is_written_as_loop(node: Node) -> bool:
+    """True for a recurrent sequence that the plugin writes as a TensorIterator.
+
+    It computes a sequence itself if the weights are constant, no gate is clipped, and the
+    activations are those that nearly all models have.
+    """
+    op = node.op
+    if not isinstance(op, recurrent.SEQUENCES) or not isinstance(op, recurrent.Recurrent):
+        return False
+    return computes_as_loop(op.GATES, op.functions(), op.clip, list(node.inputs[-3:]))
+
+
+def computes_as_loop(
+    gates: int,
+    functions: Sequence[tuple[str, float, float]],
+    clip: float,
+    weights: Sequence[Value | None],
+) -> bool:
+    """The same for a sequence with this number of gates and these weights."""
+    names = [name for name, *_ in functions]
+    own = names == _OWN_GATES[gates] if gates in _OWN_GATES else names in _OWN_ACTIVATIONS
+    return not own or clip != 0 or any(is_computed(value) for value in weights if value is not None)

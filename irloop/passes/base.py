@@ -26,6 +26,13 @@ class PassConfig:
         self._callbacks: dict[str, Callback] = {}
         self._callback: Callback | None = None
 
+    def copy(self) -> PassConfig:
+        """A configuration that starts as this one and changes independently."""
+        made = PassConfig()
+        made._enabled, made._callbacks = dict(self._enabled), dict(self._callbacks)
+        made._callback = self._callback
+        return made
+
     def disable(self, *passes: Pass | type[Pass] | str) -> None:
         """Do not run these passes."""
         self._enabled.update({_name(item): False for item in passes})

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from irloop import convert, save_model
+from irloop import convert, save_model, transform
 from irloop.dialects.onnx.elementwise import Abs, Exp
 from irloop.dialects.onnx.slicing import Concat
 from irloop.engines.catalogue import engine_of
@@ -91,3 +91,44 @@ def test_in_nested_loops_and_several_inferences(tmp_path: Path) -> None:
             assert last.tolist() == [-3.0 * 4.0**trips]
             assert found.ravel().tolist() == pairs.ravel().tolist()
             assert sizes.ravel().tolist() == abs(pairs).ravel().tolist()
+
+
+STOPS = """<ir_version: 8, opset_import: ["" : 16]>
+m (int64 n, float[1] x) => (float[1] y, float[k,2] pairs, float[k,2] sizes) {
+  y, pairs, sizes = Loop (n, , x) <body = body (int64 i, bool go, float[1] s)
+      => (bool go2, float[1] s2, float[2] c, float[2] a) {
+    c = Concat <axis = 0> (s, s)
+    a = Abs (c)
+    less = Constant <value_float = -2.0> ()
+    s2 = Mul (s, less)
+    limit = Constant <value_float = 10.0> ()
+    size = ReduceMax <keepdims = 0> (a)
+    go2 = Less (size, limit)
+  }>
+}"""
+
+
+@pytest.mark.parametrize("passes", [(), ("common_subexpressions",), ("simplify",)], ids=str)
+def test_in_a_loop_that_stops_by_itself(passes: tuple[str, ...], tmp_path: Path) -> None:
+    """The state goes -3, 6, -12, and the loop stops once its size is at least 10."""
+    source = tmp_path / "m.onnx"
+    source.write_bytes(onnx.parser.parse_model(STOPS).SerializeToString())
+    path = tmp_path / "m.xml"
+    save_model(transform(convert(source)[0], passes)[0] if passes else convert(source)[0], path)
+    # The trip count and the start, then the states of the iterations, and the last one.
+    runs = [
+        (9, -3, [-3, 6, -12], 24),
+        (2, -3, [-3, 6], -12),
+        (0, -3, [], -3),
+        (9, -20, [-20], 40),
+        (9, 5, [5, -10], 20),
+    ]
+    with Process(engine_of("openvino"), path) as process:
+        for trips, start, states, last in runs:
+            arrays = [np.array(trips), np.array([start], np.float32)]
+            answer = process.run(arrays, seconds=60)
+            assert answer.outputs is not None, answer
+            y, pairs, sizes = answer.outputs
+            assert y.tolist() == [last]
+            assert pairs.ravel().tolist() == [state for state in states for _ in range(2)]
+            assert sizes.ravel().tolist() == [abs(state) for state in states for _ in range(2)]

@@ -19,11 +19,20 @@ from irloop.dialects.openvino import (
     convert,
     elementwise,
     reduction,
+    search,
     shape,
     slicing,
 )
 from irloop.graph.builder import Builder
-from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, PortMap, Sliced
+from irloop.graph.loops import (
+    Carried,
+    Concatenated,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    Sliced,
+)
 from irloop.graph.model import Body, Model, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
@@ -52,7 +61,8 @@ def transformed(model: Model, name: str, runs: Runs, folder: Path) -> list[str]:
         ]
         assert [value.tolist() for value in session.run(arrays).values()] == wanted
         assert [np.asarray(value).tolist() for value in request.infer(arrays).values()] == wanted
-    return [record.name for record in profile if record.modified]
+    changed = [record for record in profile if record.modified]
+    return [name for record in changed for name in (record.name, *record.matches)]
 
 
 def kind_of(parameter: Value) -> Any:
@@ -223,6 +233,94 @@ def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
     runs: Runs = [([[1, 2], [5, 6]], [[5, 6], [5, 6], [2, 4]])]
     model = model_of(build, (F32, (2,)), (F32, (2,)))
     assert "copy_unchanged" in transformed(model, "tensor_iterator_to_loop", runs, tmp_path)
+
+
+@pytest.mark.parametrize("is_state", [True, False], ids=["state", "captured"])
+@pytest.mark.parametrize("joined_at", [0, 1, 2])
+def test_an_unchanged_value_that_is_joined_and_returned(
+    joined_at: int, is_state: bool, tmp_path: Path
+) -> None:
+    """OpenVINO crashes unless the last value is the first output of the body's result."""
+
+    def build(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        kept = inner.parameter("s", h.type)
+        inner.result(kept, "same")
+        inner.result(inner(elementwise.Add(), part, part), "twice")
+        shown: list[OutputPort] = [LastValue(0, at) for at in range(3)]
+        shown[joined_at] = Concatenated(0, joined_at, 0, 0, -1, 1, 1)
+        shown.append(Concatenated(1, 3, 0, 0, -1, 1, 1))
+        entering = Carried(1, 1, 0) if is_state else Invariant(1, 1)
+        ports = PortMap((Sliced(0, 0, 0), entering), tuple(shown))
+        bodies = (Body("body", inner.graph, ports),)
+        made = b.emit(control_flow.TensorIterator(), x, h, n_outputs=4, bodies=bodies)
+        return list(made.outputs)
+
+    def outputs(number: float) -> list[Any]:
+        found: list[Any] = [[number]] * 3
+        found[joined_at] = [number] * 2
+        return found
+
+    runs: Runs = [
+        ([[1, 2], [5]], [*outputs(5), [2, 4]]),
+        ([[3, 0], [7]], [*outputs(7), [6, 0]]),
+    ]
+    model = model_of(build, (F32, (2,)), (F32, (1,)))
+    assert "copy_unchanged" in transformed(model, "tensor_iterator_to_loop", runs, tmp_path)
+
+
+def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(tmp_path: Path) -> None:
+    """OpenVINO has no memory for the indices, whose number depends on constants only."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        inner = b.nested("body")
+        state = inner.parameter("s", TensorType(F32, Shape.of(1)))
+        inner.parameter("x", x.type)
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(inner(elementwise.Subtract(), state, inner.constant([1], F32)), "next")
+        ports = PortMap(
+            (Carried(2, 0, 1), Invariant(3, 1)), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0
+        )
+        given = (b.i64(3), b.constant(True, BOOL), b.constant([2], F32), x)
+        bodies = (Body("body", inner.graph, ports),)
+        joined = b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+        return [b(search.NonZero(I64), joined), b(elementwise.Negative(), x)]
+
+    # The joined values are 1, 0, -1.
+    runs: Runs = [([[4]], [[[0, 2]], [-4]]), ([[6]], [[[0, 2]], [-6]])]
+    model = model_of(build, (F32, (1,)))
+    assert "fold_constant_loops" in transformed(model, "loop_to_tensor_iterator", runs, tmp_path)
+
+
+def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:
+    """OpenVINO would compute it in the memory of the Concat, in every iteration."""
+
+    def build(b: Builder, n: Value, x: Value) -> list[Value]:
+        inner = b.nested("body")
+        state = inner.parameter("s", x.type)
+        pairs = [inner(slicing.Concat(0), state, state) for _ in range(2)]
+        small = inner(comparison.Less(), state, inner.constant([10], F32))
+        inner.result(inner(shape.Squeeze(), small, inner.i64([0])), "go")
+        inner.result(inner(elementwise.Multiply(), state, inner.constant([-4], F32)), "next")
+        inner.result(pairs[0], "pair")
+        inner.result(inner(elementwise.Abs(), pairs[1]), "sizes")
+        outputs = [Concatenated(at, at - 1, 0, 0, -1, 2, 2) for at in (2, 3)]
+        ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0), *outputs), None, 0)
+        bodies = (Body("body", inner.graph, ports),)
+        given = (n, b.constant(True, BOOL), x)
+        made = b.emit(control_flow.Loop(), *given, n_outputs=3, bodies=bodies)
+        return list(made.outputs)
+
+    model = model_of(build, (I64, ()), (F32, (1,)))
+    # The states are -3, 12, or end with the trip count; the loop stops once one is 10 or more.
+    runs: Runs = [
+        ([5, [-3]], [[-48], [-3, -3, 12, 12], [3, 3, 12, 12]]),
+        ([1, [-5]], [[20], [-5, -5], [5, 5]]),
+        ([2, [1]], [[16], [1, 1, -4, -4], [1, 1, 4, 4]]),
+        ([3, [20]], [[-80], [20, 20], [20, 20]]),
+    ]
+    assert "keep_concats_of_abs" in transformed(model, "common_subexpressions", runs, tmp_path)
 
 
 def test_a_shape_without_elements_that_is_joined(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
+from irloop.dialects.openvino.recurrent import RNNSequence
 from irloop.dialects.openvino.reduction import ReduceSum
+from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import Builder
@@ -144,6 +146,26 @@ def _abs_of_a_concat() -> Model:
     return m.done(both, m(Abs(), both))
 
 
+def _sequence_of_an_empty_batch() -> Model:
+    m = IrModel()
+    x, h, weight = m.input("x", None, 2, 1), m.input("h", None, 1, 1), m.input("w", 1, 1, 1)
+    items = m(Gather8(), m(ShapeOf3(I64), x), m.constant([0], I64), m.constant(0, I64))
+    lengths = m(Broadcast3(), m.constant(2, I64), items)
+    bias = m.constant([[0]])
+    op = RNNSequence(hidden_size=1, activations=("relu",))
+    node = m.builder.emit(op, x, h, lengths, weight, weight, bias, n_outputs=2)
+    return m.done(*node.outputs)
+
+
+def _size_from_constants() -> Model:
+    m = IrModel()
+    loop = m.tensor_iterator()
+    part = loop.slice(m.constant([1, 0, 2]), 0)
+    loop.joined(loop(Add(), part, part), 0)
+    (doubled,) = loop.done()
+    return m.done(m(NonZero(I64), doubled), m(Negative(), m.input("x", 1)))
+
+
 CASES = (
     Case(
         "broadcast_of_nothing",
@@ -269,5 +291,25 @@ CASES = (
         "The output has the elements of all inputs in turn, whatever reads it.",
         _abs_of_a_concat,
         (run([[-3]], [[-3, -3], [3, 3]]), run([[-4]], [[-4, -4], [4, 4]])),
+    ),
+    Case(
+        "openvino_sequence_of_an_empty_batch",
+        FEATURE,
+        "OpenVINO RNNSequence-5",
+        "X has the shape [batch_size, seq_length, input_size]; a batch may have no items.",
+        _sequence_of_an_empty_batch,
+        (
+            # h1 = 3 + 1, h2 = 4 + 2.
+            run([[[[1], [2]]], [[[3]]], [[[1]]]], [[[[[4], [6]]]], [[[6]]]]),
+            run([empty(0, 2, 1), empty(0, 1, 1), [[[1]]]], [empty(0, 1, 2, 1), empty(0, 1, 1)]),
+        ),
+    ),
+    Case(
+        "openvino_size_from_constants",
+        FEATURE,
+        "OpenVINO NonZero-3",
+        "The indices of the elements that are not zero, whatever computes them.",
+        _size_from_constants,
+        (run([[5]], [[[0, 2]], [-5]]),),
     ),
 )

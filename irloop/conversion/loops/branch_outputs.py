@@ -6,20 +6,20 @@ from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
 from irloop.graph.builder import shape_of
-from irloop.graph.model import Graph, Model, Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
-from irloop.graph.walk import all_nodes
 from irloop.hazards.plugin import loses_its_memory
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
 
-__all__ = ["ReadBranchesBySlices"]
+__all__ = ["ReadBranchesBySlices", "loses_an_output"]
 
 
-class ReadBranchesBySlices(ModelPass):
+class ReadBranchesBySlices(MatcherPass):
     """Lets readers of an If output of unknown size read it through a Slice of the whole.
 
     Given::
@@ -37,20 +37,19 @@ class ReadBranchesBySlices(ModelPass):
     name = "read_branches_by_slices"
     dialects = frozenset({"openvino"})
 
-    def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, If) for node in all_nodes(model.graph)):
-            return False
-        return self._visit(model.graph, Session(model))
+    def pattern(self) -> Pattern:
+        return wrap_type(If, where=producer_is(loses_an_output))
 
-    def _visit(self, graph: Graph, session: Session) -> bool:
-        rewriter = session.rewriter(graph)
-        for node in graph.nodes:
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph, session)
-            if isinstance(node.op, If):
-                for value in node.outputs:
-                    _read_by_slice(value, rewriter)
-        return rewriter.modified
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        for value in match.root.outputs:
+            _read_by_slice(value, rewriter)
+        # The If itself stays.
+        return False
+
+
+def loses_an_output(node: Node) -> bool:
+    """True for an If with an output whose memory another value may get before it is read."""
+    return any(map(loses_its_memory, node.outputs))
 
 
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:

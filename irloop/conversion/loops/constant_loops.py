@@ -21,9 +21,10 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor, Tensor
-from irloop.graph.types import TensorType
+from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs, all_nodes
-from irloop.passes.base import ModelPass
+from irloop.hazards.patterns import read_inputs
+from irloop.passes.base import Callback, ModelPass
 from irloop.passes.common.constant_folding import ConstantFolding
 from irloop.passes.common.fold_shapes import FoldShapes
 from irloop.passes.folding import RESULT_LIMIT
@@ -87,21 +88,18 @@ class FoldConstantLoops(ModelPass):
     A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
     Loop, too, but fails if the Loop or one in its body runs zero times, or if folding shows that a
     Loop does not start. It replaces an If by the branch that a constant selects, and refuses its
-    own result if the branch returns an input of the model. A loop that needs more than a thousand
-    iterations, 256 MB or ten seconds is left as it is, and so are the nodes whose names are in
-    `leave`. Copies the graph if anything is folded.
+    own result if the branch returns an input of the model. Captured values that the body of a loop
+    does not read need not be constant. A loop that needs more than a thousand iterations, 256 MB or
+    ten seconds is left as it is. Copies the graph if anything is folded.
     """
 
     name = "fold_constant_loops"
-
-    def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
-        self._leave = leave
 
     def run_on_model(self, model: Model) -> bool:
         if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(model.graph)):
             return False
         work = replace(model, graph=clone_graph(model.graph))
-        folding = _Folding(work, self._leave, time.monotonic() + SECONDS)
+        folding = _Folding(work, self.transformation_callback, time.monotonic() + SECONDS)
         if not folding.run(work.graph, {}):
             return False
         # A result may choose a branch, or make the inputs of another loop constant.
@@ -117,6 +115,8 @@ def constant_loops(graph: Graph) -> frozenset[str]:
     Those in bodies are included.
     """
     names: set[str] = set()
+    if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
+        return frozenset()
     for one in all_graphs(graph):
         found = _constant_values(one, ())
         names |= {
@@ -135,7 +135,7 @@ def constant_loops(graph: Graph) -> frozenset[str]:
 class _Folding:
     """Folds the loops of one model, until the time is over."""
 
-    def __init__(self, model: Model, leave: AbstractSet[str], end: float) -> None:
+    def __init__(self, model: Model, leave: Callback, end: float) -> None:
         self._model = model
         self._leave = leave
         self._end = end
@@ -147,7 +147,7 @@ class _Folding:
         rewriter = Rewriter(graph)
         constant = _constant_values(graph, known)
         for node in graph.nodes:
-            if not node.outputs or node.name in self._leave:
+            if not node.outputs or self._leave(node):
                 continue
             if isinstance(node.op, BRANCHES):
                 self._fold_inputs(node, ("condition",), constant, known, rewriter)
@@ -219,7 +219,7 @@ class _Folding:
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             return None
-        graph = clone_upstream(node, known)
+        graph = clone_upstream(node, {**known, **_stand_ins(node)})
         try:
             # ONNX files need not declare these types.
             Inference().run(graph)
@@ -244,10 +244,22 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
     """The values of a graph that depend only on constants and on `known` values."""
     constant = set(known)
     for node in graph.nodes:
-        given = (value for value in node.inputs if value is not None)
-        if constant.issuperset(given) and _is_pure(node):
+        if constant.issuperset(read_inputs(node)) and _is_pure(node):
             constant.update(node.outputs)
     return constant
+
+
+def _stand_ins(node: Node) -> dict[Value, Tensor]:
+    """Zeros for the values that only a node's unread inputs have."""
+    read, found = set(read_inputs(node)), dict[Value, Tensor]()
+    for value in node.inputs:
+        if value is None or value in read or not isinstance(value.type, TensorType):
+            continue
+        dims = tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape.dims or ())
+        element = value.type.element
+        if element not in (ElementType.DYNAMIC, ElementType.STRING) and element.bits >= 8:
+            found[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
+    return found
 
 
 def _is_pure(node: Node) -> bool:

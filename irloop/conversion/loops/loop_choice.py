@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from irloop.conversion.loops.after_passes import repairs_after
-from irloop.conversion.loops.scan_axes import ScanAlongFront
+from irloop.conversion.engine_forms import repairs_after
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.classes import classes_of
 from irloop.errors import UsageError
@@ -16,7 +15,7 @@ from irloop.graph.model import Model, Node
 from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes, node_path
 from irloop.passes import Manager
-from irloop.passes.base import Pass
+from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common import (
     LoopToScan,
     LoopToTensorIterator,
@@ -113,11 +112,11 @@ def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
     item = PASSES.get((model.dialect, loops))
     if item is None:
         return
-    repairs = repairs_after(model) if is_written and model.dialect == "openvino" else []
-    if is_written and item is LoopToScan:
-        # ONNX Runtime crashes if a Scan must transpose a tensor without elements.
-        repairs = [ScanAlongFront()]
-    Manager([item(), *repairs]).run_passes(model)
+    inference = Inference(tolerant=True)
+    inference.run(model.graph)
+    repairs = repairs_after(model, inference, PassConfig())
+    if Manager([item()]).run_passes(model) and is_written:
+        repairs.run_passes(model)
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:

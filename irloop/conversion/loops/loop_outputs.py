@@ -36,7 +36,9 @@ class ReadLoopsByCopies(ModelPass):
             value
             for node in all_nodes(model.graph)
             for value in node.outputs
-            if keeps_its_memory(value) and not all(looks_up_memory(user) for user, _ in value.uses)
+            if keeps_its_memory(value)
+            and not all(looks_up_memory(user) for user, _ in value.uses)
+            and not self.transformation_callback(node)
         ]
         if not found:
             return False

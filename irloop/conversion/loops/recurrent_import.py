@@ -8,6 +8,7 @@ direction is split in two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from irloop.conversion.forms import openvino_forms as forms
@@ -21,6 +22,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.hazards.plugin import computes_as_loop
 
 __all__: list[str] = []
 
@@ -99,6 +101,7 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     layer = _layer(c, op, inputs)
     functions = op.functions()
     plain = layer.peepholes is None and not is_coupled(op) and not _loses_lengths(layer)
+    plain = plain and not _dies_of_an_empty_batch(layer, functions)
     plain = plain and (
         c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
     )
@@ -129,6 +132,18 @@ def _loses_lengths(layer: Layer) -> bool:
     Version 2026.4 ignores sequence_lengths as soon as one dimension of X is dynamic.
     """
     return layer.lengths is not None and shape_of(layer.x).static() is None
+
+
+def _dies_of_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
+    """True when OpenVINO's CPU plugin would fail if the batch is empty at run time (OVN134).
+
+    It would write the sequence as a loop in any case, so that a loop is as fast.
+    """
+    if isinstance(shape_of(layer.x).dim(0), int):
+        return False
+    weights = (layer.w, layer.r, layer.bias)
+    clip = layer.op.clip or 0.0
+    return any(computes_as_loop(layer.op.GATES, item, clip, weights) for item in functions)
 
 
 def _has_constant_weights(layer: Layer) -> bool:

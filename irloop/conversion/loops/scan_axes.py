@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 
@@ -41,18 +40,15 @@ class ScanAlongFront(LoopPass):
     (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
     a Loop or TensorIterator joins values along another axis than 0 and an axis before it is empty
     (OVN132). The Transpose operations have no such fault. A loop stays unchanged if its dimensions
-    exclude that, if a rank is unknown, or if its name is in `leave`.
+    exclude that, or if a rank is unknown.
     """
 
     name = "scan_along_front"
     loops = (onnx.Scan, ov.Loop, ov.TensorIterator)
 
-    def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
-        self._leave = leave
-
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         across = scanned_across(node)
-        if node.name in self._leave or not across:
+        if not across:
             return
         before = Forms(self.model, rewriter, node, node.name)
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)

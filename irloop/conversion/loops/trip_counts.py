@@ -9,13 +9,14 @@ from irloop.dialects.openvino.elementwise import Add, Maximum, Minimum, Subtract
 from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried, Invariant
-from irloop.graph.model import Model, Node, Use
+from irloop.graph.model import Model, Node, Use, Value
+from irloop.graph.op import Parameter
 from irloop.graph.types import ElementType
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
 from irloop.passes.session import Session
 
-__all__ = ["COUNTABLE", "LimitCounts"]
+__all__ = ["COUNTABLE", "LimitCounts", "is_long_count"]
 
 #: OpenVINO counts in 32 bits: larger trip counts mean no limit.
 COUNTABLE = 2**31 - 1
@@ -50,8 +51,7 @@ class LimitCounts(ModelPass):
         found = [
             (value, uses)
             for value in model.graph.inputs
-            if element_of(value) is ElementType.I64 and shape_of(value).count() == 1
-            if (uses := [use for use in value.uses if _leads_to_count(use) and not _limits(use[0])])
+            if (uses := _long_counts(value)) and not self.transformation_callback(value.producer)
         ]
         if not found:
             return False
@@ -65,6 +65,20 @@ class LimitCounts(ModelPass):
             for node, position in uses:
                 rewriter.set_input(node, position, limited)
         return True
+
+
+def is_long_count(node: Node) -> bool:
+    """True for an input of the model that Loops use as a trip count without a limit."""
+    if not isinstance(node.op, Parameter) or node.graph is None or node.graph.owner is not None:
+        return False
+    return bool(_long_counts(node.output))
+
+
+def _long_counts(value: Value) -> list[Use]:
+    """The uses of an i64 number that lead to trip counts without a limit."""
+    if element_of(value) is not ElementType.I64 or shape_of(value).count() != 1:
+        return []
+    return [use for use in value.uses if _leads_to_count(use) and not _limits(use[0])]
 
 
 def _limits(node: Node) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import LogicalAnd, LogicalNot, LogicalOr
 from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
@@ -36,18 +34,15 @@ class ReadStates(LoopPass):
 
     Hazard OVN104 is the reason: if the Loop runs zero times, OpenVINO returns the initial value of
     a state only if the body reads the state. The condition is true whenever the body runs, but the
-    plugin cannot know that. Loops whose name is in `leave` are not changed.
+    plugin cannot know that.
     """
 
     name = "read_states"
     dialects = frozenset({"openvino"})
     loops = (ov.Loop,)
 
-    def __init__(self, leave: AbstractSet[str] = frozenset()) -> None:
-        self._leave = leave
-
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if node.name in self._leave or not may_not_run(node):
+        if not may_not_run(node):
             return
         unread = [(item, wires.shown_by(item)) for item in wires.states]
         unread = [(item, shown) for item, shown in unread if shown and not item.parameter.is_used]

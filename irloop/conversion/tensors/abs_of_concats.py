@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.elementwise import Maximum, Negative
-from irloop.graph.model import Graph, Model, Node
-from irloop.graph.walk import all_nodes
+from irloop.dialects.openvino.elementwise import Abs, Maximum, Negative
 from irloop.hazards.plugin import overwrites_its_concat
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
 
 __all__ = ["KeepConcatsOfAbs"]
 
 
-class KeepConcatsOfAbs(ModelPass):
+class KeepConcatsOfAbs(MatcherPass):
     """Replaces Abs of a Concat of rank 1 that something else reads.
 
     Given::
@@ -31,24 +30,13 @@ class KeepConcatsOfAbs(ModelPass):
     name = "keep_concats_of_abs"
     dialects = frozenset({"openvino"})
 
-    def run_on_model(self, model: Model) -> bool:
-        if not any(overwrites_its_concat(node) for node in all_nodes(model.graph)):
-            return False
-        return self._visit(model.graph, Session(model))
+    def pattern(self) -> Pattern:
+        return wrap_type(Abs, where=producer_is(overwrites_its_concat))
 
-    def _visit(self, graph: Graph, session: Session) -> bool:
-        rewriter = session.rewriter(graph)
-        for node in list(graph.nodes):
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph, session)
-            if overwrites_its_concat(node):
-                _replace(node, rewriter)
-        return rewriter.modified
-
-
-def _replace(node: Node, rewriter: MatchRewriter) -> None:
-    data = node.inputs[0]
-    assert data is not None
-    emitter = Emitter(rewriter, node, node.name)
-    negative = emitter.emit(Negative(), data)
-    rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node, data = match.root, match.root.inputs[0]
+        assert data is not None
+        emitter = Emitter(rewriter, node, node.name)
+        negative = emitter.emit(Negative(), data)
+        rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
+        return True

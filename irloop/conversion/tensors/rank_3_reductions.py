@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.dialects.openvino.shape import Unsqueeze
-from irloop.graph.model import Graph, Model, Node
-from irloop.graph.walk import all_nodes
+from irloop.graph.model import Node
 from irloop.hazards.plugin import reduced_wrongly
-from irloop.passes.base import ModelPass
 from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
-from irloop.passes.session import Session
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
 
-__all__ = ["WidenRank3Reductions"]
+__all__ = ["WidenRank3Reductions", "is_reduced_wrongly"]
 
 
-class WidenRank3Reductions(ModelPass):
+class WidenRank3Reductions(MatcherPass):
     """Reduces two axes, one of size 1, of a tensor of rank 3 whose result meets a constant.
 
     Given::
@@ -34,30 +34,24 @@ class WidenRank3Reductions(ModelPass):
     name = "widen_rank_3_reductions"
     dialects = frozenset({"openvino"})
 
-    def run_on_model(self, model: Model) -> bool:
-        if all(reduced_wrongly(node) is None for node in all_nodes(model.graph)):
+    def pattern(self) -> Pattern:
+        return wrap_type(Reduction, where=producer_is(is_reduced_wrongly))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node, axis = match.root, reduced_wrongly(match.root)
+        op, data = node.op, node.inputs[0]
+        if axis is None or data is None or not isinstance(op, Reduction):
             return False
-        return self._visit(model.graph, Session(model))
-
-    def _visit(self, graph: Graph, session: Session) -> bool:
-        rewriter = session.rewriter(graph)
-        for node in list(graph.nodes):
-            for body in node.bodies:
-                rewriter.modified |= self._visit(body.graph, session)
-            axis = reduced_wrongly(node)
-            if axis is not None:
-                _widen(node, axis, rewriter)
-        return rewriter.modified
+        emitter = Emitter(rewriter, node, node.name)
+        place = emitter.constant([axis])
+        wide = emitter.emit(Unsqueeze(), data, place)
+        made = emitter.emit(replace(op, keep_dims=False), wide, emitter.constant([axis, axis + 1]))
+        if op.keep_dims:
+            made = emitter.emit(Unsqueeze(), made, place)
+        rewriter.replace_node(node, [made])
+        return True
 
 
-def _widen(node: Node, axis: int, rewriter: MatchRewriter) -> None:
-    op, data = node.op, node.inputs[0]
-    assert isinstance(op, Reduction)
-    assert data is not None
-    emitter = Emitter(rewriter, node, node.name)
-    place = emitter.constant([axis])
-    wide = emitter.emit(Unsqueeze(), data, place)
-    made = emitter.emit(replace(op, keep_dims=False), wide, emitter.constant([axis, axis + 1]))
-    if op.keep_dims:
-        made = emitter.emit(Unsqueeze(), made, place)
-    rewriter.replace_node(node, [made])
+def is_reduced_wrongly(node: Node) -> bool:
+    """True for a reduction that the pass rewrites."""
+    return reduced_wrongly(node) is not None

@@ -1,13 +1,12 @@
-"""OVN130: a state that the body does not change and that two outputs return."""
+"""OVN130: a body parameter that two outputs return as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.graph.loops import Carried, LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.patterns import is_loop
+from irloop.hazards.patterns import is_loop, returned_twice
 
 __all__ = ["UnchangedStateReturnedTwice"]
 
@@ -17,33 +16,23 @@ class UnchangedStateReturnedTwice(
     code="OVN130",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A state that the body does not change and that two outputs return",
+    title="A body parameter that two outputs return as it is",
     effect=Effect.CRASH,
     case="openvino_loop_unchanged_twice",
-    fix="Let the body return Maximum(s, s) instead of the state s.",
+    fix="Let the body return Maximum(s, s) instead of the parameter s.",
 ):
-    """A state that the body does not change and that two outputs return.
+    """A body parameter that two outputs return as it is.
 
     What happens:
-        The plugin removes the state from the loop, and the process dies.
+        The plugin removes the output from the loop, and the process dies.
     Where:
-        The body of a Loop or TensorIterator returns a state as it is, and two outputs return this
-        result.
+        The body of a Loop or TensorIterator returns a parameter as it is: a state that it does not
+        change, or a captured value. Two outputs have this result, and one of them is its last
+        value; the other may be its last value, too, or may concatenate it.
     What irloop does:
-        `transform` lets the body return a copy. Conversion to IR copies such a state, too.
+        `transform` lets the body return a copy. Conversion to IR copies such a value, too.
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if not is_loop(node):
-            return
-        body = node.body()
-        unchanged = {
-            port.result
-            for port in body.ports.inputs
-            if isinstance(port, Carried)
-            and body.graph.outputs[port.result] is body.graph.inputs[port.parameter]
-        }
-        shown = [port.result for port in body.ports.outputs if isinstance(port, LastValue)]
-        for result in sorted(unchanged):
-            if shown.count(result) > 1:
-                yield f"{shown.count(result)} outputs return result {result}, an unchanged state"
+        for result, count in returned_twice(node).items() if is_loop(node) else ():
+            yield f"{count} outputs return result {result}, an unchanged body parameter"

@@ -8,18 +8,18 @@ from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Concatenated
+from irloop.graph.loops import Concatenated, Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import is_overwritten, needs_barrier, shows_parameter
+from irloop.hazards.memory import is_overwritten, moving, needs_barrier, shows_parameter
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["BodyBarriers", "copy_of"]
+__all__ = ["BodyBarriers", "copy_of", "wants_copies"]
 
 
 class BodyBarriers(LoopPass):
@@ -50,10 +50,10 @@ class BodyBarriers(LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         parameters = {item.parameter for item in wires.inputs}
-        moving = {item.parameter for item in [*wires.states, *wires.slices]}
+        changing = {item.parameter for item in [*wires.states, *wires.slices]}
         if wires.iteration is not None:
             parameters.add(wires.iteration)
-            moving.add(wires.iteration)
+            changing.add(wires.iteration)
         inner = self.session.rewriter(wires.graph)
         emitter = Emitter(inner, None, node.name)
         copies: dict[Value, Value] = {}
@@ -65,7 +65,7 @@ class BodyBarriers(LoopPass):
 
         for item in wires.states:
             value = item.result
-            if value is None or not needs_barrier(value, item.parameter, parameters, moving):
+            if value is None or not needs_barrier(value, item.parameter, parameters, changing):
                 continue
             shown = wires.shown_by(item)
             item.result = copied(value)
@@ -81,6 +81,27 @@ class BodyBarriers(LoopPass):
                 rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)
+
+
+def wants_copies(node: Node) -> bool:
+    """True for a loop in which the pass would copy a value."""
+    if not isinstance(node.op, BodyBarriers.loops):
+        return False
+    body = node.body()
+    parameters, results = body.graph.inputs, body.graph.outputs
+    entering = {parameters[port.parameter] for port in body.ports.inputs}
+    if body.ports.iteration is not None:
+        entering.add(parameters[body.ports.iteration])
+    overwritten = moving(body)
+    for port in body.ports.carried:
+        own, value = parameters[port.parameter], results[port.result]
+        if needs_barrier(value, own, entering, overwritten):
+            return True
+    joined = [port.result for port in body.ports.outputs if isinstance(port, Concatenated)]
+    if any(shows_parameter(results[at], entering) for at in joined):
+        return True
+    captured = [port for port in body.ports.inputs if isinstance(port, Invariant)]
+    return any(is_overwritten(parameters[port.parameter]) for port in captured)
 
 
 def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:

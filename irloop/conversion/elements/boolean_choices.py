@@ -1,0 +1,59 @@
+"""Writes choices of booleans in loops as logic."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.comparison import Select
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter, selected
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["ChooseByLogic", "chooses_constants"]
+
+
+class ChooseByLogic(MatcherPass):
+    """Replaces a Select of booleans by logic where a constant is an operand.
+
+    Given, in the body of a loop::
+
+        y = Select(c, Const true, s)
+
+    Result::
+
+        y = (c and true) or (not c and s)
+
+    If `c` is the same constant, OpenVINO merges both, keeps them boolean, computes other booleans
+    as u8, and refuses a Select between the two types (hazard OVN131).
+    """
+
+    name = "choose_by_logic"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Select, where=producer_is(chooses_constants))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        condition, then, otherwise = node.inputs
+        if condition is None or then is None or otherwise is None:
+            return False
+        made = selected(Emitter(rewriter, node, node.name).emit, condition, then, otherwise)
+        rewriter.replace_node(node, [made])
+        return True
+
+
+def chooses_constants(node: Node) -> bool:
+    """True for a Select of booleans in a loop, one of them a constant."""
+    if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
+        return False
+    if node.op.auto_broadcast != "numpy":
+        return False
+    choices = [value for value in node.inputs[1:] if value is not None]
+    return element_of(node.outputs[0]) is ElementType.BOOLEAN and any(
+        isinstance(value.producer.op, Constant) for value in choices
+    )

@@ -1,0 +1,91 @@
+"""Makes joined outputs of Loops that do not start empty."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.shape import ShapeOf3
+from irloop.dialects.openvino.slicing import Slice
+from irloop.graph.builder import shape_of
+from irloop.graph.inference import Inference
+from irloop.graph.loops import Concatenated
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType
+from irloop.hazards.patterns import number_of, readers_of
+from irloop.passes.folding import folded
+from irloop.passes.forms import Forms
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import Leaving, LoopWires
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.trips import condition_after
+
+__all__ = ["CutJoined", "has_static_count"]
+
+
+class CutJoined(LoopPass):
+    """Makes the concatenated outputs of a Loop empty if the Loop does not start.
+
+    Given::
+
+        y = Loop(3, c, a):  s: a, s' = s + s   condition true   -> joined s, axis 0
+
+    Result::
+
+        j = Loop(3, c, a):  ...
+        y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
+
+    OpenVINO derives the size of `y` from the trip count alone if the condition in the body is a
+    constant, and returns uninitialised memory if `c` is false.
+    """
+
+    name = "cut_joined"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop,)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        if not has_static_count(node, self.session.inference):
+            return
+        joined = [
+            item
+            for item in wires.outputs
+            if isinstance(item.port, Concatenated) and not _is_cut(item.output)
+        ]
+        if not joined or wires.starts is None:
+            return
+        forms = Forms(self.model, rewriter, node.following, node.name)
+        started = forms.converted(forms.reshaped(wires.starts, [1]), ElementType.I64)
+        for item in joined:
+            wires.change_output(item, rewriter, partial(_cut, forms, started, item))
+        wires.replace(node.op, rewriter)
+
+
+def has_static_count(node: Node, inference: Inference | None = None) -> bool:
+    """True if OpenVINO derives the size of joined outputs without the starting condition.
+
+    Captured constants count where an inference finds them.
+    """
+    if not isinstance(node.op, ov.Loop):
+        return False
+    if (number_of(node.inputs[0]) or 0) <= 0 or number_of(node.inputs[1]) is not None:
+        return False
+    if inference is not None and condition_after(node, inference) is True:
+        return True
+    at = node.body().ports.condition
+    value = None if at is None else node.body().graph.outputs[at]
+    tensor = None if value is None else folded(value)
+    return tensor is not None and bool(tensor.numpy().all())
+
+
+def _is_cut(value: Value) -> bool:
+    return all(isinstance(user.op, Slice | ShapeOf3) for user in readers_of(value))
+
+
+def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
+    assert isinstance(leaving.port, Concatenated)
+    # A scalar is joined along axis 0.
+    axis = leaving.port.axis if shape_of(leaving.value).rank else 0
+    zero, one = forms.constant([0]), forms.constant([1])
+    size = forms.gathered(forms.shape_of(value), forms.constant([axis]), 0)
+    end = forms.multiplied(size, started)
+    return forms.emit(Slice(), value, zero, end, one, forms.constant([axis]))

@@ -1,0 +1,54 @@
+"""Copies body parameters that several outputs of a loop return as they are."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.loops import LastValue
+from irloop.graph.model import Node
+from irloop.passes.common.body_barriers import copy_of
+from irloop.passes.forms import Emitter
+from irloop.passes.loop_pass import LoopPass
+from irloop.passes.loop_wires import LoopWires, is_passed_on
+from irloop.passes.match_rewriter import MatchRewriter
+
+__all__ = ["CopyUnchanged"]
+
+
+class CopyUnchanged(LoopPass):
+    """Copies a body parameter that the body returns unchanged and that two outputs return.
+
+    Given::
+
+        y, z = Loop(n, true, x):  s: x, s' = s                 -> last s, joined s
+
+    Result::
+
+        y, z = Loop(n, true, x):  s: x, s' = Maximum(s, s)     -> last s', joined s'
+
+    The parameter is a state or a captured value, and one of the outputs is its last value. OpenVINO
+    removes that output from the loop, and dies (hazard OVN130).
+    """
+
+    name = "copy_unchanged"
+    dialects = frozenset({"openvino"})
+    loops = (ov.Loop, ov.TensorIterator)
+
+    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
+        kept = [item.result for item in wires.states if is_passed_on(item)]
+        found = False
+        for value in dict.fromkeys([*kept, *(item.parameter for item in wires.invariants)]):
+            shown = [item for item in wires.outputs if item.value is value]
+            if value is None or len(shown) < 2:
+                continue
+            if not any(isinstance(item.port, LastValue) for item in shown):
+                continue
+            inner = self.session.rewriter(wires.graph)
+            copy = copy_of(value, Emitter(inner, None, node.name).emit)
+            found = True
+            for state in wires.states:
+                if state.result is value:
+                    state.result = copy
+            for item in shown:
+                item.value = copy
+        if found:
+            wires.replace(node.op, rewriter)

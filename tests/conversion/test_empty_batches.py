@@ -1,0 +1,86 @@
+"""LSTM, GRU and RNN of a batch without items, in OpenVINO.
+
+The plugin writes sequences with computed weights, clipped gates or rare activations as a
+TensorIterator of its own, and dies when it joins the steps of an empty batch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+from irloop import convert, save_model
+from irloop.engines.catalogue import engine_of
+from irloop.engines.process import Process
+
+#: With these attributes and weights 1, each step adds the input to the state.
+RNN = """<ir_version: 8, opset_import: ["" : 16]>
+m (float[{steps}, {items}, 1] x, float[1, 1, 1] w, float[1, {items}, 1] h)
+    => (float[{steps}, 1, {items}, 1] y, float[1, {items}, 1] last) {{
+  {weights}
+  y, last = RNN <hidden_size = 1, activations = ["Relu"], direction = "{direction}"{clip}>
+      (x, {used}, {used}, , , h)
+}}"""
+
+CONSTANT = "one = Constant <value = float[1, 1, 1] {1}> ()"
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("clip", ["", ", clip = 50.0"], ids=["plain", "clipped"])
+@pytest.mark.parametrize("computed", [True, False], ids=["computed weights", "constant weights"])
+def test_the_batch_is_empty_in_one_inference(
+    computed: bool, clip: str, direction: str, tmp_path: Path
+) -> None:
+    text = RNN.format(
+        steps=2,
+        items="n",
+        direction=direction,
+        clip=clip,
+        weights="" if computed else CONSTANT,
+        used="w" if computed else "one",
+    )
+    source = tmp_path / "m.onnx"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    path = tmp_path / "m.xml"
+    save_model(convert(source)[0], path)
+    with Process(engine_of("openvino"), path) as process:
+        for items in (1, 0, 2, 0):
+            x = np.ones((2, items, 1), np.float32) * [[[3]], [[4]]]
+            arrays = [
+                x.astype(np.float32),
+                np.ones((1, 1, 1), np.float32),
+                np.ones((1, items, 1), np.float32),
+            ]
+            answer = process.run(arrays, seconds=60)
+            assert answer.outputs is not None, answer
+            y, last = answer.outputs
+            # 1 + 3 and 4 + 4; backwards 5 + 3 after 1 + 4.
+            steps = [4, 8] if direction == "forward" else [8, 5]
+            assert y.shape == (2, 1, items, 1)
+            assert y.tolist() == [[[[step]] * items] for step in steps]
+            assert last.tolist() == [[[8]] * items]
+
+
+@pytest.mark.parametrize("computed", [True, False], ids=["computed weights", "constant weights"])
+def test_the_batch_is_known_to_be_empty(computed: bool, tmp_path: Path) -> None:
+    text = RNN.format(
+        steps=2,
+        items=0,
+        direction="forward",
+        clip="",
+        weights="" if computed else CONSTANT,
+        used="w" if computed else "one",
+    )
+    source = tmp_path / "m.onnx"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    path = tmp_path / "m.xml"
+    save_model(convert(source)[0], path)
+    with Process(engine_of("openvino"), path) as process:
+        x, h = np.zeros((2, 0, 1), np.float32), np.zeros((1, 0, 1), np.float32)
+        answer = process.run([x, np.ones((1, 1, 1), np.float32), h], seconds=60)
+        assert answer.outputs is not None, answer
+        assert [output.shape for output in answer.outputs] == [(2, 1, 0, 1), (1, 0, 1)]
