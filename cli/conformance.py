@@ -119,6 +119,7 @@ def command(
 
     def progress(done: int, total: int) -> None:
         console.progress(f"{engine}: {done} of {total} cases")
+        console.counted("", done, total)
 
     found = conform(engine, features=features, cases=cases, progress=progress, **options)
     console.done()

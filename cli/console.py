@@ -6,6 +6,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -28,6 +29,12 @@ _PATIENCE = 1.0
 #: Seconds after which the time that is left is known well enough.
 _KNOWN = 2.0
 
+#: The part of the work after which the rest can be estimated.
+_LEAST = 0.01
+
+#: How many works inside each other are shown.
+_DEEPEST = 2
+
 #: Seconds between two drawings of the line.
 _REDRAWN = 0.2
 
@@ -43,9 +50,8 @@ class Console:
         self.max_memory: int | None = None
         self.max_seconds: float | None = None
         self._doing = ""
-        self._counted = ""
-        self._series = ""
-        self._since = 0.0
+        #: The works that are not finished, each a part of the one before it.
+        self._works: dict[str, _Work] = {}
         self._ticks = 0
         self._shown = False
         self._drawn = 0.0
@@ -61,14 +67,18 @@ class Console:
         if self.level >= 1:
             click.echo(one_line(text), err=True)
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
 
-        It appears only on a terminal, and only if the work takes longer than a second.
+        It appears only on a terminal, and only if the work takes longer than a second. A part of
+        the activity before keeps the counts of that.
         """
         if self.level < 0 or not sys.stderr.isatty():
             return
-        self._doing, self._counted = text, ""
+        self._doing = text
+        for name in list(self._works):
+            if name and not is_part:
+                del self._works[name]
         if self._shown:
             self._show()
         elif self._timer is None:
@@ -77,18 +87,19 @@ class Console:
     def counted(self, what: str, done: int, total: int | None) -> None:
         """How far the work that `progress` named has come: pieces, and the time that is left.
 
-        Without `what` the name of the work has the count itself.
+        A work that starts while another is not finished is a part of its next piece. Without
+        `what` the name of the work has the count itself.
         """
         if self.level < 0 or not self._doing:
             return
         now = time.monotonic()
-        if what != self._series:
-            self._series, self._since = what, now
-        count = f"{done}" + ("" if total is None else f" of {total}")
-        self._counted = f": {what} {count}" if what else ""
-        elapsed = now - self._since
-        if total is not None and done and elapsed > _KNOWN:
-            self._counted += f", about {_span(elapsed / done * (total - done))} left"
+        names = list(self._works)
+        for inner in names[names.index(what) + 1 :] if what in names else ():
+            del self._works[inner]
+        self._works.setdefault(what, _Work(now))
+        self._works[what].done, self._works[what].total = done, total
+        if total is not None and done >= total:
+            del self._works[what]
         if self._shown and now - self._drawn > _REDRAWN:
             self._show()
 
@@ -113,6 +124,7 @@ class Console:
             self._timer.cancel()
             self._timer = None
         self._doing, self._ticks = "", 0
+        self._works.clear()
         if self._shown:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._shown = False
@@ -123,10 +135,41 @@ class Console:
             return
         self._shown = True
         self._drawn = time.monotonic()
-        text += self._counted
-        if not self._counted and self._ticks > 1:
+        counts = [
+            f"{name} {work.done}" + ("" if work.total is None else f" of {work.total}")
+            for name, work in list(self._works.items())[:_DEEPEST]
+            # A single piece is no count.
+            if name and work.total != 1
+        ]
+        text += f": {', '.join(counts)}" if counts else ""
+        left = self._left(self._drawn)
+        if left is not None:
+            text += f", about {_span(left)} left"
+        elif self._ticks > 1:
             text += f" ({_span(self._ticks * _PATIENCE)})"
         click.echo(f"\r\x1b[K{one_line(text)}", err=True, nl=False)
+
+    def _left(self, now: float) -> float | None:
+        """The seconds that the outermost work with a total still takes; None if not known yet."""
+        works = list(self._works.values())
+        while works and works[0].total is None:
+            del works[0]
+        if not works or now - works[0].since < _KNOWN:
+            return None
+        part = 0.0
+        for work in reversed(works):
+            part = (work.done + part) / work.total if work.total else 0.0
+        elapsed = now - works[0].since
+        return elapsed / part - elapsed if part > _LEAST else None
+
+
+@dataclass(slots=True)
+class _Work:
+    """A work that began at `since`, and how many of its pieces are finished."""
+
+    since: float
+    done: int = 0
+    total: int | None = None
 
 
 def _span(seconds: float) -> str:
@@ -217,10 +260,11 @@ def _limited(command: Command) -> Command:
     @functools.wraps(command)
     def call(*args: Any, **options: Any) -> Any:
         context = click.get_current_context()
+        console = console_of(context)
         if context.info_name in ("validate", "sweep", "sweep report"):
             # They process many models, with separate limits for each.
-            return command(*args, **options)
-        console = console_of(context)
+            with listening(console.counted):
+                return command(*args, **options)
         given = [*args, *options.values()]
         files = [
             item for value in given for item in (value if isinstance(value, tuple) else [value])

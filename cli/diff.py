@@ -44,7 +44,10 @@ def command(
 
     if page is not None:
         require_free(page, [old, new])
+    console = console_of(ctx)
+    console.progress(f"comparing {old} and {new}")
     found = diff(old, new, metadata=metadata)
+    console.done()
     if style == "json":
         click.echo(report_json.report("diff", (), files=[old, new], diff=found.to_dict()))
     else:

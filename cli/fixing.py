@@ -42,6 +42,7 @@ def fix_models(
         if model.lower().endswith(".onnx"):
             continue
         console.progress(f"fixing {number} of {len(models)}: {model}")
+        console.counted("", number - 1, len(models))
         select, ignore = settings.select, settings.ignore
         try:
             safe = fixed = fix(model, weights, select=select, ignore=ignore)

@@ -65,8 +65,11 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     """
     from irloop import infer, read_model
 
+    console = console_of(ctx)
+    console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
     infer(loaded)
+    console.done()
     depth: int | None = options["depth"]
     if options["picture"] is not None:
         _draw(loaded, options["picture"], depth, options["draw_limit"])

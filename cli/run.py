@@ -80,6 +80,8 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     measured = options["profile"] or options["profile_trace"] is not None
     if measured and options["trace"]:
         raise UsageError("--trace shows every node in its body, --profile where it is computed")
+    console = console_of(ctx)
+    console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
     set_input_types(loaded, options["types"])
     set_input_shapes(loaded, options["shapes"])
@@ -94,7 +96,6 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     session = Session(loaded, hoist=tracer is None)
     inputs = _inputs(loaded, options)
-    console = console_of(ctx)
     console.progress(f"running {model}")
     results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
     console.done()

@@ -236,7 +236,7 @@ class _Watcher:
 
     def before(self, name: str, model: Model) -> None:
         """Copy the current model if it should be drawn."""
-        self._console.progress(f"running {name}")
+        self._console.progress(f"running {name}", is_part=True)
         self._before.append(_copy(model) if self._draws(name) else self._original)
 
     def after(self, record: PassRecord, model: Model) -> None:

@@ -62,11 +62,12 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     output = options["output"] or f"{os.path.splitext(os.path.basename(model))[0]}.html"
     if output == "-" and options["opened"]:
         raise UsageError("--open needs a file", fix="name one with -o")
+    console = console_of(ctx)
+    console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
     infer(loaded)
     given = [options["inputs"]] if options["inputs"] else []
     require_free(output, [model, *given, *weight_files(loaded)])
-    console = console_of(ctx)
     console.progress(f"looking at {model}")
     text = view(loaded, inputs=_inputs(loaded, options["inputs"]))
     console.done()

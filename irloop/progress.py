@@ -6,22 +6,47 @@ a listener this costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
-__all__ = ["Listener", "listening", "told"]
+__all__ = ["Listener", "counted", "listener", "listening", "told"]
+
+Item = TypeVar("Item")
 
 #: A listener gets the name of the work, the number of finished pieces, and the total (None:
 #: unknown).
 Listener = Callable[[str, int, int | None], None]
 
 
+def listener() -> Listener | None:
+    """The listener of this thread, for work that asks for it once."""
+    return _LISTENER.get()
+
+
 def told(what: str, done: int, total: int | None = None) -> None:
-    """Report that `done` of `total` pieces of the work `what` are finished."""
-    listener = _LISTENER.get()
-    if listener is not None:
-        listener(what, done, total)
+    """Report that `done` of `total` pieces of the work `what` are finished.
+
+    A work that begins before another one is finished counts as a part of its next piece, so the
+    last call of a work with a total gives `done` equal to `total`, or `counted` is used.
+    """
+    call = _LISTENER.get()
+    if call is not None:
+        call(what, done, total)
+
+
+def counted(what: str, items: Iterable[Item], total: int, every: int = 1) -> Iterator[Item]:
+    """The items, while a listener is told how many were taken: after each `every` of them."""
+    call = _LISTENER.get()
+    if call is None:
+        yield from items
+        return
+    for number, item in enumerate(items):
+        if number % every == 0:
+            call(what, number, total)
+        yield item
+    call(what, total, total)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.input_types import has_input, set_input_shapes, set_input_types
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
+from irloop.progress import counted
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
@@ -239,7 +240,8 @@ class _Work:
         elif not all(trial.refused for trial in others):
             self._processes.load(1, self._sides[1])
         futures |= self._processes.start(1, others, self._seconds)
-        runs |= {lane: future.result() for lane, future in futures.items()}
+        waiting = counted("engines", futures.items(), len(futures))
+        runs |= {lane: future.result() for lane, future in waiting}
         places = output_positions(first.graph, second.graph)
         judge = Judge(
             self._tolerance,

@@ -23,6 +23,7 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Parameter, UnknownOp
 from irloop.graph.tensor import Tensor
 from irloop.graph.walk import node_path
+from irloop.progress import counted
 
 __all__ = ["Change", "ModelDiff", "diff"]
 
@@ -390,7 +391,10 @@ def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dic
     for at, node in enumerate(graph.parameters):
         place = at if places is None else places.get(node)
         found[node] = _digest(["parameter", str(place)])
-    for node in graph.nodes:
+    nodes: Iterable[Node] = graph.nodes
+    if graph.owner is None:
+        nodes = counted("nodes", nodes, len(graph), every=64)
+    for node in nodes:
         found[node] = _print_of(node, found)
     return found
 

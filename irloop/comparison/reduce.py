@@ -33,6 +33,7 @@ from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.walk import node_path
+from irloop.progress import counted
 
 __all__ = ["Reduced", "reduce"]
 
@@ -116,7 +117,7 @@ class _Reduction:
             trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=TRIPS[::-1])
         else:
             trials = with_arrays(models[0], inputs)
-        for trial in trials:
+        for trial in counted("inputs", trials, len(trials)):
             found_pair = Pair(models, (trial.arrays, trial.arrays))
             if self._differ(found_pair):
                 self._kind = _kind(self.judge(found_pair))
@@ -175,7 +176,9 @@ class _Reduction:
     def smallest(self, pair: Pair) -> Pair:
         """Simplify both models alike for one output after the other; the smallest result counts."""
         steps, found = self.steps, []
-        for number, one in enumerate([*islice(self._single_outputs(pair), OUTPUTS)] or [None]):
+        single = [*islice(self._single_outputs(pair), OUTPUTS)]
+        alone: Sequence[tuple[str, Pair] | None] = single or [None]
+        for number, one in enumerate(counted("outputs", alone, len(alone))):
             self.steps = []
             start = pair if one is None else one[1]
             made = self._shrink(start)
@@ -200,7 +203,8 @@ class _Reduction:
 
     def _shrink(self, pair: Pair) -> Pair:
         """Simplify both models alike; the steps in between are one line of the report."""
-        reads_others = self._kind is not None and self._kind[0].startswith("input ")
+        # Where other values are read or carried, their computation does not matter.
+        reads_others = self._kind is not None and self._kind[0].startswith(("input ", "state "))
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self.steps:
             self.steps = [f"{len(self.steps)} simplifications: {_size(new)}"]

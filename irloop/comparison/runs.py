@@ -23,7 +23,7 @@ from irloop.execution.session import Session
 from irloop.formats.onnx import writer as onnx_writer
 from irloop.formats.openvino import writer as ir_writer
 from irloop.graph.model import Model, Node
-from irloop.progress import told
+from irloop.progress import counted
 
 __all__ = [
     "Run",
@@ -100,8 +100,7 @@ def run_trials(
     runs: list[Run] = []
     memory = budget.current().memory
     held = 0
-    for number, trial in enumerate(trials):
-        told("trials", number, len(trials))
+    for trial in counted("trials", trials, len(trials)):
         run = run_trial(session, trial, seconds)
         held += owned_bytes(run.outputs or [])
         if memory is not None and held * LANES > memory:

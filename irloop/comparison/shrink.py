@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.likeness import handed_on
+from irloop.comparison.likeness import handed_on, origin
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.runs import limits_of
@@ -75,13 +75,10 @@ def shrunk(
     while before is not pair:
         before = pair
         for changes in (_simpler, _alone, _smaller):
-            place = 0
-            while time.monotonic() < end:
-                # A kept change renumbers everything: go on at the same position.
-                found = next((item for at, item in enumerate(changes(pair)) if at >= place), None)
-                if found is None:
-                    break
-                told("changes", tries)
+            place, todo = 0, list(changes(pair))
+            while time.monotonic() < end and place < len(todo):
+                found = todo[place]
+                told("changes", tries, tries + len(todo) - place)
                 tries += 1
                 changed = _made(pair, found[1])
                 if changed is not None and found[2] is not None and not free:
@@ -95,7 +92,10 @@ def shrunk(
                     changed = None
                 kept = pair if changed is None else accept(pair, changed, found[0])
                 place += kept is pair
-                pair = kept
+                if kept is not pair:
+                    # This renumbers everything: go on at the same position.
+                    pair, todo = kept, list(changes(kept))
+    told("changes", tries, tries)
     return pair
 
 
@@ -185,7 +185,7 @@ def _simpler(pair: Pair) -> Iterator[Change]:
         yield f"{name} became a constant", _changed({0: (at[0], None), 1: (at[1], None)}), None
         parameters = () if graph is None else graph.inputs
         for source in dict.fromkeys((*value.producer.inputs, *parameters)):
-            own = None if source is None else twin.get(source)
+            own = None if source is None else _operand(mine, source, twin)
             if source is None or own is None or own is mine:
                 continue
             if source.type == value.type or all(
@@ -193,6 +193,20 @@ def _simpler(pair: Pair) -> Iterator[Change]:
             ):
                 new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
                 yield f"{name} became {source.name}", _changed(new), None
+
+
+def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
+    """The value of the first model for `source`: an operand of `mine` with the same elements, else
+    the counterpart.
+
+    Slices of an IR keep their axis until a Squeeze removes it; those of a Scan do not have it.
+    """
+    own = twin.get(source) or twin.get(origin(source))
+    operands = [item for item in mine.producer.inputs if item is not None]
+    for item in operands:
+        if own is not None and origin(item) is origin(own) and item.type == mine.type:
+            return item
+    return twin.get(source)
 
 
 def _alone(pair: Pair) -> Iterator[Change]:

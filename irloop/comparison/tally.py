@@ -18,7 +18,7 @@ from irloop.comparison.lanes import NUMPY, Lane
 from irloop.comparison.report import EngineReport, OutputReport, TrialReport
 from irloop.comparison.runs import Run
 from irloop.comparison.settling import is_telling
-from irloop.progress import told
+from irloop.progress import counted
 
 __all__ = ["Tally"]
 
@@ -63,8 +63,8 @@ class Tally:
 
     def count(self) -> None:
         """Look at every trial."""
-        for number, trial in enumerate(self._trials):
-            told("comparing trials", number, len(self._trials))
+        trials = counted("comparing trials", self._trials, len(self._trials))
+        for number, trial in enumerate(trials):
             wanted = self._reference(number)
             if wanted is None:
                 self._without_reference(number, trial)

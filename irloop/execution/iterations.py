@@ -112,6 +112,7 @@ class Iterations:
         while not ended and (self._stop is None or index < self._stop):
             try:
                 if index:
+                    self._tell(index)
                     self._carry()
                 small = self._first() if index == 0 and self._tame else self._careful(index)
                 ended = self._ended()
@@ -121,6 +122,12 @@ class Iterations:
             if small and not ended and not self._context.watched and not self._casts:
                 index, ended = self._quick(index)
         return index, ended
+
+    def _tell(self, index: int) -> None:
+        """Report the iterations of the outermost loop."""
+        context = self._context
+        if context.told is not None and len(context.levels) == 1:
+            context.told("iterations", index, self._stop)
 
     def _first(self) -> bool:
         """Run the first iteration of a body that needs no checks."""
@@ -186,6 +193,7 @@ class Iterations:
             while stop is None or index < stop:
                 end = index + CHECK_EVERY if stop is None else min(index + CHECK_EVERY, stop)
                 self._context.check_time(self._plan.node)
+                self._tell(index)
                 reached, ended = self._stretch(index, end)
                 if ended or reached < end:
                     return reached, ended

@@ -25,6 +25,7 @@ from irloop.execution.straight import MOST_STEPS, straight
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
+from irloop.progress import Listener
 
 __all__ = ["CONTEXT", "NOTHING", "SMALL", "Context", "Program", "Step", "run", "sweep", "tame"]
 
@@ -66,6 +67,9 @@ class Context:
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
+    #: The listener to progress, and the steps of the model itself.
+    told: Listener | None = None
+    outermost: Sequence[Step] = ()
     live: int = 0
     deadline: float | None = None
 
@@ -174,7 +178,10 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         StepError: of the first step that fails.
     """
     produced = 0
-    for step in steps:
+    told = context.told if steps is context.outermost else None
+    for number, step in enumerate(steps):
+        if told is not None:
+            told("operations", number, len(steps))
         fn, ins, outs, frees, node, size = step
         values = [slots[slot] for slot in ins]
         context.check_time(node)

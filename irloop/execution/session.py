@@ -31,6 +31,7 @@ from irloop.graph.types import (
     ValueType,
 )
 from irloop.kernels.precision import silence
+from irloop.progress import listener, told
 
 __all__ = ["Session", "input_names", "output_names", "run"]
 
@@ -130,6 +131,7 @@ class Session:
             allowed = replace(allowed, max_memory=outer)
         context = Context(allowed, trace, profile, self._variables)
         context.start()
+        context.told, context.outermost = listener(), self._program.steps
         self.failed = None
         try:
             # Overflow and division by zero give values here, not warnings.
@@ -141,6 +143,7 @@ class Session:
         except RecursionError as error:
             raise ExecutionError("bodies are nested too deeply to be run") from error
         self.notes = tuple(context.notes)
+        told("operations", 1, 1)
         self.counts, self.branches = context.counts, context.branches
         self.stopped = context.stopped
         if self._wider and not self._double:

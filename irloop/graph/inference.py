@@ -6,7 +6,7 @@ known integer vectors (`dims`), which is what shape computations inside a model 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from irloop.graph.types import (
 )
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
+from irloop.progress import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -213,7 +214,10 @@ class Inference:
                 self._constants.pop(node.outputs[0], None)
             else:
                 self._constants[node.outputs[0]] = array
-        for node in graph.nodes:
+        nodes: Iterable[Node] = graph.nodes
+        if types is None and graph.owner is None:
+            nodes = counted("types", nodes, len(graph), every=256)
+        for node in nodes:
             self.visit(node)
 
     def visit(self, node: Node) -> None:

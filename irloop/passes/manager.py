@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
@@ -16,7 +16,7 @@ from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 from irloop.passes.profile import PassRecord, Profile
-from irloop.progress import told
+from irloop.progress import counted
 
 __all__ = ["Manager", "Observer"]
 
@@ -88,9 +88,9 @@ class Manager(Pass):
         """Run as part of `outer`, which decides about observers and checks."""
         self.records = []
         modified = False
-        for number, item in enumerate(self.passes):
-            if not depth:
-                told("passes", number, len(self.passes))
+        passes: Iterable[Pass] = self.passes
+        passes = passes if depth else counted("passes", self.passes, len(self.passes))
+        for item in passes:
             if not config.is_disabled(item):
                 modified |= self._run_one(item, model, config, outer, depth)
         return modified

@@ -22,6 +22,7 @@ from irloop.files import ParsedOnce, open_regular
 from irloop.formats.openvino.net_index import LOOPS
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused
+from irloop.progress import counted
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
 from irloop.validation.errors import Errors
@@ -273,7 +274,8 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     context.errors = errors
     wanted = tuple(code for code in rule_classes(group, without) if selection.wants(code))
     subject: Any = context  # each group of rules takes its own kind of context
-    for rule in _in_order(wanted, group, without):
+    rules = _in_order(wanted, group, without)
+    for rule in counted("rules", rules, len(rules)):
         for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
                 continue

@@ -110,7 +110,7 @@ def test_a_closed_pipe_causes_no_traceback(recurrent: Path) -> None:
 #: The command with a clock of its own: the second that progress waits for passes while the model
 #: is validated, or not at all.
 OWN_CLOCK = """
-import sys, threading, irloop
+import sys, threading, time, irloop
 
 waiting = []
 
@@ -131,6 +131,8 @@ def validate(*arguments, check=irloop.validate, **options):
     return check(*arguments, **options)
 
 threading.Timer, irloop.validate = Timer, validate
+# The line is drawn again only as time passes.
+time.monotonic = lambda: 100.0
 from irloop_cli.main import main
 main(["validate", sys.argv[1]], prog_name="irloop")
 """

@@ -12,7 +12,7 @@ returns the target value of each source output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -29,7 +29,7 @@ from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
 from irloop.passes.common.standardize import why_not
-from irloop.progress import told
+from irloop.progress import counted
 
 __all__ = [
     "Conversion",
@@ -239,10 +239,10 @@ class Conversion(Builder):
         """Like `convert_graph`; parameters and results may be sequences and optionals."""
         values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
-        count = len(source)
-        for number, node in enumerate(source.nodes):
-            if source.owner is None:
-                told("operations", number, count)
+        nodes: Iterable[Node] = source.nodes
+        if source.owner is None:
+            nodes = counted("operations", nodes, len(source))
+        for node in nodes:
             self._node, self.location, self.prefix = node, node.location, node.name
             outputs = self._convert_node(
                 node, [None if v is None else values[v] for v in node.read_inputs]

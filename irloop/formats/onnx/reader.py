@@ -8,7 +8,7 @@ graph inputs. Information that the graph cannot represent is kept in `Node.info`
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -56,6 +56,7 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor
 from irloop.graph.types import UNKNOWN_TYPE, ElementType
+from irloop.progress import counted
 
 __all__ = ["from_proto", "read"]
 
@@ -232,7 +233,10 @@ class _Reader:
             value = graph.add_parameter(name, known.type, (name,), self._location)
             scope.values[name] = value
         self._initializers(scope, proto)
-        for node in order_of(source):
+        nodes: Iterable[NodeSource] = order_of(source)
+        if not outer:
+            nodes = counted("nodes", nodes, len(source.nodes), every=256)
+        for node in nodes:
             try:
                 self._node(scope, node)
             except ReadError as error:

@@ -6,7 +6,7 @@ The file is replaced at once, when it is complete.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,6 +38,7 @@ from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, node_path
+from irloop.progress import counted
 
 __all__ = ["to_proto_model", "write"]
 
@@ -157,7 +158,10 @@ class _Writer:
         return proto
 
     def _nodes(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> None:
-        for node in graph.nodes:
+        nodes: Iterable[Node] = graph.nodes
+        if graph.owner is None:
+            nodes = counted("nodes", nodes, len(graph), every=64)
+        for node in nodes:
             if isinstance(node.op, Constant):
                 self._constant(proto, node, node.op.tensor, scope)
             else:

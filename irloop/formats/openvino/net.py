@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
@@ -20,6 +20,7 @@ from irloop.formats.openvino.texts import element_of_name, parse_shape, static_s
 from irloop.formats.openvino.xml import Edge, Layer, Net, Port
 from irloop.graph.model import Body, Graph, Node, Value, link, make_node
 from irloop.graph.types import ElementType, TensorType
+from irloop.progress import counted
 
 __all__ = ["NetReader"]
 
@@ -49,7 +50,10 @@ class NetReader:
         results = index.results
         if not results and not index.of_type("assign"):
             raise self._error(problems.no_result(index))
-        for layer in self.net.layers if index.is_in_order else self._ordered():
+        layers: Iterable[Layer] = self.net.layers if index.is_in_order else self._ordered()
+        if not self.net.path:
+            layers = counted("layers", layers, len(self.net.layers), every=256)
+        for layer in layers:
             self._node(graph, layer)
         for layer in results:
             self._result(graph, layer)

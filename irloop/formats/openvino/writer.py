@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +30,7 @@ from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
 from irloop.graph.types import LARGEST_SIZE, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import node_path
+from irloop.progress import counted
 
 __all__ = ["write"]
 
@@ -145,7 +146,11 @@ class _Writer:
         edges: list[str] = []
         results = graph.results + [graph.results[index] for index in doubled]
         self._line(depth, "<layers>")
-        for number, node in enumerate(_in_order(graph, results)):
+        nodes = [*graph.parameters, *graph.nodes, *results]
+        layers: Iterable[Node] = nodes
+        if graph.owner is None:
+            layers = counted("layers", nodes, len(nodes), every=64)
+        for number, node in enumerate(layers):
             inputs = _connected(node)
             wires = wires_of(node, inputs) if node.bodies else Wires(inputs, node.outputs)
             for port, value in enumerate(wires.inputs):
@@ -271,12 +276,6 @@ class _Writer:
 
 #: Indentation by depth; the reader's nesting limit applies to the writer, too.
 _TABS = tuple("\t" * depth for depth in range(1024))
-
-
-def _in_order(graph: Graph, results: list[Node]) -> Iterator[Node]:
-    yield from graph.parameters
-    yield from graph.nodes
-    yield from results
 
 
 def _connected(node: Node) -> tuple[Value, ...]:

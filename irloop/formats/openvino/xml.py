@@ -35,6 +35,7 @@ from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.graph.collector import collector_paused
+from irloop.progress import told
 
 __all__ = [
     "SECTIONS",
@@ -99,6 +100,8 @@ class _Builder:
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
         self._ends: list[str] = []
+        #: The number of layers so far.
+        self._parsed = 0
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
         self._parser.EntityDeclHandler = self._entity
@@ -162,6 +165,7 @@ class _Builder:
         try:
             self._parser.Parse(data, True)
             self._start("", {})  # opens no element, but processes the last closed one
+            told("layers parsed", self._parsed, self._parsed)
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
         # an encoding that Python does not support either
@@ -334,6 +338,9 @@ class _Builder:
         )
         net.layers.append(layer)
         self.envelope.open_layer(attributes)
+        self._parsed += 1
+        if self._parsed % 1024 == 0:
+            told("layers parsed", self._parsed)
         return self._layer_table
 
     def _data(self, attributes: dict[str, str]) -> _Table:

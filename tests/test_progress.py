@@ -1,0 +1,150 @@
+"""Progress: what the work reports, and the line on a terminal that is made of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+from irloop.progress import counted, listening, told
+
+SQUARED = """<ir_version: 8, opset_import: ["" : 16]>
+m (int64 trip, float[2] x) => (float[2] last) {
+   last = Loop (trip, , x) <body = step (int64 i, bool c, float[2] s) => (bool c, float[2] n) {
+      n = Mul (s, s)
+   }>
+}
+"""
+
+#: A command on a terminal, with a clock of its own. Half of the first of four pieces takes
+#: 3 seconds, so all of them take 24, of which 21 are left.
+OWN_CLOCK = """
+import sys, threading, time, irloop
+from irloop.progress import told
+
+waiting, clock = [], [100.0]
+
+class Timer:
+    def __init__(self, seconds, call):
+        self.call = call
+
+    def start(self):
+        waiting.append(self)
+
+    def cancel(self):
+        pass
+
+def diff(*arguments, check=irloop.diff, **options):
+    told("layers", 0, 4)
+    clock[0] += 1
+    told("weights", 0, 2)
+    clock[0] += 2
+    told("weights", 1, 2)
+    waiting[-1].call()
+    told("weights", 2, 2)
+    clock[0] += 3
+    told("layers", 1, 4)
+    waiting[-1].call()
+    told("layers", 4, 4)
+    clock[0] += 1
+    told("bytes", 7)
+    waiting[-1].call()
+    return check(*arguments, **options)
+
+threading.Timer, time.monotonic, irloop.diff = Timer, lambda: clock[0], diff
+from irloop_cli.main import main
+main(["diff", sys.argv[1], sys.argv[1]], prog_name="irloop")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+def test_counts_inside_each_other_and_the_time_that_is_left(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
+    ours, theirs = os.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", OWN_CLOCK, str(model)],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            check=False,
+            timeout=300,
+        )
+        os.write(theirs, b"!")
+        seen = b""
+        while not seen.endswith(b"!"):
+            seen += os.read(ours, 10_000)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert done.returncode == 0, seen
+    assert done.stdout == b"the same\n"
+    head = f"comparing {model} and {model}"
+    lines = seen.decode().split("\r\x1b[K")
+    assert lines[1] == f"{head}: layers 0 of 4, weights 1 of 2, about 21 s left"
+    # One piece took 6 seconds, so three more take 18.
+    assert f"{head}: layers 1 of 4, about 18 s left" in lines
+    # A work without a total has no end; the line was drawn for the third time.
+    assert f"{head}: bytes 7 (3 s)" in lines
+    assert lines[-1] == "!"
+
+
+def test_items_are_counted() -> None:
+    heard: list[tuple[str, int, int | None]] = []
+    with listening(lambda *told: heard.append(told)):
+        assert list(counted("things", "abcde", 5, every=2)) == list("abcde")
+        told("more", 3)
+    assert heard == [
+        ("things", 0, 5), ("things", 2, 5), ("things", 4, 5), ("things", 5, 5), ("more", 3, None)
+    ]  # fmt: skip
+    assert list(counted("things", "ab", 2)) == ["a", "b"]
+    assert len(heard) == 5
+
+
+def test_every_long_work_reports_how_far_it_is(tmp_path: Path) -> None:
+    """The kinds of work of which one model may take long, each with its number of pieces."""
+    first, second = tmp_path / "m.onnx", tmp_path / "m.xml"
+    first.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
+    heard: list[tuple[str, int, int | None]] = []
+
+    def work(what: str) -> set[int | None]:
+        """The totals that were told of a work; forget everything that was told."""
+        found = {total for name, _, total in heard if name == what}
+        heard.clear()
+        return found
+
+    with listening(lambda *told: heard.append(told)):
+        model = irloop.read_model(first)
+        # The file has one node besides the body.
+        assert work("nodes") == {1}
+        inputs = {"trip": np.int64(200), "x": np.ones(2, np.float32)}
+        irloop.run(model, inputs)
+        assert {total for name, _, total in heard if name == "operations"} == {1}
+        assert work("iterations") == {200}
+        irloop.infer(model)
+        assert work("types") == {1}
+        converted, _ = irloop.convert(model)
+        assert len(work("passes")) >= 1
+        irloop.save_model(converted, second)
+        layers = len(
+            [*converted.graph.parameters, *converted.graph.nodes, *converted.graph.results]
+        )
+        assert work("layers") == {layers}
+        irloop.read_model(second)
+        assert {name for name, _, _ in heard} >= {"layers parsed", "layers"}
+        assert work("layers") == {layers}
+        irloop.validate(second)
+        (rules,) = work("rules")
+        assert rules is not None
+        assert rules > 20
+        irloop.diff(model, model)
+        assert work("nodes") == {1}
+        irloop.compare(model, converted, engines="numpy", seeds=1)
+        names = {name for name, _, _ in heard}
+        assert names >= {"trials", "comparing trials"}
