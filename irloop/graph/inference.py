@@ -41,6 +41,13 @@ FOLD_LIMIT = 4096
 #: The limit for folding one operation; inputs and outputs together have few elements.
 FOLD_BYTES = 1 << 26
 
+#: Element types of values that are not lists of sizes.
+_NO_SIZES = frozenset(
+    element
+    for element in ElementType
+    if element.is_float or element in (ElementType.BOOLEAN, ElementType.STRING)
+)
+
 #: States that change in every nested loop multiply the visits; a hostile file could run for ever.
 VISIT_LIMIT = 5_000_000
 
@@ -280,6 +287,9 @@ class Inference:
         known = self._dims.get(value)
         if known is not None:
             return known
+        type = value.type
+        if isinstance(type, TensorType) and type.element in _NO_SIZES:
+            return None
         array = self.constant(value)
         if array is None or array.dtype.kind not in "iu" or array.ndim > 1:
             return None
@@ -291,9 +301,12 @@ class Inference:
         partial = known_dims(node, args)
         if partial is not None:
             self._dims[node.outputs[0]] = partial
-        inputs = [None if v is None else self.constant(v) for v in node.inputs]
         if not node.op.pure or (not node.inputs and not node.op.can_run()):
             return
+        if not all(v is None or self._may_be_constant(v) for v in node.inputs):
+            self._fold_dims(node, partial)
+            return
+        inputs = [None if v is None else self.constant(v) for v in node.inputs]
         if any(v is not None and a is None for v, a in zip(node.inputs, inputs, strict=True)):
             self._fold_dims(node, partial)
             return
@@ -314,6 +327,10 @@ class Inference:
         results = result if isinstance(result, tuple) else (result,)
         for value, array in zip(node.outputs, results, strict=False):
             self._constants[value] = np.asarray(array)
+
+    def _may_be_constant(self, value: Value) -> bool:
+        """False if `constant` certainly gives None, without reading weights."""
+        return self._constants.get(value) is not None or isinstance(value.producer.op, Constant)
 
     def _fold_dims(self, node: Node, partial: tuple[Dim, ...] | None) -> None:
         if partial is None or not all(isinstance(dim, int) for dim in partial):

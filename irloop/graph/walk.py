@@ -15,12 +15,13 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
     """Every node, a body's nodes right after the node that owns it (results, parameters not)."""
     stack = [iter(graph.nodes)]
     while stack:
-        node = next(stack[-1], None)
-        if node is None:
+        for node in stack[-1]:
+            yield node
+            if node.bodies:
+                stack.extend(iter(body.graph.nodes) for body in reversed(node.bodies))
+                break
+        else:
             stack.pop()
-            continue
-        yield node
-        stack.extend(iter(body.graph.nodes) for body in reversed(node.bodies))
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:

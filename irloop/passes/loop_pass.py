@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
+from irloop.graph.walk import all_nodes
 from irloop.passes.base import ModelPass, failures_named
 from irloop.passes.loop_wires import LOOPS, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -25,6 +26,9 @@ class LoopPass(ModelPass):
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS
 
     def run_on_model(self, model: Model) -> bool:
+        # Nearly every model has no loops; types and names of all nodes would be found in vain.
+        if not any(isinstance(node.op, self.loops) for node in all_nodes(model.graph)):
+            return False
         self.model = model
         self.session = Session(model)
         return self._visit(model.graph)

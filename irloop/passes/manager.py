@@ -59,6 +59,8 @@ class Manager(Pass):
         self.check = check
         self.observers = list(observers)
         self.records: list[PassRecord] = []
+        #: The number of nodes after the last pass; None before the first one.
+        self._nodes: int | None = None
 
     def register(self, item: Pass, *, enabled: bool = True) -> None:
         """Append a pass; one that is not `enabled` runs once the configuration enables it."""
@@ -87,6 +89,8 @@ class Manager(Pass):
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
         """Run as part of `outer`, which decides about observers and checks."""
         self.records = []
+        if not depth:
+            outer._nodes = None
         modified = False
         passes: Iterable[Pass] = self.passes
         passes = passes if depth else counted("passes", self.passes, len(self.passes))
@@ -100,7 +104,7 @@ class Manager(Pass):
     ) -> bool:
         for observer in outer.observers:
             observer.before(item.name, model)
-        size = _size(model)
+        size = _size(model) if outer._nodes is None else outer._nodes
         started = time.perf_counter()
         if isinstance(item, Manager):
             modified = item._run_all(model, config, outer, depth + 1)
@@ -115,9 +119,9 @@ class Manager(Pass):
                 if self.check or outer.check:
                     verify(model.graph)
         matches = item.matches if isinstance(item, GraphRewrite | MatcherPass) else {}
-        record = PassRecord(
-            item.name, self.name, seconds, modified, dict(matches), (size, _size(model)), depth
-        )
+        outer._nodes = _size(model) if modified else size
+        sizes = size, outer._nodes
+        record = PassRecord(item.name, self.name, seconds, modified, dict(matches), sizes, depth)
         self.records.append(record)
         if isinstance(item, Manager):
             self.records += item.records
