@@ -6,14 +6,14 @@ import functools
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
 from irloop.allowance import allowance_for
-from irloop.diagnostics import one_line
+from irloop.diagnostics import Diagnostic, one_line
 from irloop.progress import listening
 
 from .limits import size
@@ -21,7 +21,10 @@ from .limits import size
 if TYPE_CHECKING:
     import threading
 
-__all__ = ["Command", "Console", "common_options", "console_of", "say"]
+__all__ = ["STDIN", "Command", "Console", "common_options", "console_of", "say"]
+
+#: The name of the standard input in messages and reports.
+STDIN = "<stdin>"
 
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0
@@ -49,6 +52,8 @@ class Console:
         self.debug = False
         self.max_memory: int | None = None
         self.max_seconds: float | None = None
+        #: The file that holds the standard input.
+        self.stdin: str | None = None
         self._doing = ""
         #: The works that are not finished, each a part of the one before it.
         self._works: dict[str, _Work] = {}
@@ -60,12 +65,23 @@ class Console:
     def note(self, text: str) -> None:
         """Write a line for people to stderr, unless quiet."""
         if self.level >= 0:
-            click.echo(one_line(text), err=True)
+            click.echo(one_line(self.named(text)), err=True)
 
     def detail(self, text: str) -> None:
         """Write a line to stderr that only ``-v`` shows."""
         if self.level >= 1:
-            click.echo(one_line(text), err=True)
+            click.echo(one_line(self.named(text)), err=True)
+
+    def named(self, text: str) -> str:
+        """The text with `<stdin>` in place of the file that holds the standard input."""
+        return text if self.stdin is None else text.replace(self.stdin, STDIN)
+
+    def shown(self, item: Diagnostic) -> Diagnostic:
+        """The finding with `<stdin>` in place of that file."""
+        place = item.location
+        if self.stdin is None or place.file != self.stdin:
+            return item
+        return replace(item, location=replace(place, file=STDIN))
 
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
@@ -147,7 +163,7 @@ class Console:
             text += f", about {_span(left)} left"
         elif self._ticks > 1:
             text += f" ({_span(self._ticks * _PATIENCE)})"
-        click.echo(f"\r\x1b[K{one_line(text)}", err=True, nl=False)
+        click.echo(f"\r\x1b[K{one_line(self.named(text))}", err=True, nl=False)
 
     def _left(self, now: float) -> float | None:
         """The seconds that the outermost work with a total still takes; None if not known yet."""
@@ -189,6 +205,8 @@ def say(text: str, *, err: bool = False) -> None:
 
     A line break in a name must be escaped (`one_line`) before the name is inserted into `text`.
     """
+    context = click.get_current_context(silent=True)
+    text = text if context is None else console_of(context).named(text)
     click.echo("\n".join(map(one_line, text.split("\n"))), err=err)
 
 

@@ -39,7 +39,7 @@ _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 @click.argument("model", type=ModelPath())
 @weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, hidden=True, help="The same as --format json.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
@@ -75,10 +75,13 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         _draw(loaded, options["picture"], depth, options["draw_limit"])
         console_of(ctx).note(f"wrote {options['picture']}")
     elif options["as_json"] or options["style"] == "json":
-        click.echo(report_json.dump(_tree(loaded, depth)))
+        tree = _tree(loaded, depth)
+        source = loaded.source
+        tree["file"] = None if source is None else console.named(source)
+        click.echo(report_json.dump(tree))
     else:
         for line in _lines(loaded, depth):
-            click.echo(one_line(line))
+            click.echo(one_line(console.named(line)))
 
 
 def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:

@@ -178,9 +178,10 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 
 
 def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
-    click.echo(one_line(f"irloop: error: {message}"), err=True)
+    named = console_of(ctx).named
+    click.echo(one_line(named(f"irloop: error: {message}")), err=True)
     for row in rows:
-        click.echo(one_line(f"  {row}"), err=True)
+        click.echo(one_line(named(f"  {row}")), err=True)
     ctx.exit(Exit.COULD_NOT_LOOK)
 
 
@@ -193,7 +194,7 @@ def _rows(error: IrloopError) -> list[str]:
 def _findings(ctx: click.Context, error: IrloopError) -> NoReturn:
     from . import report_text
 
-    click.echo(report_text.render(error.diagnostics))
+    click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
     ctx.exit(Exit.FINDINGS)
 
 

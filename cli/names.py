@@ -12,6 +12,8 @@ from click.shell_completion import CompletionItem
 
 from irloop.files import scratch
 
+from .console import console_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -39,6 +41,7 @@ def from_stdin(ctx: click.Context) -> str:
     is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
     path = os.path.join(folder, "stdin.xml" if is_xml else "stdin.onnx")
     Path(path).write_bytes(data)
+    console_of(ctx).stdin = path
     return path
 
 

@@ -10,7 +10,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import click
+
 from irloop.diagnostics import Diagnostic, Severity
+
+from .console import console_of
 
 __all__ = ["SCHEMA", "dump", "finding", "report"]
 
@@ -49,12 +53,17 @@ def report(
         {
             "schema": SCHEMA,
             "command": command,
-            "files": list(files),
+            "files": [_named(file) for file in files],
             "summary": counts,
             "findings": [finding(item) for item in items],
             **more,
         }
     )
+
+
+def _named(file: str) -> str:
+    context = click.get_current_context(silent=True)
+    return file if context is None else console_of(context).named(file)
 
 
 def dump(content: Any) -> str:

@@ -7,8 +7,12 @@ from collections.abc import Iterable
 from io import BufferedReader
 from typing import NamedTuple
 
+import click
+
 from irloop.diagnostics import Diagnostic
 from irloop.files import open_regular
+
+from .console import STDIN, console_of
 
 __all__ = ["Excerpt", "Excerpts"]
 
@@ -33,12 +37,14 @@ class Excerpts:
         wanted: dict[str, set[int]] = {}
         for item in findings:
             place = item.location
-            if place.file is not None and place.line is not None and place.file.endswith(".xml"):
+            if place.file is None or place.line is None:
+                continue
+            if _path(place.file).endswith(".xml"):
                 wanted.setdefault(place.file, set()).add(place.line)
         self._lines = {
             (file, number): text
             for file, numbers in wanted.items()
-            for number, text in _read_lines(file, numbers)
+            for number, text in _read_lines(_path(file), numbers)
         }
 
     def of(self, item: Diagnostic) -> Excerpt | None:
@@ -51,6 +57,13 @@ class Excerpts:
         if end <= start:
             start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         return Excerpt(text, start, end)
+
+
+def _path(file: str) -> str:
+    """The path of a file that a finding names."""
+    context = click.get_current_context(silent=True)
+    copy = None if context is None else console_of(context).stdin
+    return copy if copy is not None and file == STDIN else file
 
 
 def _part(line: str, element: str) -> tuple[int, int] | None:

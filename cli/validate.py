@@ -236,8 +236,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             console.counted("", number - 1, len(readable))
             outcome = next(done)
             console.detail(f"validated {model}")
-            findings += settings.judged(outcome.findings)
-            suppressed += outcome.suppressed
+            findings += map(console.shown, settings.judged(outcome.findings))
+            suppressed += map(console.shown, outcome.suppressed)
     console.done()
     if baseline is not None and options["write_baseline"]:
         baseline.write(findings, readable)
@@ -246,10 +246,11 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         console.note(f"wrote {baseline.path}: {known}, {len(findings)} of them in these models")
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
-    found = _Found(findings, suppressed, readable, Severity(settings.fail_on))
+    files = [console.named(model) for model in readable]
+    found = _Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
         if style == "html":
-            _write_page(found, file, weights)
+            _write_page(found, file, readable, weights)
         else:
             write_whole(file, found.rendered(style))
     if options["style"] == "github":
@@ -363,12 +364,12 @@ class _Found(NamedTuple):
         return f"{report_text.render(findings, colour=colour)}\n\n{summary}"
 
 
-def _write_page(found: _Found, file: str, weights: str | None) -> None:
+def _write_page(found: _Found, file: str, paths: list[str], weights: str | None) -> None:
     from irloop import Report, read_model, save_report
     from irloop.errors import IrloopError
 
     models: list[Model | str] = []
-    for path in found.files:
+    for path in paths:
         try:
             models.append(path if weights is None else read_model(path, weights))
         except IrloopError:

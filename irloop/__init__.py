@@ -18,6 +18,7 @@ import importlib
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from irloop import diagnostics
 from irloop.boundary import guarded, several
 
 if TYPE_CHECKING:
@@ -1016,3 +1017,23 @@ def _model(model: Model | Path, *, functions: bool = False) -> Model:
     from irloop.graph.model import Model
 
     return model if isinstance(model, Model) else read_model(model, functions=functions)
+
+
+#: The most operations and constants of a picture in a notebook, bodies included.
+_DRAWN = 60
+
+
+def _notebook_picture(graph: Graph, title: str) -> str:
+    """A small graph as SVG; "" for a larger one."""
+    from itertools import islice
+
+    from irloop.drawing.scene import Style
+    from irloop.drawing.svg import svg
+    from irloop.graph.walk import all_nodes
+
+    if len([*islice(all_nodes(graph), _DRAWN + 1)]) > _DRAWN:
+        return ""
+    return svg(graph, Style(limit=_DRAWN), title)
+
+
+diagnostics.DRAWERS.append(_notebook_picture)

@@ -7,18 +7,21 @@ code that the file may break.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
+from typing import Any
 
 __all__ = [
+    "DRAWERS",
     "NOWHERE",
     "SHOWN_ROWS",
     "Diagnostic",
     "Location",
     "Report",
     "Severity",
+    "html_picture",
     "html_table",
     "html_text",
     "one_line",
@@ -69,6 +72,18 @@ def html_text(item: object) -> str:
     """The text of an item for HTML, with invisible characters as escapes."""
     return "" if item is None else escape(one_line(str(item)))
 
+
+def html_picture(svg: str) -> str:
+    """An SVG for notebooks, as an image: neither its styles nor anything else reach the page."""
+    from base64 import b64encode
+
+    data = b64encode(svg.encode("utf-8", "backslashreplace")).decode()
+    return f'<p><img style="max-width:100%" src="data:image/svg+xml;base64,{data}"/></p>'
+
+
+#: The functions that draw a graph with a title as SVG, or return "" if it is too large for a
+#: notebook. The package irloop adds the one it has, since graphs cannot import what draws them.
+DRAWERS: list[Callable[[Any, str], str]] = []
 
 _LEFT = ' style="text-align:left"'
 

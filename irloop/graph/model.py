@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, overload
 
-from irloop.diagnostics import NOWHERE, SHOWN_ROWS, Location, html_table, html_text
+from irloop.diagnostics import (
+    DRAWERS,
+    NOWHERE,
+    SHOWN_ROWS,
+    Location,
+    html_picture,
+    html_table,
+    html_text,
+)
 from irloop.graph.loops import Carried, PortMap
 from irloop.graph.op import Constant, Op, Parameter, Result
 from irloop.graph.tensor import Tensor
@@ -403,16 +411,23 @@ class Model:
     source: str | None = None
 
     def _repr_html_(self) -> str:
-        """Inputs, outputs and operations as tables, for notebooks; bodies open by a click."""
+        """A picture of a small model, for notebooks; for all: inputs, outputs, and operations.
+
+        Operations are in tables, in which bodies open by a click. Next to a picture the tables of
+        operations are closed at first.
+        """
         opsets = ", ".join(f"{name or 'ai.onnx'} {n}" for name, n in sorted(self.opsets.items()))
         words = f"{self.dialect} {self.version}" + (f", opset {opsets}" if opsets else "")
         borders = [("input", value.name, value.type) for value in self.graph.inputs]
         borders += [("output", node.name, _result_type(node)) for node in self.graph.results]
-        return (
-            f"<p><b>{html_text(self.graph.name or 'model')}</b>, {html_text(words)}</p>"
-            f"{html_table(('', 'name', 'type'), borders[:SHOWN_ROWS])}"
-            f"{_graph_html(self.graph, NESTED)}"
-        )
+        head = f"<p><b>{html_text(self.graph.name or 'model')}</b>, {html_text(words)}</p>"
+        border = html_table(("", "name", "type"), borders[:SHOWN_ROWS])
+        tables = _graph_html(self.graph, NESTED)
+        drawn = next((found for draw in DRAWERS if (found := draw(self.graph, ""))), "")
+        if not drawn:
+            return f"{head}{border}{tables}"
+        closed = f"<details><summary>operations</summary>{tables}</details>"
+        return f"{head}{html_picture(drawn)}{border}{closed}"
 
 
 #: Bodies that are shown inside each other in a notebook.

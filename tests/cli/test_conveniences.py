@@ -52,6 +52,29 @@ def test_a_report_on_the_standard_output(irloop: Irloop, recurrent: Path) -> Non
     assert not Path("-").exists()
 
 
+def test_reports_call_the_standard_input_by_name(recurrent: Path) -> None:
+    """The copy in a temporary folder is nothing that a user knows."""
+    bin_file = recurrent.with_suffix(".bin")
+    data = recurrent.read_bytes().replace(b'axis="1"', b'axis="-2"')
+    found = piped(data, "validate", "-", "--bin", bin_file)
+    assert found.stdout.startswith(b"<stdin>:")
+    # The line of the file is shown below the finding.
+    assert b'axis="-2"' in found.stdout
+    report = json.loads(piped(data, "validate", "-", "--bin", bin_file, "--format", "json").stdout)
+    assert report["files"] == ["<stdin>"]
+    assert {item["file"] for item in report["findings"]} == {"<stdin>"}
+    for style in ("sarif", "junit", "github", "gitlab", "azure", "rdjson", "summary"):
+        text = piped(data, "validate", "-", "--bin", bin_file, "--format", style).stdout
+        assert b"stdin" in text
+        assert b"irloop-scratch" not in text
+    tree = piped(data, "inspect", "-", "--bin", bin_file)
+    assert tree.stdout.startswith(b"<stdin>: OpenVINO IR v10")
+    for command in (("validate", "-"), ("inspect", "-"), ("run", "-"), ("check", "-", recurrent)):
+        broken = piped(b"<net", *command)
+        assert b"<stdin>" in broken.stdout + broken.stderr, command
+        assert b"irloop-scratch" not in broken.stdout + broken.stderr
+
+
 def test_json_under_both_names(irloop: Irloop, recurrent: Path) -> None:
     first, second = (
         irloop("inspect", recurrent, *arguments).stdout

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from lxml import etree
 
 import irloop
 from tests.pages.models import counting, read
@@ -47,9 +50,36 @@ def shown(item: Any) -> Tables:
     found = Tables(item._repr_html_())
     assert found.tags <= {
         *("table", "thead", "tbody", "tr", "th", "td"),
-        *("p", "b", "div", "details", "summary"),
+        *("p", "b", "div", "details", "summary", "img"),
     }
     return found
+
+
+def picture(item: Any) -> str:
+    """The SVG inside the image of a text; the text loads nothing."""
+    text = item._repr_html_()
+    assert "http" not in text.replace("base64,", "")
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', text)
+    return base64.b64decode(data).decode()
+
+
+def test_a_small_model_is_drawn_with_its_body() -> None:
+    root = etree.fromstring(picture(irloop.read_model(RECURRENT)).encode())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    texts = {text for item in root.iter() for text in item.itertext()}
+    # The loop, an operation of its body, and a state.
+    assert {"rnn", "h_next", "h"} <= {word for text in texts for word in text.split()}
+
+
+def test_a_graph_with_more_operations_than_a_notebook_can_show_is_not_drawn() -> None:
+    b = irloop.Builder("openvino", opset=8)
+    value = b.input("x", "f32", [2])
+    for _ in range(70):
+        value = b.op("Tanh", value)
+    b.output("y", value)
+    text = b.model()._repr_html_()
+    assert "<img" not in text
+    assert text.count("Tanh-1") == 70
 
 
 def test_a_model() -> None:
