@@ -112,7 +112,8 @@ def find_hazards(graph: Graph, target: str) -> Iterator[Match]:
         UsageError: as `hazards_of`.
     """
     wanted = [item() for item in hazards_of(target)]
+    for_all = [hazard for hazard in wanted if not hazard.only_with_body]
     for node in all_nodes(graph):
-        for hazard in wanted:
+        for hazard in wanted if node.bodies else for_all:
             for found in hazard.find(node):
                 yield Match(type(hazard), node, found)

@@ -57,6 +57,8 @@ class Hazard:
     #: only for inputs that the source model does not allow either, or if irloop computes the
     #: pattern as the engine does.
     concerns_conversion: ClassVar[bool] = True
+    #: Whether only a loop or branch can have the pattern: `find` sees only nodes with a body.
+    only_with_body: ClassVar[bool] = False
     #: Where the fault was reported to the engine's developers; empty if it was not.
     reported: ClassVar[str]
 

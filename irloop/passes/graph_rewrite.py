@@ -10,7 +10,7 @@ from types import MappingProxyType
 from irloop.errors import PassError
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import all_nodes, node_path
+from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
@@ -102,8 +102,20 @@ class GraphRewrite(Pass):
         enabled = [item for item in self.matchers if not config.is_disabled(item)]
         if not enabled:
             return False
-        run = _Run(self, _Dispatch(enabled), config, model)
+        dispatch = _Dispatch(enabled)
+        if not any(map(dispatch, _operations(model.graph))):
+            return False  # without inferring types that no matcher would look at
+        run = _Run(self, dispatch, config, model)
         return run.visit_graph(model.graph)
+
+
+def _operations(root: Graph) -> Iterable[Op]:
+    """One operation of each type in a graph and its bodies."""
+    found: dict[type[Op], Op] = {}
+    for graph in all_graphs(root):
+        for node in (*graph.parameters, *graph.nodes, *graph.results):
+            found.setdefault(type(node.op), node.op)
+    return found.values()
 
 
 class BackwardGraphRewrite(GraphRewrite):

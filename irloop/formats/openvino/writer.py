@@ -110,6 +110,8 @@ class _Writer:
 
     def __init__(self, stream: BinaryIO, weights: WeightsWriter, version: int) -> None:
         self._stream = stream
+        #: The lines that are not written yet: a write for each line would take a tenth of the time.
+        self._lines: list[str] = []
         self._weights = weights
         self._has_info = version >= 11
         self._version = version
@@ -136,9 +138,14 @@ class _Writer:
                 for line in extra_lines(extra, 1):
                     self._line(0, line)
         self._line(0, "</net>")
+        self._flush()
 
     def _line(self, depth: int, text: str) -> None:
-        self._stream.write(f"{_TABS[depth]}{text}\n".encode())
+        self._lines.append(f"{_TABS[depth]}{text}\n")
+
+    def _flush(self) -> None:
+        self._stream.write("".join(self._lines).encode())
+        self._lines.clear()
 
     def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
         """Write parameters, nodes and results; `doubled` results are repeated at the end."""
@@ -166,7 +173,7 @@ class _Writer:
         if edges:
             indent = _TABS[depth + 1]
             self._line(depth, "<edges>")
-            self._stream.write("".join([f"{indent}{edge}\n" for edge in edges]).encode())
+            self._lines += [f"{indent}{edge}\n" for edge in edges]
             self._line(depth, "</edges>")
         else:
             self._line(depth, "<edges/>")
@@ -198,6 +205,7 @@ class _Writer:
         if self._has_info and node.info:
             self._info(node.info, depth + 1)
         self._line(depth, "</layer>")
+        self._flush()
 
     def _body(self, body: Body, doubled: list[int], depth: int) -> None:
         tag = "body" if body.label == "body" else f"{body.label}_body"
@@ -242,7 +250,7 @@ class _Writer:
                 self._line(depth + 1, f"{head}/>")
                 continue
             self._line(depth + 1, f"{head}>")
-            self._stream.write(dims.encode())
+            self._lines.append(dims)
             if extra is not None:
                 for line in extra_lines(extra, depth + 2):
                     self._line(0, line)

@@ -35,6 +35,8 @@ class BodyReturnsItsInput(
         Conversion to ONNX copies such a value with an operation that no optimiser removes.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, onnx.Scan | onnx.Scan8):
             for result in passed_on(node.body()):

@@ -34,6 +34,8 @@ class ValueReturnedTwice(
         Conversion to ONNX copies the value for one of the two results.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, onnx.Scan | onnx.Scan8):
             for result in repeated(node.body()):

@@ -34,6 +34,8 @@ class OmittedConditionIsHonoured(
         irloop's executor and its conversion to IR stop as well; the conversion warns (CNV102).
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, onnx.Loop) or node.inputs[1] is not None:
             return

@@ -38,6 +38,8 @@ class ScanOfNoElement(
 
     concerns_conversion = False
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, onnx.Scan):
             return

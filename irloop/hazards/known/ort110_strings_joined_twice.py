@@ -33,6 +33,8 @@ class StringsJoinedTwice(
         Conversion to ONNX copies the value in the body.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, onnx.Loop):
             for result in joined_strings(node.body()):

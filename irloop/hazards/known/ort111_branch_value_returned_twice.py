@@ -33,6 +33,8 @@ class BranchValueReturnedTwice(
         Conversion to ONNX copies the value in the body.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, onnx.If):
             for body in node.bodies:

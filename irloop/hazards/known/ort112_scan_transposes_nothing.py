@@ -36,6 +36,8 @@ class ScanTransposesNothing(
         Conversion to ONNX writes such a Scan along axis 0, with a Transpose before or after it.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         for port in scanned_across(node) if isinstance(node.op, Scan) else ():
             kind, number = "input" if isinstance(port, ScanInput) else "output", port.external + 1

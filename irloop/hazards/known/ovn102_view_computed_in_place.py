@@ -34,6 +34,8 @@ class ViewComputedInPlace(
         Conversion to IR copies the value in the body; the pass body_barriers does so in an IR.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

@@ -33,6 +33,8 @@ class UnreadState(
         Conversion to IR lets the body read the state.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not may_not_run(node):
             return

@@ -33,6 +33,8 @@ class PartialRange(
         Conversion to IR, and the pass canonical_ports, slice the tensor before the loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.TensorIterator):
             return

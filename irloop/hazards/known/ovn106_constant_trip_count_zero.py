@@ -38,6 +38,8 @@ class ConstantTripCountZero(
         Conversion to IR writes no loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.Loop) or number_of(node.inputs[0]) != 0:
             return

@@ -33,6 +33,8 @@ class ConstantConditionFalse(
         Conversion to IR writes no loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, ov.Loop) and number_of(node.inputs[1]) == 0:
             yield "the initial condition is a constant false"

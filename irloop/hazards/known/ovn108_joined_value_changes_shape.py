@@ -36,6 +36,8 @@ class JoinedValueChangesShape(
         Conversion reports it.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

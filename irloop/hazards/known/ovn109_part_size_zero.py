@@ -33,6 +33,8 @@ class PartSizeZero(
         Validation refuses the file.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

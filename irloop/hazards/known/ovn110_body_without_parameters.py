@@ -32,6 +32,8 @@ class BodyWithoutParameters(
         Conversion to IR writes a Loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, ov.TensorIterator) and not node.body().graph.inputs:
             yield "the body has no Parameter"

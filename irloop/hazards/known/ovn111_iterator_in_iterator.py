@@ -32,6 +32,8 @@ class IteratorInIterator(
         Conversion to IR writes a Loop for one of the two.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         owner = None if node.graph is None else node.graph.owner
         if owner is None or not isinstance(node.op, ov.TensorIterator):

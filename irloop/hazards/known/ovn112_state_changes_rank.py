@@ -33,6 +33,8 @@ class StateChangesRank(
         Conversion reports it, or unrolls a loop that runs once.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

@@ -36,6 +36,8 @@ class JoinedLengthOfAnEarlierRun(
         Conversion to IR cuts the output to the number of iterations that ran.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not may_not_run(node):
             return

@@ -35,6 +35,8 @@ class GrowingStateIsNoOutput(
         sizes of the initial value for all iterations.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

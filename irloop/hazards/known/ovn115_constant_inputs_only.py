@@ -33,6 +33,8 @@ class ConstantInputsOnly(
         Conversion to IR folds such a loop, or gives it an input that is not constant.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.Loop) or not node.inputs:
             return

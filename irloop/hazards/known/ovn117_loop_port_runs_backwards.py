@@ -33,6 +33,8 @@ class LoopPortRunsBackwards(
         Conversion to IR reverses the value outside the Loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.Loop):
             return

@@ -34,6 +34,8 @@ class TripCountEntersTheBody(
         Conversion to IR gives the body a copy of the trip count.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.Loop):
             return

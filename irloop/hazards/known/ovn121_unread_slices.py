@@ -32,6 +32,8 @@ class UnreadSlices(
         Conversion to IR writes a Loop whose trip count is the number of slices.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, ov.TensorIterator):
             return

@@ -35,6 +35,8 @@ class BranchOutputLosesItsMemory(
         Conversion to IR lets such an output be read through a Slice of all of it.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         for value in node.outputs:
             if loses_its_memory(value):

@@ -35,6 +35,8 @@ class LoopOutputIsAnOutput(
         Conversion to IR lets the other operations read a copy.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         for value in filter(keeps_its_memory, node.outputs):
             if not all(looks_up_memory(user) for user, _ in value.uses):

@@ -33,6 +33,8 @@ class UnchangedStateReturnedTwice(
         `transform` lets the body return a copy. Conversion to IR copies such a value, too.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         for result, count in returned_twice(node).items() if is_loop(node) else ():
             yield f"{count} outputs return result {result}, an unchanged body parameter"

@@ -34,6 +34,8 @@ class JoinAfterAnEmptyAxis(
         the loop.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         for port in scanned_across(node) if is_loop(node) else ():
             name = f"output {port.external} of {node.name!r}"

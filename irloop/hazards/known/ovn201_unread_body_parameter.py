@@ -32,6 +32,8 @@ class UnreadBodyParameter(
         Conversion to IR removes such a parameter.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not is_loop(node):
             return

@@ -34,6 +34,8 @@ class StatesOfALoopThatDoesNotRun(
         With --target openvino-2021.4, conversion selects the initial states.
     """
 
+    only_with_body = True
+
     def find(self, node: Node) -> Iterator[str]:
         if not may_not_run(node):
             return

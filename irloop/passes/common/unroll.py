@@ -62,6 +62,8 @@ class Unroll(ModelPass):
             raise UsageError("unroll has a limit below 0", expected="0 or more", found=found)
 
     def run_on_model(self, model: Model) -> bool:
+        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
+            return False
         self._session = Session(model)
         return self._unroll_graph(model, model.graph)
 
