@@ -250,3 +250,51 @@ g (int64 M, bool c, float[3] x) => (float[n, m] all) {
     x = np.array([1, 2, 3], F32)
     sets = [[i64(trips), taken, x] for trips, taken in ((0, NO), (2, YES), (0, YES), (1, NO))]
     agree(text, sets, engines, tmp_path)
+
+
+#: What is joined has sizes that only an inference tells.
+SIZES = """
+g (int64 M, bool c, int64 k, float[a, 3, b] x)
+    => (int64[4] shape, float[a, 3, b] sum, int64[n] counts) {
+  axis = Constant <value_ints = [0]> ()  three = Constant <value_int = 3> ()
+  all, counts = Loop (TRIP, c) <body = q (int64 i, bool d)
+      => (bool go, float[a, 3, b] u, int64 j) { go = GOES  u = Neg (x)  j = Identity (i) }>
+  shape = Shape (all)  sum = ReduceSum <keepdims = 0> (all, axis)
+}"""
+
+
+@pytest.mark.parametrize("first", ["runs first", "does not run first"])
+@pytest.mark.parametrize(
+    ("trip", "goes"), [("M", "Less (i, k)"), ("M", "Identity (d)"), ("three", "Identity (d)")]
+)
+def test_unknown_sizes_of_what_no_iteration_joins(
+    trip: str, goes: str, first: str, engines: Engines, tmp_path: Path
+) -> None:
+    """They are 0, whatever sizes an earlier inference had."""
+    runs = RUNS if first == "runs first" else [RUNS[4], *RUNS]
+    sizes = [(2, 1), (4, 2), (1, 3), (2, 2), (5, 1), (3, 4), (2, 1)]
+    sets: list[list[Any]] = [
+        [*given[:3], np.arange(3 * a * b, dtype=F32).reshape(a, 3, b)]
+        for given, (a, b) in zip(runs, sizes, strict=False)
+    ]
+    agree(SIZES.replace("TRIP", trip).replace("GOES", goes), sets, engines, tmp_path)
+
+
+SIZES_IN_LOOPS = """
+g (int64[n] counts, float[a, 3] x) => (float last, int64[n, 3] shapes) {
+  zero = Constant <value_float = 0.0> ()
+  last, shapes = Scan <num_scan_inputs = 1, body = b (float h, int64 i)
+      => (float t, int64[3] shape) {
+    y = Loop (i, "") <body = q (int64 j, bool e) => (bool f, float[a, 3] z) {
+      f = Identity (e)  z = Add (x, h) }>
+    shape = Shape (y)  sum = ReduceSum <keepdims = 0> (y)  t = Add (h, sum)
+  }> (zero, counts)
+}"""
+
+
+def test_unknown_sizes_of_what_no_iteration_of_a_nested_loop_joins(
+    engines: Engines, tmp_path: Path
+) -> None:
+    given = [([2, 0, 1], 2), ([0], 3), ([1, 0], 4), ([0, 3], 2)]
+    sets = [[i64(counts), np.ones((size, 3), F32)] for counts, size in given]
+    agree(SIZES_IN_LOOPS, sets, engines, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from irloop.conversion.loops.loop_bounds import unknown_axes
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
@@ -36,7 +37,8 @@ class CutJoined(LoopPass):
         y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
 
     OpenVINO derives the size of `y` from the trip count alone if the condition in the body is a
-    constant, and returns uninitialised memory if `c` is false.
+    constant, and returns uninitialised memory if `c` is false. Other dimensions of `y` that only
+    running the body tells are cut in the same way: OpenVINO has them from an earlier inference.
     """
 
     name = "cut_joined"
@@ -85,7 +87,8 @@ def _cut(forms: Forms, started: Value, leaving: Leaving, value: Value) -> Value:
     assert isinstance(leaving.port, Concatenated)
     # A scalar is joined along axis 0.
     axis = leaving.port.axis if shape_of(leaving.value).rank else 0
-    zero, one = forms.constant([0]), forms.constant([1])
-    size = forms.gathered(forms.shape_of(value), forms.constant([axis]), 0)
-    end = forms.multiplied(size, started)
-    return forms.emit(Slice(), value, zero, end, one, forms.constant([axis]))
+    axes = [axis, *unknown_axes(value, axis)]
+    lengths = forms.gathered(forms.shape_of(value), forms.constant(axes), 0)
+    ends = forms.multiplied(lengths, started)
+    zeros, ones = forms.constant([0] * len(axes)), forms.constant([1] * len(axes))
+    return forms.emit(Slice(), value, zeros, ends, ones, forms.constant(axes))

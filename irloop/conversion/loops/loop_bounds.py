@@ -14,7 +14,7 @@ from irloop.dialects.openvino.comparison import LogicalAnd
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 
-__all__ = ["runs_at_all", "with_bounds_of"]
+__all__ = ["runs_at_all", "unknown_axes", "with_bounds_of"]
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
@@ -25,6 +25,13 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
     count = shape_forms.reshape(c, trip, [1])
     none = forms.equal(c, count, c.constant(0, element_of(trip)))
     return c(LogicalAnd(), runs, forms.logical_not(c, none))
+
+
+def unknown_axes(value: Value, joined: int) -> list[int]:
+    """The axes of unknown size of what a loop joins along axis `joined`, without that axis."""
+    dims = shape_of(value).dims or ()
+    joined_at = (joined, joined + len(dims))
+    return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:

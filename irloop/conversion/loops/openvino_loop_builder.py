@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.loop_bounds import runs_at_all
+from irloop.conversion.loops.loop_bounds import runs_at_all, unknown_axes
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -171,13 +171,17 @@ class OpenVinoLoopBuilder:
     def _cut(self, value: Value, scan: Scanned) -> Value:
         """Return `value`, sliced to zero length if no iteration ran.
 
-        If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations.
+        If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations, in the shape
+        of an earlier run. Dimensions that only running the body tells are 0, too, as in the first
+        inference and in ONNX Runtime.
         """
         c = self.c
         assert self.ran is not None
-        length = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64([scan.axis]), 0)
-        end = forms.multiply(c, length, forms.convert(c, self.ran, ElementType.I64))
-        return shape_forms.slice_by(c, value, c.i64([0]), end, [scan.axis], c.i64([1]))
+        axes = [scan.axis, *unknown_axes(value, scan.axis)]
+        lengths = shape_forms.gather(c, shape_forms.shape_of(c, value), c.i64(axes), 0)
+        ends = forms.multiply(c, lengths, forms.convert(c, self.ran, ElementType.I64))
+        starts, steps = c.i64([0] * len(axes)), c.i64([1] * len(axes))
+        return shape_forms.slice_by(c, value, starts, ends, axes, steps)
 
     def _forward(self, item: _Input) -> _Input:
         # OpenVINO's own transformations of Loops handle forward slices only.
