@@ -145,6 +145,34 @@ def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
     assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
 
 
+def test_unknown_sizes_where_a_condition_becomes_constant(tmp_path: Path) -> None:
+    """Without an iteration they are 0, and not those of an earlier inference."""
+
+    def build(b: Builder, c: Value, a: Value) -> list[Value]:
+        inner = b.nested("body")
+        state, stop = inner.parameter("a", a.type), inner.parameter("q", c.type)
+        inner.result(inner(comparison.LogicalNot(), stop), "go")
+        inner.result(inner(elementwise.Add(), state, state), "next")
+        ports = PortMap(
+            (Carried(2, 0, 1), Invariant(3, 1)), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0
+        )
+        given = (b.i64(2), c, a, b.constant(False, BOOL))
+        bodies = (Body("body", inner.graph, ports),)
+        joined = b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+        return [
+            b(shape.ShapeOf3(ElementType.I64), joined),
+            b(reduction.ReduceSum(), joined, b.i64([0])),
+        ]
+
+    model = model_of(build, (BOOL, ()), (F32, (1, None)))
+    runs: Runs = [
+        ([True, [[1, 2]]], [[2, 2], [6, 12]]),
+        ([False, [[3, 4, 5]]], [[0, 0], []]),
+        ([True, [[1]]], [[2, 1], [6]]),
+    ]
+    assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
+
+
 def test_a_choice_of_booleans_that_become_constants(tmp_path: Path) -> None:
     """OpenVINO rejects Select(true, true, s) in a body: only `s` is computed as u8."""
 
