@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from irloop.kernels.blocks import constant, in_blocks
+from irloop.kernels.blocks import in_blocks
 
 __all__ = ["erf", "erf_inverse"]
 
@@ -90,25 +92,11 @@ _HUGE_Q = (
 )
 
 
-# Polynomials of N. Juffa for single precision (in the public domain), highest power first.
-_SPLIT_32 = 0.927734375
-_LARGE_32 = (
-    -1.72853470e-5,
-    3.83197126e-4,
-    -3.88396438e-3,
-    2.42546219e-2,
-    -1.06777877e-1,
-    -6.34846687e-1,
-    -1.128717512,
-)
-_SMALL_32 = (
-    -5.96761703e-4,
-    4.99119423e-3,
-    -2.67681349e-2,
-    1.12819925e-1,
-    -3.76125336e-1,
-    1.28379166e-1,
-)
+#: For f32: the number of steps per unit of the table, its last place, and the terms of each series.
+#: erf is 1 in f32 from 3.92 on.
+_STEPS = 64
+_LAST = 4
+_TERMS = 8
 
 
 def _ratio(x: Array, upper: tuple[float, ...], lower: tuple[float, ...]) -> Array:
@@ -144,30 +132,37 @@ def erf(x: Array) -> Any:
 
 
 def _erf32(x: Array, out: Array) -> None:
-    """The error function in f32, with an error of at most two units in the last place.
+    """The error function in f32, rounded correctly: its series in f64 at the nearest place."""
+    with np.errstate(invalid="ignore", under="ignore"):
+        size = np.abs(x).astype(np.float64)
+        np.minimum(size, _LAST, out=size)
+        place = np.rint(size * _STEPS)
+        size -= place / _STEPS  # exact: the places are multiples of a power of two
+        at = place.astype(np.intp)  # for a NaN any place does, since its distance is NaN, too
+        *lower, highest = _series()
+        made = highest.take(at, mode="clip")
+        term = np.empty_like(made)
+        for row in reversed(lower):
+            np.multiply(made, size, out=made)
+            np.add(made, row.take(at, out=term, mode="clip"), out=made)
+        np.copysign(made, x, out=out, casting="same_kind")
 
-    Near zero it is x times a polynomial of x * x, elsewhere 1 - exp(-p(|x|)).
+
+@cache
+def _series() -> tuple[Array, ...]:
+    """The coefficients of the Taylor series of erf at each place, one row for each power.
+
+    The derivative of order n + 1 is (-1)^n H_n(x) times the first one, 2 / sqrt(pi) exp(-x^2), with
+    the Hermite polynomials H_n.
     """
-    size = np.minimum(np.abs(x), constant(4, x))
-    power = _polynomial(size, _LARGE_32)
-    with np.errstate(under="ignore"):
-        np.exp(np.multiply(power, size, out=power), out=power)
-    np.subtract(np.float32(1), power, out=power)
-    near = size < np.float32(_SPLIT_32)
-    small = _polynomial(size * size, _SMALL_32)
-    np.multiply(small, size, out=small)
-    np.add(small, size, out=small)
-    np.copysign(np.where(near, small, power), x, out=out)
-
-
-def _polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
-    """A polynomial by Horner's scheme; the coefficient of the highest power comes first."""
-    made = np.multiply(x, x.dtype.type(coefficients[0]))
-    for number in coefficients[1:-1]:
-        np.add(made, x.dtype.type(number), out=made)
-        np.multiply(made, x, out=made)
-    result: Array = np.add(made, x.dtype.type(coefficients[-1]), out=made)
-    return result
+    x = np.arange(_LAST * _STEPS + 1) / _STEPS
+    slope = 2 / math.sqrt(math.pi) * np.exp(-x * x)
+    before, hermite = np.zeros_like(x), np.ones_like(x)
+    rows = [np.array([math.erf(place) for place in x])]
+    for order in range(1, _TERMS):
+        rows.append((-1) ** (order - 1) * hermite * slope / math.factorial(order))
+        before, hermite = hermite, 2 * x * hermite - 2 * (order - 1) * before
+    return tuple(rows)
 
 
 def erf_inverse(x: Array) -> Array:

@@ -66,13 +66,17 @@ def test_nan_stays_nan(name: str, size: int) -> None:
     assert not np.isnan(found[1:-1]).any()
 
 
-def test_error_function_of_single_precision_is_accurate_to_two_units() -> None:
-    x = np.concatenate([np.linspace(-6, 6, 20_001), np.logspace(-38, 1, 2_001)]).astype(np.float32)
-    wanted = np.array([math.erf(float(item)) for item in x])
-    unit = np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64)
-    assert (np.abs(special.erf(x) - wanted) <= 2 * unit).all()
+def test_error_function_of_single_precision_is_rounded_correctly() -> None:
+    """The C library computes in double precision, with an error of less than a unit there."""
+    near = np.linspace(-6, 6, 200_001)
+    small = np.logspace(-44, 1, 20_001)
+    x = np.concatenate([near, small, -small]).astype(np.float32)
+    wanted = np.array([math.erf(float(item)) for item in x]).astype(np.float32)
+    np.testing.assert_array_equal(special.erf(x), wanted)
     edges = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)
-    np.testing.assert_array_equal(special.erf(edges), [1, -1, np.nan, 0, -0.0])
+    found = special.erf(edges)
+    np.testing.assert_array_equal(found, [1, -1, np.nan, 0, 0])
+    np.testing.assert_array_equal(np.signbit(found[[1, 3, 4]]), [True, False, True])
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 130, 130), (3, 700, 9), (1, 3, 20, 20, 50), (2, 4, 3)])
