@@ -19,6 +19,7 @@ from .options import (
     dims_option,
     engines_option,
     input_type_options,
+    lengths_option,
     page_option,
 )
 
@@ -54,16 +55,16 @@ Examples:
 @click.option(
     "--engine-a",
     metavar="NAME",
-    help="Instead of --engines: what runs A. Default: numpy, where --engine-b is given.",
+    help="The engine of A, instead of --engines.  [default: numpy, if --engine-b is given]",
 )
-@click.option("--engine-b", metavar="NAME", help="What runs B, likewise.")
+@click.option("--engine-b", metavar="NAME", help="The engine of B, instead of --engines.")
 @click.option(
     "-i",
     "--inputs",
     metavar="FILE",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False),
-    help="A .npz or .npy, as for 'irloop run'; several are several runs. Default: generated.",
+    help="A .npz or .npy, as for 'irloop run'; one run for each.  [default: generated inputs]",
 )
 @click.option(
     "--seeds",
@@ -72,16 +73,23 @@ Examples:
     show_default=True,
     help="How many sets of inputs are generated.",
 )
-@click.option("--first-seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--first-seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The seed of the first set.",
+)
 @click.option(
     "--trips",
     metavar="N,N,...",
     default="5,2,1,0",
     show_default=True,
-    help="The values that inputs which are trip counts get.",
+    help="The values for inputs that are trip counts, one after the other.",
 )
 @dims_option
 @input_type_options
+@lengths_option
 @comparison_options
 @page_option
 @common_options
@@ -114,6 +122,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         dims=options["dims"],
         shapes=options["shapes"],
         types=options["types"],
+        lengths=options["lengths"],
         rtol=options["rtol"],
         atol=options["atol"],
         seconds=options["seconds"],

@@ -36,7 +36,7 @@ takes the path of a model and returns a callable from a list of arrays, the inpu
 position, to the outputs.
 
 \b
-Exit status: 0 when every case is right, 1 when one is not, 2 when the engine cannot be asked.
+Exit status: 0 when every case is right, 1 when one is not, 2 when the engine cannot be run.
 """
 
 _WRITERS: dict[str, Callable[[Conformance], str]] = {

@@ -1,4 +1,4 @@
-"""Messages on stderr: notes and progress. Findings go to stdout, elsewhere."""
+"""Messages on stderr: notes and progress. Findings are written to stdout by other modules."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Console:
         self._timer.start()
 
     def _tick(self) -> None:
-        """Show the line again each second, so that people see that work goes on."""
+        """Show the line again each second, so that people see that work continues."""
         if not self._doing:
             return
         self._ticks += 1
@@ -251,7 +251,7 @@ def common_options(command: Command) -> Command:
             callback=_set_memory,
             expose_value=False,
             metavar="SIZE",
-            help="What the work on a model may take, as in 500M or 8G.  [default: 2G, and 8 times "
+            help="The memory limit for a model, as in 500M or 8G.  [default: 2G, and 8 times "
             "the size of its files]",
         ),
         click.option(
@@ -259,7 +259,8 @@ def common_options(command: Command) -> Command:
             type=click.FloatRange(min=0, min_open=True),
             callback=_set_seconds,
             expose_value=False,
-            help="And how long.  [default: 60, and one for each MiB of its files]",
+            help="The time limit for a model, in seconds.  [default: 60, and one for each MiB of "
+            "its files]",
         ),
     )
     limited = _limited(command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +20,7 @@ from .console import Console, common_options, console_of, say
 from .exits import Exit
 from .files import require_free, weight_files
 from .names import ModelPath
-from .options import engines_option, input_type_options, weights_option
+from .options import engines_option, input_type_options, lengths_option, weights_option
 
 if TYPE_CHECKING:
     from irloop import Comparison, Model
@@ -61,19 +60,6 @@ Examples:
 """
 
 
-def lengths_of(
-    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
-    """Numbers of tensors by input name, from texts such as ``x=3``."""
-    lengths: dict[str, int] = {}
-    for text in texts:
-        name, equals, number = text.rpartition("=")
-        if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
-            raise click.BadParameter(f"{text!r} is not a number of tensors such as x=3")
-        lengths[name] = int(number)
-    return lengths
-
-
 @click.command("convert", epilog=EPILOG, short_help="OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=ModelPath())
 @click.option(
@@ -104,14 +90,7 @@ def lengths_of(
     help="The form to write loops in if possible; reports the form of each loop and the reason.",
 )
 @input_type_options
-@click.option(
-    "--length",
-    "lengths",
-    metavar="NAME=COUNT",
-    multiple=True,
-    callback=lengths_of,
-    help="How many tensors a sequence or optional input holds, as in x=3; to IR they are inputs.",
-)
+@lengths_option
 @click.option(
     "--weights",
     type=click.Choice(["copy", "share"]),

@@ -18,6 +18,7 @@ __all__ = [
     "dims_option",
     "engines_option",
     "input_type_options",
+    "lengths_option",
     "memory_option",
     "page_option",
     "weights_option",
@@ -25,13 +26,13 @@ __all__ = [
 
 
 def weights_option(name: str = "weights") -> Callable[[Command], Command]:
-    """The file with the weights of an IR, as parameter `name`."""
+    """Add the option for the weights file of an IR, as parameter `name`."""
     return click.option(
         "--bin",
         name,
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="The weights of an IR (default: beside it).",
+        help="The weights of an IR.  [default: the .bin of the same name]",
     )
 
 
@@ -80,19 +81,19 @@ def types_of(
 
 
 def dims_option(command: Command) -> Command:
-    """The sizes of unknown dimensions by name, as parameter `dims`."""
+    """Add the option for sizes of unknown dimensions by name, as parameter `dims`."""
     return click.option(
         "--dim",
         "dims",
         metavar="NAME=N",
         multiple=True,
         callback=dims_of,
-        help="The size of a dynamic dimension; ? for those without a name.",
+        help="The size of a dynamic dimension, as in batch=4; ?=4 for those without a name.",
     )(command)
 
 
 def input_type_options(command: Command) -> Command:
-    """The shapes and the element types of inputs by name, as parameters `shapes` and `types`."""
+    """Add options for shapes and element types of inputs, as parameters `shapes` and `types`."""
     shape = click.option(
         "--shape",
         "shapes",
@@ -112,18 +113,48 @@ def input_type_options(command: Command) -> Command:
     return shape(element(command))
 
 
+def lengths_of(
+    context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, int]:
+    """Numbers of tensors by input name, from texts such as ``x=3``."""
+    lengths: dict[str, int] = {}
+    for text in texts:
+        name, equals, number = text.rpartition("=")
+        if not name or not equals or not re.fullmatch(r"\d{1,6}", number):
+            raise click.BadParameter(f"{text!r} is not a number of tensors such as x=3")
+        lengths[name] = int(number)
+    return lengths
+
+
+def lengths_option(command: Command) -> Command:
+    """Add the option for the lengths of sequence inputs, as parameter `lengths`."""
+    return click.option(
+        "--length",
+        "lengths",
+        metavar="NAME=COUNT",
+        multiple=True,
+        callback=lengths_of,
+        help="How many tensors a sequence or optional input holds, as in x=3; an IR has an input "
+        "for each.",
+    )(command)
+
+
 def comparison_options(command: Command) -> Command:
-    """Tolerances, the time limit of a run, and `style`, the format of the report."""
+    """Add options for tolerances, the time limit of a run, and the format (`style`)."""
     nearness = click.FloatRange(min=0)
     options = (
-        click.option("--rtol", type=nearness, help="Default: as fits the element type."),
-        click.option("--atol", type=nearness, help="Default: as fits the element type."),
+        click.option(
+            "--rtol", type=nearness, help="The relative tolerance.  [default: by element type]"
+        ),
+        click.option(
+            "--atol", type=nearness, help="The absolute tolerance.  [default: by element type]"
+        ),
         click.option(
             "--seconds",
             type=click.FloatRange(min=0, min_open=True),
             default=60.0,
             show_default=True,
-            help="The time limit of one run of one model.",
+            help="The time limit of one run of a model.",
         ),
         click.option(
             "--format",
@@ -139,7 +170,7 @@ def comparison_options(command: Command) -> Command:
 
 
 def page_option(command: Command) -> Command:
-    """The page to write with the result, as parameter `page`."""
+    """Add the option for a page with the result, as parameter `page`."""
     return click.option(
         "--report",
         "page",
@@ -149,7 +180,7 @@ def page_option(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    """The memory limit of an engine, as parameter `max_memory` in bytes.
+    """Add the option for the memory limit of an engine, as parameter `max_memory` in bytes.
 
     If it is given, it also applies to irloop's own process, as in other commands.
     """
@@ -161,12 +192,12 @@ def memory_option(command: Command) -> Command:
         default="8G",
         show_default=True,
         metavar="SIZE",
-        help="The memory limit of the process of an engine, as in 500M or 2G. Linux only.",
+        help="The memory limit of an engine's process, as in 500M or 2G. Linux only.",
     )(command)
 
 
 def engines_option(command: Command) -> Command:
-    """The engines that take part in a comparison, as parameter `engines`, and `max_memory`."""
+    """Add the options for the engines of a comparison and their memory limit."""
     return memory_option(_engines(command))
 
 
@@ -176,6 +207,6 @@ def _engines(command: Command) -> Command:
         metavar="auto|NAME,NAME,...",
         default="auto",
         show_default=True,
-        help="What runs the models: numpy (built in), onnxruntime, openvino, onnx-reference, "
-        "module:function. auto: numpy and each installed engine on its own format.",
+        help="The engines that run the models: numpy (built in), onnxruntime, openvino, "
+        "onnx-reference, module:function. auto: numpy and each installed engine on its own format.",
     )(command)

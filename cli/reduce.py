@@ -43,7 +43,7 @@ Examples:
     "--inputs",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="A .npz or .npy with which they differ. Default: searched for.",
+    help="A .npz or .npy with which they differ.  [default: irloop searches for one]",
 )
 @comparison_options
 @common_options

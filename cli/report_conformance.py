@@ -125,9 +125,9 @@ def markdown(found: Conformance) -> str:
         ([name, *(str(number or "") for number in numbers)] for name, numbers in _counts(found)),
     )
     if found.faults:
-        lines += ["", "What is not right:", ""]
+        lines += ["", "Cases that are not right:", ""]
         lines += _markdown_table(
-            ["case", "verdict", "what came"],
+            ["case", "verdict", "result"],
             (
                 [f"`{item.case.name}`", item.verdict.value, f"`{_short(item.detail)}`"]
                 for item in found.faults
@@ -159,7 +159,7 @@ def html(found: Conformance) -> str:
         for item in found.faults
     )
     title = html_escapes.escape(_head(found))
-    what = "<tr><th>case</th><th>verdict</th><th>what came</th><th>specification</th></tr>"
+    what = "<tr><th>case</th><th>verdict</th><th>result</th><th>specification</th></tr>"
     listed = f"<h2>Not right</h2><table>{what}{faults}</table>" if faults else ""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

@@ -56,7 +56,9 @@ Examples:
 )
 @dims_option
 @input_type_options
-@click.option("--seed", type=int, default=0, show_default=True, help="For generated inputs.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed of generated inputs."
+)
 @click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
 @click.option("--profile", is_flag=True, help="The time of operations and nodes, on stderr.")
 @click.option(
@@ -65,7 +67,9 @@ Examples:
     type=click.Path(dir_okay=False),
     help="The file for the time of every call, which chrome://tracing and Perfetto show.",
 )
-@click.option("--max-iterations", type=click.IntRange(min=1), help="Of each loop.")
+@click.option(
+    "--max-iterations", type=click.IntRange(min=1), help="The most iterations of each loop."
+)
 @common_options
 @click.pass_context
 def command(ctx: click.Context, /, model: str, **options: Any) -> None:

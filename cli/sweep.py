@@ -36,7 +36,7 @@ Examples:
   irloop sweep report results -o page.html --compare results-of-may
 
 \b
-The same command again goes on where an earlier one was ended. Credentials of stores come from
+The same command continues where an earlier one stopped. Credentials of stores come from
 the environment and the configuration files of their packages (s3fs, gcsfs, ...), never from
 arguments. A folder called report is given as ./report.
 """
@@ -123,7 +123,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Without --scheduler: processes of this machine.  [default: one a processor]",
+    help="Without --scheduler: the number of processes here.  [default: one per processor]",
 )
 @click.option("--tls-ca", metavar="FILE", help="The certificate that signed the scheduler's.")
 @click.option("--tls-cert", metavar="FILE", help="The certificate of this client.")
@@ -139,7 +139,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     metavar="VERDICT,...",
     default="",
     callback=_verdicts,
-    help="Do these again although nothing has changed, as in timeout,quarantined.",
+    help="Repeat steps with these verdicts even if nothing has changed, as in timeout,quarantined.",
 )
 @click.option(
     "--max-size",
@@ -155,7 +155,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     default="256M",
     show_default=True,
     callback=size,
-    help="Models from this size on do not share a worker.",
+    help="A worker runs only one model of this size or larger at a time.",
 )
 @click.option(
     "--patience",

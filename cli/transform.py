@@ -302,7 +302,7 @@ class _Watcher:
             self.files += _saved(shown, path)
         except IrloopError as error:
             # The steps after this one are still worth seeing.
-            self._console.note(f"no {path}: {error.message}")
+            self._console.note(f"{path} was not written: {error.message}")
 
     def _path(self, folder: str, name: str) -> str:
         os.makedirs(folder, exist_ok=True)

@@ -60,7 +60,7 @@ Examples:
   irloop validate models/ --format github --output sarif=irloop.sarif --output junit=irloop.xml
 
 \b
-A model says itself what is to be left out of its report: in an IR
+A model file can suppress findings: in an IR by the comment
 <!-- irloop: ignore IRL513 --> on the line of an element or before it,
 <!-- irloop: ignore-file IRL9 --> anywhere; in ONNX the entry irloop.ignore of
 metadata_props of the model or a node.
@@ -80,7 +80,10 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 )
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option(
-    "--bin", "weights", metavar="FILE", help="The weights of the IRs given (default: beside each)."
+    "--bin",
+    "weights",
+    metavar="FILE",
+    help="The weights of the given IRs.  [default: the .bin of the same name]",
 )
 @click.option(
     "--select",
@@ -101,7 +104,8 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "engines",
     metavar="NAME[-VERSION]",
     multiple=True,
-    help="Also warn of what this engine gets wrong: onnxruntime, openvino, openvino-2021.4.",
+    help="Also warn about patterns that this engine gets wrong: "
+    "onnxruntime, openvino, openvino-2021.4.",
 )
 @click.option(
     "--fail-on",
@@ -109,10 +113,14 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     help="The mildest finding that makes the exit status 1.  [default: error]",
 )
 @click.option(
-    "--baseline", metavar="FILE", help="Known findings; they are left out and do not fail."
+    "--baseline",
+    metavar="FILE",
+    help="A file of known findings, which are left out of the report and the exit status.",
 )
 @click.option(
-    "--write-baseline", is_flag=True, help="Write what is found to the baseline, and do not fail."
+    "--write-baseline",
+    is_flag=True,
+    help="Write all findings to the baseline, and do not fail because of them.",
 )
 @click.option(
     "--fix",
@@ -159,7 +167,8 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--isolate/--no-isolate",
     default=None,
-    help="Validate in other processes, which a model may end.  [default: for several models]",
+    help="Validate in separate processes: a crash affects only one model.  [default: for several "
+    "models]",
 )
 @click.option(
     "--follow-links",
@@ -169,7 +178,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--changed",
     is_flag=True,
-    help="PATHs are changed files: a .bin stands for its .xml, what is not a model is left out.",
+    help="PATHs are changed files: a .bin selects its .xml, other files are ignored.",
 )
 @common_options
 @click.pass_context

@@ -713,8 +713,8 @@ def compare(
         shapes: shapes of inputs, by name, for each model that has such an input; None is an
             unknown dimension.
         types: element types for inputs whose type is dynamic, likewise, as "f32".
-        lengths: the number of tensors in each sequence or optional input of `first`, by name; as in
-            `convert`, the model then has one input for each.
+        lengths: the number of tensors in each sequence or optional input of `first`, by name; as
+            for `convert`, the model then has one input for each.
         rtol: |x - y| may be this times |x|; by default as fits the element type.
         atol: and this much more.
         seconds: the time limit of one run of one model.

@@ -198,7 +198,7 @@ def check_import() -> Callable[..., None]:
             if node.op.since > opset and not isinstance(node.op, Constant)
         ]
         assert not newer
-        # Forms of several operations round more often than the one operation they stand for.
+        # Several operations round more often than the one operation that they replace.
         tolerance = {"rtol": max(test.rtol, rtol), "atol": max(test.atol, 1e-6)}
         _compare(run_model(model, inputs), outputs, tolerance)
 

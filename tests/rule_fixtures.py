@@ -1,10 +1,10 @@
-"""The fixtures of rules: models that say in comments what is wrong with them.
+"""The fixtures of rules: models with comments that name their faults.
 
-``<!-- expect: IRL203 -->`` stands on the offending line or right before it; several codes are
+``<!-- expect: IRL203 -->`` is on the offending line or right before it; several codes are
 separated by commas. ``<!-- bin-size: 16 -->`` makes a .bin of zeros, ``<!-- bin: 05 00 -->`` one
 of these bytes and ``<!-- bin-text: ... -->`` one of this text; without any there is no .bin.
 A file that cannot hold a comment (no XML at all) begins its name with the code instead.
-ONNX models stand in ONNX's own text form, with ``# expect: ONX301`` in the first line.
+ONNX models are in ONNX's own text form, with ``# expect: ONX301`` in the first line.
 """
 
 from __future__ import annotations

@@ -306,11 +306,11 @@ MISUSES: list[tuple[str, Callable[[irloop.Builder], object], str]] = [
     ("onnx", _finished, "the model is finished"),
     ("onnx", _of_another, "belongs to a body or to another model"),
     ("onnx", lambda b: b.model(), "no output"),
-    ("onnx", lambda b: b.constant("x", "f32"), "a text is no number"),
+    ("onnx", lambda b: b.constant("x", "f32"), "a string is not a number"),
     ("onnx", lambda b: b.constant([300], "u8"), "do not fit u8"),
     ("onnx", lambda b: b.constant([0.5], "i64"), "do not fit i64"),
     ("onnx", lambda b: b.constant([[1], [1, 2]]), "a constant cannot be made"),
-    ("onnx", lambda b: b.constant([None]), "neither numbers nor texts"),
+    ("onnx", lambda b: b.constant([None]), "neither numbers nor strings"),
     ("onnx", lambda b: b.constant(1, "f23"), "no element type 'f23'.*f32"),
     ("onnx", lambda b: b.input("x", "f32", [-1]), "0 or more"),
     ("onnx", lambda b: b.input("x", "f32", 3), "a shape is a list"),  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from irloop.graph.types import ElementType
 FIXTURES = Path(__file__).parent / "fixtures" / "models"
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor locks like these")
 
-#: More bytes than are read at once, and far more than what is read instead of mapped.
+#: More bytes than are read at once, and far more than the limit below which files are not mapped.
 COUNT = 1 << 20
 
 
@@ -106,7 +106,7 @@ def test_files_take_the_places_of_others(
     assert new.stat().st_mode == other.stat().st_mode
 
 
-#: Writes for ever, in the way that the first argument says, and tells when it has begun.
+#: Writes endlessly, by the method that the first argument names, and prints when it has begun.
 WRITER = """
 import sys, time
 from irloop import files
@@ -208,7 +208,7 @@ def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> Non
     x = np.zeros(COUNT, np.float32)
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     os.truncate(weights, 4096)
-    # What is compiled has its weights.
+    # The compiled model has its weights.
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     other = irloop.convert(model)[0]
     calls: list[Callable[[], object]] = [

@@ -33,7 +33,7 @@ ROWS = (
 )
 FLOOR = {name: height for height, row in enumerate(ROWS) for name in row}
 
-#: Where an outside package may be imported; a folder stands for everything in it.
+#: Where an outside package may be imported; a folder includes everything in it.
 HOMES = {
     "lxml": ("irloop/formats/openvino/", "irloop/validation/schema.py"),
     "onnx": ("irloop/formats/onnx/",),
@@ -79,7 +79,7 @@ WITHOUT_NUMPY = (
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module: where it stands and whether it happens as the module loads."""
+    """One import: its place, and whether it happens when the module loads."""
 
     file: str
     line: int

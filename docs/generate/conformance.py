@@ -20,17 +20,18 @@ ENGINES = ("irloop", "onnxruntime", "openvino", "onnx.reference")
 HEAD = """\
 # What engines get wrong about loops
 
-`irloop conformance ENGINE` runs some hundred and thirty small models with loops, each in a process
-of its own and with several inferences of one compiled model, and compares the outputs with results
-that were worked out by hand from the sentence of the specification that the report quotes. ENGINE
-is `onnxruntime`, `openvino`, `onnx.reference`, `irloop`, or `module:function` for a runtime of your
-own; `--programs 500` adds generated programs.
+`irloop conformance ENGINE` runs more than 150 small models with loops, each in a separate process
+and with several inferences of one compiled model. The expected outputs were calculated by hand; for
+each case, the report quotes the sentence of the specification that determines them. ENGINE is
+`onnxruntime`, `openvino`, `onnx.reference`, `irloop`, or `module:function` for your own runtime;
+`--programs 500` adds generated programs.
 
-An engine is asked about the formats that it reads: OpenVINO reads IR and, through its own importer,
-ONNX. *Refused* counts models that the engine does not load and inferences that end with an error.
+An engine runs the cases in the formats that it reads: OpenVINO reads IR and, through its own
+importer, ONNX. *Refused* counts models that the engine does not load and inferences that end with
+an error.
 
-These tables were measured on one machine with the CPU devices of the engines. Make them again with
-`python -m docs.generate.conformance`.
+These tables were measured on one machine with the CPU devices of the engines. Measure them again
+with `python -m docs.generate.conformance`.
 """
 
 

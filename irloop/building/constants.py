@@ -31,7 +31,7 @@ def elements(data: Any, element: str | ElementType | None) -> tuple[Array, Eleme
         raise UsageError(f"a constant cannot be made: {error}") from error
     if array.dtype.kind == "O" and wanted is not ElementType.STRING:
         raise UsageError(
-            "a constant is made of numbers, truths or texts",
+            "a constant is made of numbers, booleans or strings",
             expected="numbers of one rank",
             found=f"{data!r:.60}",
         )
@@ -42,7 +42,7 @@ def _element_of_data(data: Any, array: Array) -> ElementType:
     if array.dtype.kind == "f" and not hasattr(data, "dtype"):
         return ElementType.F32
     if array.dtype.kind == "O" and not all(isinstance(item, str) for item in array.flat):
-        raise ValueError("it has elements that are neither numbers nor texts")
+        raise ValueError("it has elements that are neither numbers nor strings")
     return element_type_of(array.dtype)
 
 
@@ -60,7 +60,7 @@ def _as_element(array: Array, element: ElementType) -> Array:
         return array.astype(object)
     if array.dtype.kind in "US":
         raise UsageError(
-            "a text is no number", expected=str(element), found=f"{array.flat[0]!r:.60}"
+            "a string is not a number", expected=str(element), found=f"{array.flat[0]!r:.60}"
         )
     with np.errstate(all="ignore"):
         made = array.astype(element.numpy())

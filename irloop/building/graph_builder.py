@@ -279,7 +279,7 @@ class OperationBuilder:
             not isinstance(given, kind) or isinstance(given, bool) != (kind is bool)
         ):
             raise UsageError(
-                "a trip count is an integer and a condition a truth",
+                "a trip count is an integer, and a condition a boolean",
                 expected=f"{kind.__name__} or a value of the graph",
                 found=f"{given!r:.60}",
             )

@@ -331,5 +331,5 @@ class _Work:
                 first, second, arrays, self._tolerance, seconds=self._seconds, widen=self.widen
             )
         except IrloopError:
-            # As for the divergence: there is no trace.
+            # The executor cannot trace one of the models, so no cause is known.
             return None

@@ -144,7 +144,7 @@ def _trials(
 
 
 def with_arrays(model: Model, inputs: Any) -> list[Trial]:
-    """The trial of given arrays: by name, by position, or a list of such.
+    """Make trials of the arrays that the user gives: by name or by position, or a list of either.
 
     Raises:
         UsageError: when an input is missing.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
@@ -39,7 +37,9 @@ class LoopCauses:
             return None
         node = value.producer.graph.owner if value.producer.graph is not None else None
         first = self._seen.loops.get(node) if node is not None else None
-        if node is None or first is None or mine.producer.graph not in _graphs(first):
+        if node is None or first is None:
+            return None
+        if mine.producer.graph not in [body.graph for body in first.bodies]:
             return None
         body = next(body for body in node.bodies if body.graph is value.producer.graph)
         other = next(body for body in first.bodies if body.graph is mine.producer.graph)
@@ -216,10 +216,6 @@ class LoopCauses:
             if found is not None:
                 return self._seen.worded("wire", found)
         return None
-
-
-def _graphs(node: Node) -> list[Any]:
-    return [body.graph for body in node.bodies]
 
 
 def _bodies(first: Node, second: Node) -> tuple[Body, Body]:

@@ -13,7 +13,7 @@ __all__ = ["KEPT_BYTES", "Recording"]
 #: The bytes of traced values to keep; of longer runs only the beginning is looked at.
 KEPT_BYTES = 512 * 2**20
 
-#: What one recorded value takes besides its array.
+#: The memory of one recorded value besides its array, in bytes.
 OVERHEAD = 200
 
 Iterations = tuple[int, ...]

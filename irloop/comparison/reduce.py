@@ -79,7 +79,7 @@ def reduce(
         UsageError: when the models do not differ with any inputs.
         UnsupportedError: when irloop's own executor cannot run one of them.
     """
-    # What is left of a model is no longer at the lines of its file.
+    # The rest of a model no longer has the lines of its file.
     models = (replace(read_side(first), source=None), replace(read_side(second), source=None))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)

@@ -113,9 +113,9 @@ class Comparison:
 
     `outcome` is "equal", "different", or "inconclusive": then nothing could be compared, and
     `problems` tells why. `cause` names the wire, constant or operation that makes the difference,
-    where one is found. `runs` tells about each model in each engine, `missing` names engines that
-    are not installed, `notes` tells what is known about differences that do not count,
-    `not_compared` and `not_exercised` what no trial has shown.
+    if one is found. `runs` describes each model in each engine, `missing` names engines that are
+    not installed, and `notes` explain differences that do not count. `not_compared` and
+    `not_exercised` name the parts of the models that no trial has checked.
     """
 
     outcome: str

@@ -174,7 +174,7 @@ def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) 
     try:
         session = Session(model)
     except IrloopError:
-        # Only another engine can run it.
+        # irloop cannot run it; another engine may.
         return Settled(next(sizes_of([model], given)))
     settler = Settler(
         model, model, session, seeds=[seed], trips=TRIPS[:1], given=given, seconds=PATIENCE

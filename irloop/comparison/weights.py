@@ -84,7 +84,7 @@ def _largest(sizes: Array) -> float:
 
 
 def _squares(sizes: Array) -> float:
-    """The sum of squares without NaN."""
+    """The sum of squares; NaNs are left out."""
     total = float(np.dot(sizes, sizes))
     return float(np.nansum(sizes * sizes)) if isnan(total) else total
 

@@ -179,7 +179,6 @@ def _passes(target: Target) -> Iterator[Pass]:
     if not target.dynamic_shapes:
         yield FoldShapes()
     if target.name == OLDEST:
-        # It has no TensorIterator in another one nor one whose slices are not read, runs partial
         # This target refuses nested TensorIterators and unread slices, slices partial ranges from
         # the end of the axis, cannot read loops with unneeded connections, returns zeros after no
         # iteration, loses the rank of a reduction to a scalar, has no ConvertLike, aligns operands

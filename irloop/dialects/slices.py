@@ -179,5 +179,5 @@ def _resolved(args: Arguments, dim: Dim, lengths: tuple[Dim, ...]) -> list[Dim]:
     if not isinstance(dim, int):
         return [UNKNOWN_DIM if size == -1 else size for size in numbers]
     if rest > dim or (-1 not in numbers and rest != dim):
-        raise args.error("lengths do not make up the axis", str(dim), text)
+        raise args.error("lengths do not add up to the axis", str(dim), text)
     return [dim - rest if size == -1 else size for size in numbers]

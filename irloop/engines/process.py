@@ -18,7 +18,7 @@ from irloop.engines.watch import MEMORY, Watch
 
 __all__ = ["Process"]
 
-#: The length of the end of an engine's printed text, which tells most.
+#: How many characters from the end of an engine's output a message quotes.
 LAST_WORDS = 300
 
 

@@ -23,7 +23,7 @@ __all__ = ["Level", "refuse_too_many"]
 #: A loop that runs, and the iterations that it certainly takes; 0 if that is unknown.
 Level = tuple[Node, int]
 
-#: So many iterations take at least as long as a run may, for each step of the budget.
+#: A run may take this many iterations for each operation that its budget allows.
 PER_STEP = 300
 
 

@@ -194,7 +194,10 @@ def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
                 expected=f"{len(graph.parameters)} ({', '.join(input_names(graph))})",
                 found=str(len(found)),
             )
-    return [_checked(node, value) for node, value in zip(graph.parameters, found, strict=True)]
+    return [
+        _conform(node, value, node.outputs[0].type)
+        for node, value in zip(graph.parameters, found, strict=True)
+    ]
 
 
 def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
@@ -219,10 +222,6 @@ def _difference(missing: list[str], left: Iterable[str]) -> str:
     parts = [f"missing: {', '.join(missing)}"] if missing else []
     extra = ", ".join(left)
     return "; ".join([*parts, f"unknown: {extra}"] if extra else parts)
-
-
-def _checked(node: Node, value: Any) -> Any:
-    return _conform(node, value, node.outputs[0].type)
 
 
 def _conform(node: Node, value: Any, type: ValueType) -> Any:

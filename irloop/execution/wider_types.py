@@ -48,7 +48,7 @@ def widened(value: Any, wider: Wider) -> Any:
 
 
 def widened_type(found: ValueType, wider: Wider) -> ValueType:
-    """The type of a value during the computation."""
+    """The type in which a value is computed: wider than its own if that is narrow."""
     if isinstance(found, TensorType) and found.element in wider:
         return TensorType(wider[found.element], found.shape)
     return found

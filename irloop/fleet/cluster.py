@@ -160,7 +160,7 @@ class Cluster:
             found = self.client.run(versions)
         except Exception as error:
             raise UsageError(
-                f"the workers cannot work for irloop: {type(error).__name__}",
+                f"the workers cannot run irloop: {type(error).__name__}",
                 fix="install irloop with its extra 'fleet' on each of them",
             ) from error
         different = set(found.values())

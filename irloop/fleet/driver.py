@@ -289,7 +289,7 @@ class _Sweep:
             self._write_known()
 
     def _write_known(self) -> None:
-        """Write what earlier sweeps did to a file, which the workers read."""
+        """Write the keys of finished steps to the file that the workers read."""
         if self._orders.known:
             put(self._orders.known, self._known.to_bytes())
         self._known_written = time.monotonic()

@@ -31,7 +31,7 @@ class Arguments(Protocol):
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
-        """The types that the outputs have now: `infer_dims` finds the inferred ones."""
+        """The present types of the outputs; in `infer_dims` those that `infer` returned."""
 
     @property
     def n_outputs(self) -> int:

@@ -182,7 +182,7 @@ class Graph:
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        """The values that leave, in order."""
+        """The values that the results return, in order."""
         values = (node.inputs[0] for node in self.results)
         return tuple(value for value in values if value is not None)
 

@@ -12,7 +12,9 @@ __all__ = ["all_graphs", "all_nodes", "is_constant", "node_path", "topological"]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
-    """Every node, a body's nodes right after the node that owns it (results, parameters not)."""
+    """Every node of a graph and its bodies; a node is followed by the nodes of its bodies.
+
+    Parameters and results are left out."""
     stack = [iter(graph.nodes)]
     while stack:
         for node in stack[-1]:

@@ -22,7 +22,7 @@ _SMALL = 1 << 8
 def in_blocks(step: Callable[[Array, Array], Any], x: Array) -> Any:
     """A new array like `x`, filled by `step(source, target)` block by block."""
     if x.ndim == 0:
-        # Operations on an array without dimensions give numbers, which are no targets.
+        # On an array without dimensions, operations return numbers, which cannot be written into.
         return in_blocks(step, x.reshape(1)).reshape(())
     made = np.empty_like(x)
     if x.size <= BLOCK or not x.flags.c_contiguous:

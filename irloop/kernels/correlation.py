@@ -41,9 +41,9 @@ _PIXELS_BLOCK = 1 << 18
 _MANY_CHANNELS, _SHORT_ROW = 192, 600
 #: Kernels with more positions are not taken position by position.
 _MANY_POSITIONS = 1 << 10
-#: Items with so few column elements are computed many at once, in chunks of so many elements.
+#: Items of at most _SMALL_ITEM column elements are computed together, _CHUNK elements at a time.
 _SMALL_ITEM, _CHUNK = 1 << 15, 1 << 20
-#: The time to copy a column element exactly is that of so many multiplications.
+#: Copying a column element exactly takes as long as this many multiplications.
 _COPY_COST = 39
 
 

@@ -121,7 +121,9 @@ class Contents:
             "graph": graph,
             "attributes": list(_pairs({**attributes(node), **node.attributes})),
             "inputs": [self._input(value) for value in node.inputs[:LISTED]],
-            "outputs": [_output(value) for value in node.outputs[:LISTED]],
+            "outputs": [
+                {"name": value.name, "type": str(value.type)} for value in node.outputs[:LISTED]
+            ],
             "info": list(_pairs(node.info)),
             "line": node.location.line,
             "layer": node.location.layer_id,
@@ -223,10 +225,6 @@ def _kind(node: Node) -> str:
     if node.graph is not None and not node.inputs and node in node.graph.parameters:
         return "parameter"
     return "result" if not node.outputs else "operation"
-
-
-def _output(value: Value) -> dict[str, Any]:
-    return {"name": value.name, "type": str(value.type)}
 
 
 def _pairs(items: Mapping[str, Any]) -> Iterator[list[str]]:

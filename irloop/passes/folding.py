@@ -34,7 +34,7 @@ KEPT_LIMIT = 256 << 20
 
 
 def folded(value: Value, limit: int = RESULT_LIMIT) -> Tensor | None:
-    """What `value` is when it depends on constants only; None when it does not."""
+    """The constant that `value` equals if it depends on constants only, else None."""
     op = value.producer.op
     if isinstance(op, Constant):
         return op.tensor
@@ -53,7 +53,7 @@ def folded_outputs(
 ) -> list[Tensor] | None:
     """The outputs of `node` for these inputs (None where one is omitted).
 
-    None for operations with a state or random numbers, for what no kernel computes, for outputs
+    None for operations with a state or random numbers, for operations without a kernel, for outputs
     of unknown shape or of more than `limit` bytes, and where a constant would round.
     """
     op = node.op

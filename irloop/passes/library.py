@@ -164,7 +164,7 @@ def made_passes(wanted: Iterable[object]) -> list[Pass]:
 
 
 def describe(cls: type[Pass]) -> PassInfo:
-    """A pass as its docstring, class attributes and options tell it."""
+    """Describe a pass by its docstring, class attributes and options."""
     summary, *rest = (inspect.getdoc(cls) or cls.name).split("\n\n")
     text = "\n\n".join(rest)
     given, text = _drawing("Given", text)

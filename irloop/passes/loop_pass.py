@@ -19,8 +19,8 @@ __all__ = ["LoopPass"]
 class LoopPass(ModelPass):
     """Visits the loops of a model, inner ones first.
 
-    `loops` are the operations it looks at. `change` finds the model in `model`, and what is known
-    about types and names in `session`.
+    `loops` are the operations that it visits. `change` finds the model in `model`, and the known
+    types and names in `session`.
     """
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS

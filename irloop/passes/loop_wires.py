@@ -175,7 +175,7 @@ class LoopWires:
         self.inputs: list[Entering] = []
         self.outputs: list[Leaving] = []
         #: Nodes between the loop and the readers of its outputs.
-        self.behind: list[Node] = []
+        self.after: list[Node] = []
         self._ends = _Ends()
         self._trip: Use | None = None
         self._starts: Use | None = None
@@ -308,7 +308,7 @@ class LoopWires:
         while value is not old and value is not None:
             chain.append(value.producer)
             value = value.producer.inputs[0]
-        self.behind += reversed(chain)
+        self.after += reversed(chain)
 
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
         """Create a node of `op` with these connections and replace the old node by it.
@@ -327,7 +327,7 @@ class LoopWires:
         name = node.name
         rewriter.erase(node)
         new.name = name
-        for follower in self.behind:
+        for follower in self.after:
             # Their types were those of the old outputs.
             rewriter.inference.visit(follower)
         return new
@@ -365,7 +365,7 @@ class LoopWires:
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
-            # The condition is mapped where it enters, as every IR writer does.
+            # The condition is mapped to input 1, where the Loop receives it, as in every IR writer.
             at = 1 if is_loop and self._is_condition(item) else len(externals)
             if at == len(externals):
                 externals.append(item.outer)

@@ -52,7 +52,7 @@ class Context:
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
-        #: Whether somebody asked what OpenVINO 2021.4 makes of the model.
+        #: True when the caller also asks about OpenVINO 2021.4.
         self.concerns_2021 = False
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
@@ -438,7 +438,7 @@ class Context:
     @cached_property
     def misdeclared(self) -> list[tuple[Layer, Port, TensorType, bool]]:
         """Output ports whose declaration contradicts inference; True if the dimensions do."""
-        # Models repeat themselves, so the results of comparisons are cached.
+        # Many comparisons in a model are equal, so their results are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
         found = []
         for layer, node in self.analysis.pairs:

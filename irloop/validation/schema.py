@@ -155,7 +155,7 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """`path` without prefixes that must be resolved: their meaning differs from place to place."""
+    """`path` comparing whole names instead of prefixes, which may be redefined."""
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
 
 

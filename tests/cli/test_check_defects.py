@@ -1,6 +1,6 @@
-"""Defects that conversions had, put back one by one: ``convert --check`` has to say so.
+"""Defects that conversions had, put back one by one: ``convert --check`` must report each.
 
-irloop's own executor computes each of these right, as the specification says; only the engine that
+irloop's own executor computes each of these right, by the specification; only the engine that
 runs the result shows them.
 """
 

@@ -45,3 +45,6 @@ def test_the_result_with_an_input_for_each_tensor_of_a_sequence_is_checked(
     assert told.exit_code == 0, told.output
     assert "y float32[4]: equal" in told.output
     assert [node.name for node in read_model(output).graph.parameters] == ["x_0", "x_1"]
+    told = irloop("check", source, output, "--length", "x=2", "--engines", "numpy")
+    assert told.exit_code == 0, told.output
+    assert "y float32[4]: equal" in told.output

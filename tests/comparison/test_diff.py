@@ -67,7 +67,7 @@ def test_an_attribute(tmp_path: Path) -> None:
 
 def test_another_operation_is_one_change(tmp_path: Path) -> None:
     found = changed(tmp_path, ('name="h_next" type="Tanh"', 'name="h_next" type="Sigmoid"'))
-    # What only depends on the change is not said to have changed by itself.
+    # Nodes that only depend on the change are not reported as changed.
     assert said(found) == [("changed", "rnn/body/h_next", "Tanh-1 -> Sigmoid-1")]
 
 
@@ -123,7 +123,7 @@ def test_a_port_map(tmp_path: Path) -> None:
 
 def test_differences_of_weights_are_measured(tmp_path: Path) -> None:
     data = bytearray(SOURCE.with_suffix(".bin").read_bytes())
-    # W is the first constant of the body behind h0 (16 bytes) and an axis (8 bytes).
+    # W is the first constant of the body, after h0 (16 bytes) and an axis (8 bytes).
     (old,) = struct.unpack_from("<f", data, 24)
     struct.pack_into("<f", data, 24, old + 0.5)
     found = changed(tmp_path, weights=bytes(data))

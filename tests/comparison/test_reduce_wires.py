@@ -61,7 +61,7 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, other: str) -> None
     # No axis is longer than the two iterations that a wrong order or a lost state needs.
     for array in found.inputs[0]:
         assert max(np.shape(array), default=0) <= 2
-    # What is written is still the difference that was found.
+    # The written models still have the difference.
     files = []
     for name, model in (("first", found.first), ("second", found.second)):
         suffix = ".onnx" if model.dialect == "onnx" else ".xml"

@@ -182,7 +182,7 @@ BODIES = {
 
 MODELS = {name: HEAD + body + TAIL for name, body in BODIES.items()}
 
-#: What there is no tensor for, and what the refusal says.
+#: Loops that no tensor can hold, and the text of the refusal.
 REFUSED = {
     "items of two shapes": (
         HEAD

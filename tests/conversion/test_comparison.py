@@ -24,7 +24,7 @@ BACKEND_OPS = """
     IsNaN Less LessOrEqual Not Or Where Xor
 """
 
-#: Node tests that OpenVINO cannot say.
+#: Node tests that OpenVINO operations cannot express.
 REFUSED = r"equal_string"
 
 

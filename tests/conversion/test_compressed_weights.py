@@ -35,7 +35,7 @@ COLUMNS = GROUPS * SIZE
 RANDOM = np.random.default_rng(7)
 X: Array = RANDOM.standard_normal((3, COLUMNS)).astype(np.float32)
 
-#: The numbers that the codes of nf4 stand for (QLoRA, appendix E).
+#: The numbers that the codes of nf4 represent (QLoRA, appendix E).
 NF4 = [
     -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453,
     -0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0,

@@ -15,7 +15,7 @@ BACKEND_OPS = """
     BitCast Cast CastLike Identity
 """
 
-#: Node tests that OpenVINO cannot say.
+#: Node tests that OpenVINO operations cannot express.
 REFUSED = (
     r"bitcast_(uint32|float64|int64)_to|e8m0_FLOAT(16)?_|FNUZ|(?<!U)INT2|identity_(opt|sequence)"
 )

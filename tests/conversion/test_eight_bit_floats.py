@@ -25,7 +25,7 @@ pytestmark = needs_engines
 E4M3, E5M2 = ElementType.F8E4M3, ElementType.F8E5M2
 F16, F32, I32 = ElementType.F16, ElementType.F32, ElementType.I32
 
-#: Around the largest numbers, ties, numbers that are ties only in f16, and what is subnormal.
+#: Numbers near the largest ones, ties, ties only in f16, and subnormal numbers.
 EDGES = [
     *(0, -0.0, 1, 1.0625, 1.1875, -1.0625, 440, 448, 449, 463.9, 464, 464.1, 464.3, 480, 500),
     *(57344, 61408, 61430, 61439, 61440, 61441, 65519, 65535, 7e4, 1e30, np.inf, np.nan),

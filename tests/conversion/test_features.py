@@ -1,4 +1,4 @@
-"""Features of classical machine learning in OpenVINO: hand arithmetic, and what is refused."""
+"""Features of classical machine learning in OpenVINO: arithmetic by hand, and refusals."""
 
 from __future__ import annotations
 

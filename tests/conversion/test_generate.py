@@ -22,7 +22,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
     check_export(opconf_case, opset)
 
 
-#: What cannot be said, by a part of the case's name.
+#: Cases that cannot be expressed, by a part of their name.
 REFUSALS = {"melweight": "its inputs are computed"}
 
 

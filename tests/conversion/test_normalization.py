@@ -16,7 +16,7 @@ BACKEND_OPS = """
     LpNormalization MeanVarianceNormalization RMSNormalization
 """
 
-#: Node tests that OpenVINO cannot say.
+#: Node tests that OpenVINO operations cannot express.
 REFUSED = r"training_dropout"
 
 

@@ -278,6 +278,6 @@ def test_a_computed_shape_may_have_a_zero(
     build.result(build(shape.Reshape(special_zero=False), x, pattern), "y")
     session = session_of(Model(graph, "openvino", 11), opset)
     (found,) = session.run(None, {"x": data, "p": np.array(wanted)})
-    # -1 is what is left: of nothing, nothing.
+    # -1 is the rest of the elements: 0 if there are none.
     exact = wanted if data.size else tuple(max(size, 0) for size in wanted)
     np.testing.assert_array_equal(found, data.reshape(exact))

@@ -105,7 +105,7 @@ def test_openvino_gives_the_same(opset: int, tests: dict[str, Any], tmp_path: Pa
             np.testing.assert_allclose(wide, reference, 1e-3, 1e-4, err_msg=test.name)
 
 
-#: Operations whose results leave the 8 bits, and what NumPy says they are.
+#: Operations whose results exceed 8 bits, and their values in NumPy.
 EIGHT_BITS: dict[str, Callable[[Any, Any], Any]] = {
     "Add": np.add,
     "Sub": np.subtract,

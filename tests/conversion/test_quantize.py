@@ -16,7 +16,7 @@ BACKEND_OPS = """
     QuantizeLinear
 """
 
-#: Node tests that OpenVINO cannot say.
+#: Node tests that OpenVINO operations cannot express.
 REFUSED = r"linear_int2"
 
 

@@ -164,7 +164,7 @@ def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
         try:
             result, notes = irloop.convert(model, "openvino", target="openvino-2021.4")
         except irloop.UnsupportedError:
-            # It names every place that stands in the way; nothing is written.
+            # It names every place that prevents the conversion; nothing is written.
             continue
         if any(f"({hazard.code})" in note.message for note in notes):
             continue

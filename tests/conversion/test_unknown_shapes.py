@@ -39,7 +39,7 @@ OPS = """
     Squeeze Tile TopK Transpose Trilu Unsqueeze
 """
 
-#: What a refusal may say: each names what it would have to know.
+#: Texts that a refusal may have: each names the missing fact.
 REASONS = (
     "not known",
     "no known rank",

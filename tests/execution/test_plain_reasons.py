@@ -1,4 +1,4 @@
-"""Errors of execution tell what is wrong with the model, and not with the code."""
+"""Errors of execution explain the fault of the model, not of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep in this process: its table, what is done once, and what faults of all kinds leave."""
+"""A sweep in this process: its table, steps that are not repeated, and the results after faults."""
 
 from __future__ import annotations
 

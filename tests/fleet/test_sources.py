@@ -1,4 +1,4 @@
-"""Listing: what is found where, paired, in parts, and in constant memory."""
+"""Listing of models: sources, pairs with weights, parts, constant memory."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_drawn_convolutions_are_those_of_onnx_runtime(
 
 
 def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
-    """Flat columns read past the end of a row; what is read there must be dropped."""
+    """Flat columns read past the end of a row; those elements must be dropped."""
     x = np.ones((1, 2, 8, 8), np.float32)
     x[:, :, :, 0] = np.inf
     w = np.ones((4, 2, 3, 3), np.float32)

@@ -187,7 +187,7 @@ def test_parts_of_a_split(op: Op, parts: Any, expected: SequenceType) -> None:
 
 
 def test_a_split_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(InferenceError, match="do not make up the axis"):
+    with pytest.raises(InferenceError, match="do not add up to the axis"):
         inferred(SplitToSequence(axis=1), F32, [1, 2])
     with pytest.raises(InferenceError, match="axis is out of range"):
         inferred(SplitToSequence(axis=2), F32)

@@ -36,7 +36,7 @@ WITHOUT_A_CLASS = {
     (ML, "DictVectorizer"): "it reads a map, and there are no maps here",
 }
 
-#: Versions that only say that the operation has ended.
+#: Versions that only declare the operation deprecated.
 ENDED = {("Scatter", 11), ("Upsample", 10)}
 
 #: Attributes that their class leaves to the node, where they are kept and written back.

@@ -76,7 +76,7 @@ def test_negative_numbers_cut_off() -> None:
     assert run(X, i64(-1), i64(2), np.array(7, np.int32)).tolist() == [2, 3, 7, 7]
     assert run(X, i64(-2), i64(-1)).tolist() == []
     assert run(X, i64(-4), i64(3)).tolist() == [0, 0]
-    # What is mirrored comes from the whole, cut or not.
+    # The mirrored elements come from the whole axis, even if it is cropped.
     assert ov.Pad12("reflect").kernel()(X, i64(-2), i64(2)).tolist() == [3, 2, 1]
 
 

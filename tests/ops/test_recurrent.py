@@ -65,7 +65,7 @@ def test_clip_bounds_what_enters_the_activation() -> None:
 
 
 def test_lstm_cell_by_hand() -> None:
-    # Zero weights: every gate is sigmoid(bias); gates stand in the order f i c o.
+    # Zero weights: every gate is sigmoid(bias); the order of gates is f i c o.
     bias = _f32(0.0, 1.0, 2.0, -1.0)
     op = ov_ops.LSTMCell(hidden_size=1)
     zero_w, zero_r = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.float32)

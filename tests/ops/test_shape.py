@@ -57,7 +57,7 @@ def test_zero_copies_a_dimension_or_is_one() -> None:
     assert copying(x, np.array([0, -1], I64)).shape == (2, 12)
     assert copying(x, np.array([6, 1, 0], I64)).shape == (6, 1, 4)
     empty = np.zeros((0, 3), np.float32)
-    # The copied dimension is on both sides, so what is left is 3 although there are no elements.
+    # Both sides have the copied dimension, so the rest is 3 although there are no elements.
     assert copying(empty, np.array([0, -1], I64)).shape == (0, 3)
     assert ov.Reshape().kernel()(empty, np.array([3, 0], I64)).shape == (3, 0)
     assert onnx.Reshape14(allowzero=True).kernel()(empty, np.array([5, 0], I64)).shape == (5, 0)

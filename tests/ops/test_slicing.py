@@ -106,7 +106,7 @@ def test_one_length_is_inferred_from_the_rest() -> None:
     x = b.parameter("x", f32(2, "N"))
     node = b.emit(ov.VariadicSplit(), x, b.i64(1), b.i64([1, -1]), n_outputs=2)
     assert [str(value.type) for value in node.outputs] == ["f32[2,1]", "f32[2,?]"]
-    with pytest.raises(InferenceError, match="lengths do not make up the axis"):
+    with pytest.raises(InferenceError, match="lengths do not add up to the axis"):
         b.emit(ov.VariadicSplit(), x, b.i64(0), b.i64([1, 3]), n_outputs=2)
 
 

@@ -318,7 +318,7 @@ class Shown(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
 
 
 def validation() -> list[str]:
-    """Shapes behind an edit are stale until the manager validates after the pass."""
+    """Shapes after an edit are stale until the manager validates after the pass."""
     log: list[str] = []
     for validate in (False, True):
         manager = ov.Manager()

@@ -1,7 +1,7 @@
 """The framework compared with OpenVINO's: the same models and passes, the same outcome.
 
 Each function here has its counterpart of the same name in `openvino_scenarios.py`, which runs in
-a child process. What irloop does on purpose in another way is said where it differs.
+a child process. Comments mark the places where irloop differs on purpose.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def test_a_pass_changes_no_number(name: str, plan: Plan) -> None:
         verify(model.graph)
         for got, want in zip(values(model, arrays), wanted, strict=True):
             np.testing.assert_array_equal(got, want)
-        # A second run finds nothing left to do and says so.
+        # A second run finds nothing to do, and returns False.
         assert not Manager([LIBRARY[name]()]).run_passes(model)
 
 

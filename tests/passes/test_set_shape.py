@@ -1,4 +1,4 @@
-"""Inputs of other shapes: what follows, and what is refused by name."""
+"""Inputs of other shapes: the changes that follow, and refusals by name."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Sigmoids(TanhAgain):
 
 
 class Broken(TanhAgain):
-    """Raises what is no error of irloop's."""
+    """Raises an exception that is not irloop's."""
 
     name = "broken"
 

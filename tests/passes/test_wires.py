@@ -1,4 +1,4 @@
-"""The wires of a loop: they follow what is replaced, and states that share a value stay apart."""
+"""The wires of a loop: they follow replaced values, and states that share a value stay separate."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from irloop.execution.session import Session
 ROOT = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 CASES = list(corpus_cases(ROOT))
 
-#: What the model says, or what the engine that gave the outputs did, rules out equality.
+#: Models for which the outputs of the engine cannot be equal, with the reason.
 _SHAPE = "zero iterations: engines do not agree on the unknown dimensions of an empty output"
 _DROPPED = "OpenVINO dropped an attribute when it made this IR: it means something else"
 KNOWN = {

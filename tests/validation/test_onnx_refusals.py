@@ -161,7 +161,7 @@ CASES: dict[str, tuple[onnx.ModelProto, dict[str, onnx.ModelProto]]] = {
         "leads back": listed_tree(nodes_trueleafs=[0, 0]),
         "no such leaf": listed_tree(nodes_falsenodeids=[1, 9]),
         "no such root": listed_tree(tree_roots=[5]),
-        "no such target": listed_tree(leaf_targetids=[0, 9]),
+        "a target that does not exist": listed_tree(leaf_targetids=[0, 9]),
     }),
     "n-grams": (ngrams(), {
         "half a 2-gram": ngrams(pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6]),

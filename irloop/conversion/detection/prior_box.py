@@ -67,7 +67,7 @@ def _sized(op: ov.SizedPriors) -> _Grid:
     powers = [0.0] * len(boxes)
     if not op.scale_all_sizes:
         # The smaller sizes are then shares of the image's height; means with the larger ones
-        # grow with its root. What a height of 4 makes of each box tells which it is.
+        # grow with its root. The boxes for a height of 4 show which is which.
         larger = element_boxes(replace(priors, min_size=tuple(4 * x for x in priors.min_size)))
         ratios = [there[2] / here[2] for here, there in zip(boxes, larger, strict=True)]
         powers = [0.0 if ratio < 1.5 else 0.5 if ratio < 3 else 1.0 for ratio in ratios]

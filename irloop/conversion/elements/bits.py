@@ -126,7 +126,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitShift has signed integers since 28; earlier their right shift is a quotient by 2^n."""
+    """BitShift supports signed integers since 28; before, x >> n is floor(x / 2^n)."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:

@@ -207,7 +207,7 @@ def import_dequantize13(
 
 
 def _unpacked(c: Conversion, value: Value) -> Value:
-    """Store 4-bit constants in 8 bits: with others OpenVINO's CPU rejects a scale per element."""
+    """Store 4-bit constants in 8 bits: OpenVINO's CPU rejects 4 bits with a scale per element."""
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
         return value

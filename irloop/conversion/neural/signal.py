@@ -23,7 +23,7 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """The first and last frequency (downwards) whose conjugates complete half a spectrum."""
+    """The first and last (lower) frequency whose conjugates complete half a spectrum."""
     return (count - 1) // 2, 0
 
 

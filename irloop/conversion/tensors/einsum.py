@@ -25,7 +25,7 @@ def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
 
 
 def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
-    """Operands with all labels as axes, multiplied, and summed over what the result lacks."""
+    """Operands with all labels as axes, multiplied, summed over labels that the result lacks."""
     equation = Equation.parse(text)
     terms = [
         _spelled(term, needed_rank(c, operand))

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own operations: the domain com.microsoft, and what it adds to ai.onnx.
+"""ONNX Runtime's own operations: the domain com.microsoft, and its additions to ai.onnx.
 
 They belong to the ONNX dialect and are in the same registry as the standard operations. Each
 operation is one class. Its method `decompose` defines what it computes, in terms of standard

@@ -46,7 +46,7 @@ def joined(s: Steps, x: Term, size: int) -> Term:
 
 
 def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
-    """softmax(query @ key' * scale + masks) @ value, and what the softmax is of; all 4-D."""
+    """softmax(query @ key' * scale + masks) @ value, and the argument of the softmax; all 4-D."""
     found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
     if scores.mask is not None:
         found = found + mask_added(s, scores.mask, key, scores.filter)
@@ -120,9 +120,9 @@ def self_attention(
 ) -> list[Term]:
     """Attention to itself of a projection: query, key and value side by side.
 
-    `masks` are the mask, what it adds where it is 0, and whether later places are hidden; `past`
-    are earlier keys and values, [2, batch, heads, places, size]. Returns the result and, where it
-    is asked for, the keys and values in the form of `past`.
+    `masks` are the mask, the number that it adds where it is 0, and whether later places are
+    hidden; `past` are earlier keys and values, [2, batch, heads, places, size]. Returns the result
+    and, if requested, the keys and values in the form of `past`.
     """
     parts = s.split(projected, -1, sizes)
     query, key, value = (heads_of(s, part, heads) for part in parts)

@@ -158,7 +158,8 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         wrong = next((at for at in self.leaf_targetids if not 0 <= at < self._targets()), None)
         if wrong is not None:
             expected = f"0 to {self._targets() - 1}"
-            raise args.error("a leaf has no such target", expected, str(wrong), kind="range")
+            message = "a leaf names a target that does not exist"
+            raise args.error(message, expected, str(wrong), kind="range")
 
     def _targets(self) -> int:
         if self.n_targets is not None:

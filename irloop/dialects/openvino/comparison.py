@@ -261,7 +261,7 @@ class Bitwise(Binary):
         for position in range(2):
             if args.element(position).is_float:
                 found = str(args.element(position))
-                raise args.error(f"operand {position} has no bits", "an integer type", found)
+                raise args.error(f"operand {position} is not an integer", "an integer type", found)
         return self.broadcast(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

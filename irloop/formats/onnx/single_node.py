@@ -25,7 +25,7 @@ def model_of_proto(model: Any) -> Model:
         return from_proto(model)
     if not isinstance(model, bytes):
         raise UsageError(
-            "a backend runs ONNX models",
+            "the backend runs only ONNX models",
             expected="a ModelProto, its bytes, a path, or a model of irloop",
             found=f"{model!r:.60}",
         )
@@ -45,7 +45,7 @@ def model_of_node(node: onnx.NodeProto, opset: int | None) -> Model:
         ReadError: when its attributes or bodies are not valid.
     """
     if not isinstance(node, onnx.NodeProto):
-        raise UsageError("run_node runs a NodeProto", found=f"{node!r:.60}")
+        raise UsageError("run_node takes a NodeProto", found=f"{node!r:.60}")
     graph = onnx.GraphProto(name=node.name or node.op_type)
     graph.node.add().CopyFrom(node)
     for name in dict.fromkeys(name for name in node.input if name):

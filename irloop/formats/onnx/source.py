@@ -81,7 +81,7 @@ def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
     try:
         data, windows = cut(_Pages(file, size), tokens)
     except ValueError:
-        # It is not protobuf; its beginning tells what it is.
+        # It is not protobuf; its first bytes may tell its format.
         return bytes(file.read(0, 4096))
     files.keep(file, windows)
     return data

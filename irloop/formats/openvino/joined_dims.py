@@ -42,7 +42,7 @@ def joined(data: bytes) -> tuple[bytes, int]:
 
 
 class _Joined(dict[bytes, bytes]):
-    """The replacement of each match; models repeat their shapes."""
+    """A cache of replacements by matched text, because shapes occur repeatedly in a model."""
 
     def __call__(self, match: re.Match[bytes]) -> bytes:
         return self[match.group()]

@@ -205,7 +205,7 @@ class NetIndex:
 
     @cached_property
     def cycles(self) -> list[list[str]]:
-        """Ids of layers that depend on themselves, one list for each cycle met."""
+        """The ids of layers that depend on themselves, one list for each cycle found."""
         place = {key: number for number, key in enumerate(self.layers)}
         last = len(place)
         for edge in self.net.edges:

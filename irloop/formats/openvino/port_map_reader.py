@@ -70,7 +70,7 @@ def positions(ports: list[Port]) -> dict[int, int]:
 
 
 def mapped_again(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield entries for an external port that an earlier one names, each with the first of them."""
+    """Yield entries whose external port an earlier entry names, each with the first such entry."""
     seen: dict[int, Entry] = {}
     for entry in entries:
         if entry.external is None or entry.external < 0:

@@ -1,6 +1,6 @@
 """Parses the .xml into layers, ports, edges and port maps, with unchanged texts and exact lines.
 
-`parse` refuses what is dangerous (entities, deep nesting) and what is not XML; it does not check
+`parse` refuses dangerous XML (entities, deep nesting) and files that are not XML; it does not check
 the content. Validation rules and the reader both start from a `Document`.
 
 The file is read with expat, which knows the line of every element; libxml2 counts lines in 16 bits

@@ -4,8 +4,8 @@ A pass is registered by adding its class to `LIBRARY`. The command line (`irloop
 transform`) and the documentation read everything from the class:
 
 `name`
-    what it is called everywhere, in snake_case; the file is called so too, unless it holds a pass
-    and a variant of it.
+    its name everywhere, in snake_case. The file has the same name, unless it contains a pass and a
+    variant of it.
 docstring
     first line: what it does, one sentence; then ``Given::`` and ``Result::`` with a drawing each;
     then what it leaves alone and why.

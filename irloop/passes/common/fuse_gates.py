@@ -214,7 +214,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
             assert right is not None
             products.append((left, right, node.op.transpose_b))
         else:
-            # Something else is added, so this is not a cell; three products signal that.
+            # Another operand is added, so this is not a cell: three products tell the caller.
             products += [(one, one, False)] * 3
     return products, constants
 

@@ -36,8 +36,8 @@ class SequenceToTensorIterator(MatcherPass):
           -> last s, joined Unsqueeze(s'), axis 1
 
     Unless all lengths are known to reach the end, an item that has ended keeps its state and
-    outputs zeros, and ReverseSequence reorders what is read backwards. A sequence in the body of a
-    TensorIterator is left alone, because OpenVINO does not allow nested ones.
+    outputs zeros, and ReverseSequence reorders slices for reading backwards. A sequence in the body
+    of a TensorIterator is left alone, because OpenVINO does not allow nested ones.
     """
 
     name = "sequence_to_tensor_iterator"

@@ -81,8 +81,8 @@ def _first_non_finite(
 ) -> tuple[int, bytes] | None:
     """The position and bytes of the first element whose exponent bits are all set."""
     step, high_mask, low_mask = width
-    # Removing every highest byte that cannot belong to such an element leaves nothing of sound
-    # weights.
+    # Deleting the highest bytes of all finite elements is fast, and leaves nothing if there are no
+    # others.
     ordinary = bytes(byte for byte in range(256) if byte & high_mask != high_mask)
     position = 0
     for chunk in context.weights.chunks(item.offset or 0, size - size % step):

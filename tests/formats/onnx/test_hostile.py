@@ -100,7 +100,7 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, seed: int) -> None:
         except ReadError:
             outcomes[False] += 1
             continue
-        # Whatever is read keeps the rules of graphs, and what is written can be read.
+        # A model that is read is a valid graph, and can be read again after writing.
         verify(model.graph)
         outcomes[True] += 1
         if rng.random() < 0.2:

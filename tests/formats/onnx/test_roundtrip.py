@@ -26,7 +26,7 @@ needs_corpus = pytest.mark.skipif(not CASES, reason="the corpus ../shared/corpus
 
 
 def lines(graph: Graph, values: dict[Value, int], depth: int = 0) -> Iterator[str]:
-    """The graph as text: numbers instead of objects, everything that a file can say."""
+    """The graph as text: numbers instead of objects, everything that a file can contain."""
     pad = "  " * depth
     for value in graph.inputs:
         values[value] = len(values)
@@ -97,7 +97,7 @@ def test_every_backend_node_model_survives(tmp_path: Path) -> None:
 @needs_corpus
 @pytest.mark.parametrize("case", CASES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_corpus_survives(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # onnxruntime refuses opsets that are newer than itself unless told otherwise.
+    # onnxruntime refuses opsets that are newer than itself unless this is disabled.
     monkeypatch.setenv("ALLOW_RELEASED_ONNX_OPSET_ONLY", "0")
     runs = json.loads((case / "meta.json").read_text())["runs"].get("ort", [])
     try:

@@ -26,7 +26,7 @@ MISSPELT = {("GRU1", "direction")}
 
 
 def schemas(cls: type[Op]) -> list[OpSchema]:
-    """The schema of each version of the operation that the class stands for."""
+    """The schema of each version of the operation that the class describes."""
     newest = onnx.defs.onnx_opset_version()
     found: dict[int, OpSchema] = {}
     for opset in range(cls.since, newest + 1):
@@ -59,7 +59,7 @@ def test_default_values_are_those_of_the_schemas(cls: type[Op]) -> None:
             attribute = schema.attributes.get(codec.name)
             if attribute is None or not attribute.default_value.name:
                 continue
-            # None and an empty list stand for "not given".
+            # None and an empty list mean "not given".
             if codec.default in (None, ()) or (cls.__name__, codec.name) in MISSPELT:
                 continue
             assert codec.default is not dataclasses.MISSING

@@ -53,7 +53,7 @@ def value(name: str, text: str) -> Any:
         ("flag", "FALSE", False),
         ("flag", "0", False),
         ("flag", "1", True),
-        # What is not boolean is passed over: the default holds.
+        # A text that is not a boolean is ignored: the default applies.
         ("flag", "yes", True),
         ("flag", "", True),
         ("flag", "2", True),

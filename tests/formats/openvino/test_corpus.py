@@ -20,7 +20,7 @@ SHARED = Path(__file__).resolve().parents[3].parent / "shared"
 CORPUS = sorted((SHARED / "corpus").glob("*/*/model.xml"))
 #: Every case of a few operations would take long for what it adds.
 OPCONF = sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::7]
-#: What is not an IR that can be read: too deep, or its weights are made by a recipe.
+#: Files that cannot be read: nested too deeply, or with weights that a recipe makes.
 UNREADABLE = ("nested more than", "model.bin does not exist")
 
 needs_corpus = pytest.mark.skipif(not CORPUS, reason="../shared/corpus is not here")

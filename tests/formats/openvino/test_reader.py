@@ -79,7 +79,7 @@ def test_loop_of_model_optimizer() -> None:
     assert (model.dialect, model.version, model.graph.name) == ("openvino", 10, "sum_loop")
     assert [node.name for node in model.graph.parameters] == ["x", "start"]
     assert model.graph.inputs[1].names == ("start,0", "s")
-    # Results stand in the order of the file, whatever their ids are.
+    # Results are in the order of the file, whatever their ids are.
     assert [value.names for value in model.graph.outputs] == [("total",), ("all",)]
     # A layer that nobody reads is not looked at, whatever it is.
     assert [node.name for node in nodes(model.graph)] == ["cond", "trip", "loop"]

@@ -343,7 +343,7 @@ def test_names_that_version_10_can_have(
         )
         own = ((parameter[0], ",".join(parameter[1])), (producer[0], ",".join(producer[1])))
         assert found == (written_names if version == 10 else own)
-    # What is written is another name; the model keeps its own.
+    # The file has another name; the model keeps its own.
     assert node.output.names == producer[1]
 
 

@@ -81,7 +81,7 @@ def test_records_of_a_loop() -> None:
     assert [layer.path for layer in body.layers][:2] == ["loop/body/state", "loop/body/row"]
     assert body.layers[0].element_path == "net/layers/layer[@id=5]/body/layers/layer[@id=0]"
     assert [section.tag for section in document.net.sections] == ["meta_data"]
-    # The layer behind the loop belongs to the root again.
+    # The layer after the loop belongs to the root again.
     assert document.net.layers[-1].path == "nobody reads this"
 
 

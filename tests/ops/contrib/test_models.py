@@ -1,4 +1,4 @@
-"""Models as ONNX Runtime fuses them, operations in bodies, and what is refused."""
+"""Models as ONNX Runtime fuses them, operations in bodies, and refusals."""
 
 from __future__ import annotations
 
