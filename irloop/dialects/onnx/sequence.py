@@ -225,7 +225,7 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
             mixed = bool(rest and whole)
             return UNKNOWN_DIM if rest else sizes[0], whole + bool(rest), mixed
         if isinstance(total, int) and (sum(sizes) != total or min(sizes, default=0) < 0):
-            raise args.error("the parts do not make up the axis", str(total), str(list(sizes)))
+            raise args.error("the parts do not add up to the axis", str(total), str(list(sizes)))
         differ = len(set(sizes)) > 1
         return sizes[0] if sizes and not differ else UNKNOWN_DIM, len(sizes), differ
 
