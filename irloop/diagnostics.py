@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from html import escape
 from typing import Any
 
 __all__ = [
@@ -70,6 +69,9 @@ def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def html_text(item: object) -> str:
     """The text of an item for HTML, with invisible characters as escapes."""
+    # Only notebooks need it; its table of entities would be loaded at every start.
+    from html import escape
+
     return "" if item is None else escape(one_line(str(item)))
 
 

@@ -6,10 +6,7 @@ import errno
 import io
 import os
 import re
-import secrets
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, BinaryIO
@@ -125,6 +122,8 @@ def reason_of(error: OSError, path: Path) -> str:
     while not os.path.ismount(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
     with suppress(OSError):
+        import shutil  # loads all compressors, which no other path needs
+
         return f"{reason}: the disk of {place} has {shutil.disk_usage(place).free} bytes left"
     return f"{reason}: the disk of {place} is full"
 
@@ -216,7 +215,7 @@ def _unnamed(folder: str) -> int | None:
 
 
 def _new_name(folder: str) -> str:
-    return os.path.join(folder, f".irloop-{secrets.token_hex(8)}.tmp")
+    return os.path.join(folder, f".irloop-{os.urandom(8).hex()}.tmp")
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
@@ -245,6 +244,9 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
     Folders of killed processes are removed as well.
     """
+    # Loaded here like shutil: the start of every command would take a tenth longer.
+    import tempfile
+
     parent = tempfile.gettempdir() if folder is None else os.fspath(folder)
     mark = "irloop-scratch-" if folder is None else ".irloop-scratch-"
     _sweep(parent)
@@ -261,6 +263,8 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
     try:
         yield path
     finally:
+        import shutil
+
         shutil.rmtree(path, ignore_errors=True)
         if handle is not None:
             os.close(handle)
@@ -317,6 +321,8 @@ def _sweep(folder: str) -> None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if stat.S_ISDIR(status.st_mode):
+                    import shutil
+
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
                     os.unlink(entry.path)

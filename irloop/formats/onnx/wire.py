@@ -7,7 +7,7 @@ token replaces them.
 
 from __future__ import annotations
 
-import secrets
+import os
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -70,7 +70,7 @@ class Tokens:
     """Bytes that represent data; no file can contain one, because its prefix cannot be guessed."""
 
     def __init__(self) -> None:
-        self.prefix = secrets.token_bytes(16)
+        self.prefix = os.urandom(16)
         self._count = 0
 
     def new(self) -> bytes:
