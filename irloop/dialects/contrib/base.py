@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from irloop.dialects.contrib.arrays import OPSET, kernel_of
 from irloop.dialects.contrib.nodes import decomposed
@@ -25,6 +25,9 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     A class implements `decompose`; types, kernel, import to IR and ``--standard`` are derived from
     it. It also implements `infer` if that finds more (named dimensions) or is called often.
     """
+
+    #: The first opset of ai.onnx in which `decompose` can be expressed.
+    oldest: ClassVar[int] = 11
 
     def decompose(self, *args: Any, **keywords: Any) -> Term | Sequence[Term | None]:
         """The outputs, computed from the inputs: ``decompose(self, s, x, bias)``.

@@ -85,19 +85,21 @@ def decomposed(
     opset: int,
     known: Known,
     name: str = "",
+    oldest: int = OLDEST_OPSET,
 ) -> tuple[Graph, list[int]]:
     """A graph that computes an operation with standard operations of an opset.
 
     `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
     each of the others. The list tells for each result which output of the operation it is. Outputs
-    that ONNX Runtime leaves without a value have no result.
+    that ONNX Runtime leaves without a value have no result. `oldest` is the first opset in which
+    `write_out` can be expressed.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.
         InferenceError: when the inputs contradict the operation.
     """
-    if opset < OLDEST_OPSET:
-        reason = f"it needs opset {OLDEST_OPSET} of ai.onnx or newer, the model has {opset}"
+    if opset < oldest:
+        reason = f"it needs opset {oldest} of ai.onnx or newer, the model has {opset}"
         raise CannotDecomposeError(reason)
     builder = Builder(Graph(name))
     builder.prefix = name

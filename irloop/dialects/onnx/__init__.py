@@ -93,7 +93,12 @@ __all__ = [
 
 
 #: Operations that ONNX Runtime has in the domain of the standard, or in more opsets than it.
-_OF_RUNTIME = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+_OF_RUNTIME = frozenset(
+    {
+        *("LayerNormalization", "SimplifiedLayerNormalization"),
+        *("Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"),
+    }
+)
 
 
 def _load(type_name: str | None, domain: str) -> None:

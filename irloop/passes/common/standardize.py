@@ -101,7 +101,7 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
 
     try:
         graph, given = decomposed(
-            op.written_out, types, len(node.outputs), opset, constant, node.name
+            op.written_out, types, len(node.outputs), opset, constant, node.name, op.oldest
         )
     except CannotDecomposeError as error:
         return str(error)

@@ -22,7 +22,8 @@ class UnknownOperation(
     What it does:
         Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
         in the opset that the model imports; operations that the opset removed count as unknown.
-        SimplifiedLayerNormalization, and LayerNormalization before opset 17, are left to ONX103:
+        SimplifiedLayerNormalization, LayerNormalization before opset 17, and some operations up to
+        opset 9 (Crop, for example) are left to ONX103:
         ONNX Runtime has them in ai.onnx.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("No Op registered for"), OpenVINO cannot
