@@ -109,11 +109,13 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
 from irloop.formats.onnx.signature import NEWEST
+from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, Shape
 from irloop.graph.walk import all_nodes
+from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.base import Pass
 from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.manager import Manager
@@ -131,6 +133,11 @@ DEFAULT_ONNX_OPSET = 17
 #: The element types of 4-bit weights.
 _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4})
 
+#: The first opset that transposes 8-bit floats. In older ones, in which they are cast to f32 before
+#: a Transpose and back after it, ONNX Runtime's optimiser exchanges the Transpose and the second
+#: Cast, and then refuses the model.
+TRANSPOSES_8_BIT_FLOATS = 21
+
 #: The first opset whose binary operations broadcast as those of OpenVINO do.
 OLDEST_ONNX_OPSET = 7
 
@@ -145,7 +152,7 @@ def to_onnx(
     """Convert a model to ONNX; return it with notes for the user.
 
     Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything converts
-    and 4-bit weights remain 4-bit.
+    and 4-bit weights remain 4-bit; with 8-bit floats, it is at least 21 then.
     `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the shapes
     of inputs by name.
 
@@ -175,6 +182,8 @@ def to_onnx(
         newer = max(converter.cures, default=0)
         if opset is not None or 0 in converter.cures or newer <= converter.opset:
             raise
+        if newer < TRANSPOSES_8_BIT_FLOATS and _has_8_bit_floats(model):
+            newer = TRANSPOSES_8_BIT_FLOATS
         converter = Converter(EXPORTS, newer, options=options)
         result = _run(model, _onnx_passes(model, converter))
         reason = f"opset {newer} is written: opset {first} cannot express the whole model"
@@ -191,6 +200,12 @@ def _has_4_bit_weights(model: Model) -> bool:
         isinstance(node.op, Constant) and node.op.tensor.element in _FOUR_BITS
         for node in all_nodes(model.graph)
     )
+
+
+def _has_8_bit_floats(model: Model) -> bool:
+    """True when a value of the model or of a body has 8-bit floats as elements."""
+    values = (value for node in all_nodes(model.graph) for value in node.outputs)
+    return any(element_of(value) in EIGHT_BIT_FLOATS for value in values)
 
 
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
