@@ -368,10 +368,11 @@ _WIDER = {
 
 
 def twin(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with an Identity before each result of a body, and with wider types.
+    """The model with a copy of each result of a body, and with wider types.
 
     ONNX Runtime 1.31 returns garbage if a body of a Loop or Scan returns its own input, or one
-    value twice. With these copies and without its optimisations the outputs are right.
+    value twice. With these copies and without its optimisations the outputs are right. The copy is
+    an Identity; strings need a Reshape, because ONNX Runtime moves them out of an Identity's input.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
@@ -395,7 +396,12 @@ def _make_safe(graph: onnx.GraphProto, depth: int) -> None:
         return
     for at, output in enumerate(graph.output):
         name = f"{output.name}_twin_{depth}_{at}"
-        graph.node.append(helper.make_node("Identity", [output.name], [name]))
+        if output.type.tensor_type.elem_type == TensorProto.STRING:
+            graph.node.append(helper.make_node("Shape", [output.name], [f"{name}_shape"]))
+            copy = helper.make_node("Reshape", [output.name, f"{name}_shape"], [name])
+        else:
+            copy = helper.make_node("Identity", [output.name], [name])
+        graph.node.append(copy)
         output.name = name
 
 
