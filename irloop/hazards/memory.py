@@ -16,6 +16,7 @@ from irloop.dialects.openvino import (
     elementwise,
     gather,
     matmul,
+    normalization,
     padding,
     recurrent,
     reduction,
@@ -34,6 +35,7 @@ __all__ = [
     "IN_PLACE",
     "MOVES",
     "OWN_MEMORY",
+    "begins_in_place",
     "is_copy",
     "is_overwritten",
     "may_share",
@@ -71,6 +73,9 @@ IN_PLACE = (
     activation.SoftMax8,
     activation.LogSoftmax,
     activation.GRN,
+    normalization.MVN1,
+    normalization.MVN2,
+    normalization.MVN6,
     scatter.ScatterUpdate,
     scatter.ScatterElementsUpdate,
     scatter.ScatterElementsUpdate12,
@@ -152,6 +157,8 @@ def is_overwritten(parameter: Value) -> bool:
                 continue
             if isinstance(user.op, IN_PLACE) and position == 0:
                 return True
+            if begins_in_place(user, value):
+                return True
             if is_view(user) and not (position and isinstance(user.op, MOVES)):
                 pending += [(output, True) for output in user.outputs]
             elif viewed and not isinstance(user.op, MOVES):
@@ -160,6 +167,22 @@ def is_overwritten(parameter: Value) -> bool:
                 # An operation that moves elements may be removed; then a view of its input remains.
                 pending += [(output, False) for output in user.outputs]
     return False
+
+
+def begins_in_place(node: Node, value: Value) -> bool:
+    """True for the first operation of a softmax or a normalisation of `value` in single operations.
+
+    Those are x - mean(x), x - max(x), and exp(x) that is summed up. The plugin fuses them with what
+    follows to an MVN or a SoftMax, which it computes in place.
+    """
+    if isinstance(node.op, elementwise.Exp):
+        return any(isinstance(user.op, reduction.ReduceSum) for user, _ in node.output.uses)
+    if not isinstance(node.op, elementwise.Subtract) or node.inputs[0] is not value:
+        return False
+    other = None if node.inputs[1] is None else node.inputs[1].producer
+    if other is None or not isinstance(other.op, reduction.ReduceMean | reduction.ReduceMax):
+        return False
+    return other.inputs[0] is value
 
 
 def _has_one_source(node: Node) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -50,6 +51,57 @@ BODIES = {
     "Exp of an Unsqueeze": "t = Unsqueeze (x, zero)  e = Exp (t)  r = Reshape (e, flat)",
     "Exp of a Transpose": "t = Transpose (x)  e = Exp (t)  r = Reshape (e, flat)",
 }
+
+
+#: Softmax and normalisations of x [2,3], in one operation or in those that OpenVINO fuses to one.
+NORMALISED = {
+    "LayerNormalization": "r = LayerNormalization <axis = -1> (x, scale)",
+    "of LayerNormalization": "t = LayerNormalization <axis = -1> (x, scale) "
+    "r = LayerNormalization <axis = -1> (t, scale, x1)",
+    "mean and variance": "m = ReduceMean <axes = [-1]> (x)  d = Sub (x, m)  p = Pow (d, two) "
+    "v = ReduceMean <axes = [-1]> (p)  e = Add (v, tiny)  s = Sqrt (e)  w = Div (d, s) "
+    "r = Mul (w, scale)",
+    "squares": "m = ReduceMean <axes = [-1]> (x)  d = Sub (x, m)  p = Mul (d, d) "
+    "v = ReduceMean <axes = [-1]> (p)  e = Add (v, tiny)  s = Sqrt (e)  w = Div (d, s) "
+    "r = Add (w, x1)",
+    "softmax": "m = ReduceMax <axes = [-1]> (x)  d = Sub (x, m)  e = Exp (d) "
+    "s = ReduceSum (e, last)  r = Div (e, s)",
+    "softmax without maximum": "e = Exp (x)  s = ReduceSum (e, last)  r = Div (e, s)",
+    "InstanceNormalization": "u = Unsqueeze (x, zero)  w = InstanceNormalization (u, pair, pair) "
+    "f = Squeeze (w, zero)  r = Relu (f)",
+}
+
+#: A Loop in a Loop; both may stop early, and the inner one joins what it computes of x in each
+#: iteration. Only it reads x.
+NORMALISED_TWICE = """
+g (int64 n, int64 most, float[ROWS, 3] x) => (float[p, q, r, s] all) <
+  float[3] scale = {0.75, 1.25, 1.0}, float[3] x1 = {0.5, -0.25, 0.125}, float[2] pair = {2.0, 0.5},
+  float two = {2.0}, float tiny = {0.00001}, int64[1] last = {-1}, int64[1] zero = {0}
+> {
+  all = Loop (n, "") <body = outer (int64 i, bool ci) => (bool co, float[t, ROWS, 3] rows) {
+    co = Less (i, most)
+    rows = Loop (n, "") <body = inner (int64 j, bool di) => (bool do, float[ROWS, 3] r) {
+      do = Less (j, most)  BODY
+    }>
+  }>
+}"""
+
+
+@needs_engines
+@pytest.mark.parametrize("rows", ["2", "k"])
+@pytest.mark.parametrize("body", NORMALISED)
+def test_a_captured_value_is_normalised_in_each_iteration(
+    body: str, rows: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = NORMALISED_TWICE.replace("ROWS", rows).replace("BODY", NORMALISED[body])
+    x = np.array([[1, 2, 4], [-1, 0.5, 3]], F32)
+    sets: list[list[Any]] = [
+        [i64(3), i64(9), x],
+        [i64(3), i64(0), -x],
+        [i64(0), i64(9), x],
+        [i64(4), i64(1), x / 2],
+    ]
+    agree(text, sets, engines, tmp_path)
 
 
 @needs_engines

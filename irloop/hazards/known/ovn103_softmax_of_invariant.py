@@ -1,12 +1,14 @@
-"""OVN103: softmax of an invariant value in a loop body."""
+"""OVN103: softmax or normalisation of an invariant value in a loop body."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.dialects.openvino.activation import LogSoftmax, SoftMax1, SoftMax8
+from irloop.dialects.openvino.activation import GRN, LogSoftmax, SoftMax1, SoftMax8
+from irloop.dialects.openvino.normalization import MVN1, MVN2, MVN6
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.memory import begins_in_place
 from irloop.hazards.patterns import is_invariant, owner_of, same_memory
 
 __all__ = ["SoftmaxOfInvariant"]
@@ -17,26 +19,37 @@ class SoftmaxOfInvariant(
     code="OVN103",
     engine="openvino",
     versions=("2021.4.2", "2026.4.1"),
-    title="Softmax of an invariant value in a loop body",
+    title="Softmax or normalisation of an invariant value in a loop body",
     effect=Effect.WRONG,
     case="openvino_loop_softmax_of_an_invariant",
     passes=("hoist_invariants", "body_barriers"),
 ):
-    """Softmax of an invariant value in a loop body.
+    """Softmax or normalisation of an invariant value in a loop body.
 
     What happens:
-        The plugin computes the Softmax in place, in the memory of the invariant value: the second
-        iteration computes the Softmax of the first one's result.
+        The plugin computes the operation in place, in the memory of the invariant value: the second
+        iteration computes the softmax of the first one's result.
     Where:
-        A SoftMax or LogSoftmax in the body of a Loop or TensorIterator reads an invariant
-        parameter.
+        A SoftMax, a LogSoftmax, a GRN, or an MVN with an elementwise operation after it, in the
+        body of a Loop or TensorIterator reads an invariant parameter. The same holds for single
+        operations that the plugin fuses to a SoftMax or an MVN.
     What irloop does:
-        Conversion to IR computes the Softmax of such a value before the loop, or of a copy of it.
+        Conversion to IR computes the operation before the loop, or of a copy of the value.
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax) or node.inputs[0] is None:
+        value = next(iter(node.inputs), None)
+        if value is None or not (_is_in_place(node) or begins_in_place(node, value)):
             return
         place = owner_of(node)
-        if place is not None and is_invariant(place[1], same_memory(node.inputs[0])):
+        if place is not None and is_invariant(place[1], same_memory(value)):
             yield f"{node.op.type} {node.name!r} reads an invariant input of its loop"
+
+
+def _is_in_place(node: Node) -> bool:
+    if isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax | GRN):
+        return True
+    if not isinstance(node.op, MVN1 | MVN2 | MVN6):
+        return False
+    readers = [user for user, _ in node.output.uses]
+    return len(readers) == 1 and readers[0].op.elementwise
