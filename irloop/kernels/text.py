@@ -39,7 +39,7 @@ def concat(left: Array, right: Array) -> Array:
     longest = sum(max(map(len, item.reshape(-1)), default=0) for item in (left, right))
     if longest > _LONGEST:
         raise LimitError(
-            "a string would be longer than any text",
+            "a string would become too long",
             code="LIM001",
             expected=f"at most {_LONGEST} characters",
             found=str(longest),

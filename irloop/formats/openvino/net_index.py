@@ -160,7 +160,7 @@ class NetIndex:
 
     @cached_property
     def ports(self) -> PortFacts:
-        """The ids, precisions and dimensions that occur."""
+        """The ids, precisions and dimensions that occur in ports."""
         return PortFacts(self.net)
 
     @cached_property
