@@ -294,6 +294,8 @@ def _limited(command: Command) -> Command:
         name = "check" if options.get("check") else context.info_name
         runs = _RUNS.get(name or "", 1.0)
         allowance = allowance_for(files, console.max_memory, console.max_seconds, runs)
+        if "max_memory" in options and options["max_memory"] is None:
+            options["max_memory"] = allowance.memory
         with allowance.held(), listening(console.counted):
             return command(*args, **options)
 

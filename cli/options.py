@@ -180,7 +180,7 @@ def page_option(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    """Add the option for the memory limit of an engine, as parameter `max_memory` in bytes.
+    """Add the option for the memory limit of an engine, as parameter `max_memory` in bytes or None.
 
     If it is given, it also applies to irloop's own process, as in other commands.
     """
@@ -189,10 +189,9 @@ def memory_option(command: Command) -> Command:
     return click.option(
         "--max-memory",
         callback=size,
-        default="8G",
-        show_default=True,
         metavar="SIZE",
-        help="The memory limit of an engine's process, as in 500M or 2G. Linux only.",
+        help="The memory limit of an engine's process, as in 500M or 2G. Linux only.  "
+        "[default: 2G, and 8 times the size of the files]",
     )(command)
 
 

@@ -25,6 +25,9 @@ __all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
 #: Slices are processed all at once if there are at least so many, of at most so many bytes.
 FEWEST, LARGEST = 4, 2**28
 
+#: A loop that never ends runs only if its iterations are limited to at most this number.
+ENDLESS = 100_000
+
 #: The code of the note that an output has no value, since its loop ran zero times.
 UNDEFINED = "RUN004"
 
@@ -183,6 +186,8 @@ class Loop:
         slices = min((len(feed.source) for feed in feeds), default=None)
         bounds = [n for n in (trip, slices, context.limits.max_iterations) if n is not None]
         stop = min(bounds, default=None)
+        if condition is None and trip is None and slices is None:
+            self._require_end(stop)
         plan, given = self._plan, feeds
         if self._worth_it(context, feeds, stop):
             assert self._whole_plan is not None
@@ -198,6 +203,19 @@ class Loop:
             context.stopped_early(self.node)
         gathered = {external: stack.parts(count) for external, stack in stacks.items()}
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
+
+    def _require_end(self, stop: int | None) -> None:
+        """Raise for a loop that nothing ends, unless a low limit of iterations is given for it."""
+        if stop is not None and stop <= ENDLESS:
+            return
+        raise StepError(
+            self.node,
+            "the loop never ends: it has no trip count, and its condition is always true",
+            expected="a trip count, or a condition that the body computes",
+            found="endless iterations",
+            fix="correct the loop, or limit its iterations (--max-iterations)",
+            limit=True,
+        )
 
     def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
         """True when all slices together take little memory and are enough to save time."""

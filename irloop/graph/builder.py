@@ -137,8 +137,8 @@ class Builder:
         """
         count = op.n_outputs if n_outputs is None else n_outputs
         assert count is not None, f"{op.label} needs n_outputs"
-        # An attribute of a few bytes may ask for any number of operations.
-        budget.spend(STEPS_A_NODE, "building a graph")
+        # An attribute of a few bytes may ask for any number of operations or outputs.
+        budget.spend(STEPS_A_NODE + count // 2, "building a graph")
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()

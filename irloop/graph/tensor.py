@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Location
-from irloop.errors import ReadError
+from irloop.errors import LimitError, ReadError
 from irloop.files import open_regular
 from irloop.graph.types import ElementType, Shape, TensorType
 
@@ -481,6 +481,17 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
     import numpy as np
 
     kind = element.numpy()
+    whole = kind.itemsize
+    for dim in shape:
+        whole *= max(dim, 1)
+    if whole > sys.maxsize:
+        # NumPy refuses such sizes even if there are no elements.
+        raise LimitError(
+            "an array has sizes that no memory can hold",
+            code="LIM001",
+            expected=f"at most {sys.maxsize:,} bytes, counting sizes of 0 as 1",
+            found=f"the shape {list(shape)}",
+        )
     if element.bits >= 8:
         array = np.frombuffer(raw, dtype=np.uint8)
         if element is ElementType.BOOLEAN:

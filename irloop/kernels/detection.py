@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_overlaps
 
 __all__ = ["Array", "Detection", "Function", "corners_of", "detect", "suppressed"]
 
@@ -65,6 +66,7 @@ def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
     kept = []
     for at in range(len(boxes)):
         if alive[at]:
+            spend_overlaps(len(boxes) - at)
             kept.append(at)
             alive[at + 1 :] &= share(boxes[at + 1 :], boxes[at]) <= np.float32(threshold)
     return kept

@@ -146,6 +146,7 @@ def window(name: str, periodic: bool, dtype: np.dtype[Any]) -> Callable[[Array],
     def run(size: Array) -> Array:
         count = int(size.reshape(-1)[0])
         period = count if periodic else count - 1
+        budget.reserve(40 * max(count, 0), "a window")
         angle = 2 * np.pi * np.arange(count) / (period or 1)
         wave = first - second * np.cos(angle) + third * np.cos(2 * angle)
         return np.asarray(wave).astype(dtype)

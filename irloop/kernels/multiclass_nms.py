@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.kernels.work import spend_overlaps
+
 __all__ = ["Array", "Function", "Limits", "matrix_nms", "multiclass_nms", "pairwise_overlaps"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -133,6 +136,7 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
             if not free.size:
                 break
             at += int(free[0])
+            spend_overlaps(len(ranked))
             kept.append(int(ranked[at]))
             share = pairwise_overlaps(
                 boxes[ranked], boxes[ranked[at : at + 1]], normalized=limits.normalized
@@ -180,6 +184,7 @@ def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Functi
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
         ranked = limits.first(scores, np.flatnonzero(scores > np.float32(limits.score)))
         ordered = boxes[ranked]
+        budget.reserve(64 * len(ranked) ** 2, "comparing all boxes")
         share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
         # Boxes that do not touch do not share a border.
         apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])

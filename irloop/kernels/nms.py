@@ -13,6 +13,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels import rotated
+from irloop.kernels.work import spend_overlaps
 
 __all__ = [
     "Array",
@@ -88,6 +89,7 @@ class Suppression:
             if not alive[best]:
                 # All remaining scores are minus infinity.
                 best = int(alive.argmax())
+            spend_overlaps(len(boxes))
             kept.append(best)
             values.append(float(current[best]))
             alive[best] = False

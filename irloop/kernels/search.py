@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+
 __all__ = [
     "arg_extreme",
     "bucketize",
@@ -47,6 +49,7 @@ def topk(
         if k == 1 and data.shape[axis]:
             chosen = find(data, axis, keepdims=True)
             return np.take_along_axis(data, chosen, axis), chosen.astype(index)
+        budget.reserve(40 * data.size, "the order of all elements")
         ranking = _ranking(data, axis, largest)
         chosen = ranking[(slice(None),) * (axis % data.ndim) + (slice(k),)]
         if by_index:
@@ -163,6 +166,7 @@ def unique(
     """
 
     def run(data: Array) -> tuple[Array, Array, Array, Array]:
+        budget.reserve(72 * data.size, "the distinct elements")
         flat = data.reshape(-1) if axis is None else data
         at = 0 if axis is None else axis
         values, first, inverse, counts = np.unique(

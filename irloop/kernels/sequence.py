@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = [
@@ -91,6 +93,9 @@ def split(
         ValueError: when the sizes do not add up to the size of the axis.
     """
     total = data.shape[axis]
+    if parts is None or parts.ndim == 0:
+        size = 1 if parts is None else max(1, int(parts))
+        budget.spend(total // size // 2, "splitting into a sequence")
     if parts is None:
         first = np.moveaxis(data, axis, 0)
         if keepdims:

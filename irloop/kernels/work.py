@@ -8,7 +8,7 @@ import numpy as np
 
 from irloop import budget
 
-__all__ = ["spend_products"]
+__all__ = ["spend_overlaps", "spend_products"]
 
 #: Sums of products with fewer multiplications than this are not charged.
 FEW = 1 << 24
@@ -25,3 +25,12 @@ def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
     """
     if count > FEW:
         budget.spend(count // (OF_FLOATS if dtype.kind == "f" else OF_INTEGERS), what)
+
+
+def spend_overlaps(count: int) -> None:
+    """Spend the steps for the overlaps of one kept box with `count` others.
+
+    Raises:
+        LimitError: when fewer steps are left in the budget.
+    """
+    budget.spend(5 + count // 400, "suppressing boxes")

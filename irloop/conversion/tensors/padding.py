@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from irloop import budget
 from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import ints, needed_ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
@@ -198,7 +201,8 @@ def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[i
             continue
         size = shape_of(data).dim(axis)
         if isinstance(size, int) and size > 0 and max(begin, end) > size:
-            indices = [at % size for at in range(-begin, size + end)]
+            budget.reserve(32 * (begin + size + end), "the positions of a padded axis")
+            indices = np.arange(-begin, size + end) % size
             data = openvino_forms.gather(c, data, c.i64(indices), axis)
             continue
         pieces = [data]

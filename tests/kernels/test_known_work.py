@@ -1,0 +1,56 @@
+"""Kernels charge the budget for work and temporaries before they take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irloop import LimitError
+from irloop.budget import Budget
+from irloop.graph.tensor import unpack
+from irloop.graph.types import ElementType
+from irloop.kernels import detection, generate, nms, search, sequence
+
+#: 3,000 boxes that do not touch, so that all are kept.
+BOXES = np.stack([np.arange(3000.0), np.zeros(3000), np.arange(3000.0) + 0.5, np.ones(3000)], 1)
+SCORES = np.linspace(1, 0.5, 3000, dtype=np.float32)
+
+
+def _every_box() -> Any:
+    run = nms.onnx_function(centred=False)
+    boxes = BOXES.astype(np.float32)[None]
+    return run(boxes, SCORES[None, None], np.array(3000), np.array(0.5, np.float32))
+
+
+#: Work for which 5,000 steps or a megabyte are not enough.
+TOO_MUCH: dict[str, Callable[[], Any]] = {
+    "every box kept": _every_box,
+    "boxes of one class": lambda: detection.suppressed(BOXES, 0.5, detection.corners_of),
+    "items of a sequence": lambda: sequence.split(np.zeros(20_000), np.array(1)),
+    "distinct elements": lambda: search.unique(None, True, np.dtype("i8"), np.dtype("i8"))(
+        np.arange(50_000)
+    ),
+    "the order of elements": lambda: search.topk(0, True, False, np.dtype("i8"))(
+        np.arange(50_000), 2
+    ),
+    "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_work_that_exceeds_the_budget_is_refused(name: str) -> None:
+    with Budget(memory=1_000_000, operations=5_000).entered(), pytest.raises(LimitError):
+        TOO_MUCH[name]()
+    # The same work fits into a larger budget.
+    with Budget(memory=100_000_000, operations=100_000).entered():
+        TOO_MUCH[name]()
+
+
+@pytest.mark.parametrize("shape", [(2**63 - 1, 0), (2**40, 0, 2**40)])
+def test_sizes_that_no_array_has_are_refused_although_one_is_zero(shape: tuple[int, ...]) -> None:
+    with pytest.raises(LimitError, match="no memory can hold"):
+        unpack(b"", ElementType.F32, shape)
+    assert unpack(b"", ElementType.F32, (2**40, 0)).shape == (2**40, 0)
