@@ -125,6 +125,22 @@ def floating(args: Arguments, *positions: int) -> None:
             raise args.error(f"operand {position} is not floating-point", "a float", str(element))
 
 
+def integers(args: Arguments, *positions: int) -> None:
+    """Refuse operands that are not integers.
+
+    Raises:
+        InferenceError: when an operand has another element type.
+    """
+    for position in positions:
+        if not args.has(position):
+            continue
+        element = args.element(position)
+        if not element.is_integer and element is not ElementType.DYNAMIC:
+            raise args.error(
+                f"operand {position} is not an integer", "an integer", str(element), kind="elements"
+            )
+
+
 def strings(args: Arguments, *positions: int) -> None:
     """Refuse operands that are not strings.
 

@@ -20,6 +20,9 @@ Extents = tuple[tuple[int, ...], tuple[int, ...]]
 #: A list of integers as long as this may be a shape.
 LONGEST_SHAPE = 8
 
+#: The beginnings of NumPy's messages about sizes beyond the address space.
+_TOO_BIG = ("array is too big", "Maximum allowed")
+
 
 def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
     """The extents of operands; those of a sequence or an omitted input are empty."""
@@ -102,6 +105,8 @@ def failure_of(node: Node, error: Exception) -> StepError:
         )
     if isinstance(error, MemoryError):
         return StepError(node, f"not enough memory: {error}", limit=True)
+    if isinstance(error, OverflowError) or str(error).startswith(_TOO_BIG):
+        return StepError(node, f"sizes that no memory can hold: {error}", limit=True)
     given = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
     return StepError(
         node,

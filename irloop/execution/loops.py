@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
@@ -205,8 +206,11 @@ class Loop:
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 
     def _require_end(self, stop: int | None) -> None:
-        """Raise for a loop that nothing ends, unless a low limit of iterations is given for it."""
-        if stop is not None and stop <= ENDLESS:
+        """Raise for a loop that nothing ends, if steps are limited and iterations are not.
+
+        Without a budget somebody may look at the first iterations, and leave.
+        """
+        if budget.current().operations is None or (stop is not None and stop <= ENDLESS):
             return
         raise StepError(
             self.node,

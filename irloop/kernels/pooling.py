@@ -6,6 +6,7 @@ the kernel sizes, not with their product.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
@@ -17,6 +18,7 @@ from irloop.kernels.convolution import padded, windows
 from irloop.kernels.geometry import Window
 from irloop.kernels.lists import listed
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_windows
 
 __all__ = [
     "Array",
@@ -50,9 +52,14 @@ def _counts(window: Window, sizes: Sequence[int]) -> list[int]:
 
 
 def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
-    """Pad the data so that every window lies inside, and count the windows on each axis."""
+    """Pad the data so that every window lies inside, and count the windows on each axis.
+
+    Every element of every window is charged, because engines look at each.
+    """
     pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
-    return padded(x, pads, fill), _counts(window, x.shape[2:])
+    counts = _counts(window, x.shape[2:])
+    spend_windows(math.prod(x.shape[:2]) * math.prod(counts) * math.prod(window.kernel))
+    return padded(x, pads, fill), counts
 
 
 def _along(x: Array, axis: int, window: Window, count: int, combine: Function) -> Array:

@@ -259,7 +259,7 @@ def _run(
     if lengths is not None and reverse:
         order = _reversed_places(lengths, steps)
         x = x[order, np.arange(items)]
-    budget.spend(steps, "a recurrent operation")
+    budget.spend(4 * steps, "a recurrent operation")
     projected = _projected(x, weights)
     lasting = items > 1 and steps >= LASTING_STEPS
     step = kind.step(replace(weights, lasting=lasting))

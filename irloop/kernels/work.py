@@ -8,13 +8,16 @@ import numpy as np
 
 from irloop import budget
 
-__all__ = ["spend_overlaps", "spend_products"]
+__all__ = ["spend_overlaps", "spend_products", "spend_windows"]
 
 #: Sums of products with fewer multiplications than this are not charged.
 FEW = 1 << 24
 
 #: Multiplications per step of the budget: floats use all processors, integers one.
 OF_FLOATS, OF_INTEGERS = 200_000, 5_000
+
+#: Elements of windows per step of the budget.
+OF_WINDOWS = 50_000
 
 
 def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
@@ -34,3 +37,13 @@ def spend_overlaps(count: int) -> None:
         LimitError: when fewer steps are left in the budget.
     """
     budget.spend(5 + count // 400, "suppressing boxes")
+
+
+def spend_windows(count: int) -> None:
+    """Spend the steps for windows of `count` elements in total.
+
+    Raises:
+        LimitError: when fewer steps are left in the budget.
+    """
+    if count > FEW:
+        budget.spend(count // OF_WINDOWS, "pooling")

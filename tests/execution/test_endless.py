@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 import irloop
+from irloop.budget import Budget
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
 
@@ -32,14 +33,20 @@ def endless(condition: str, first: str) -> Model:
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_loop_without_end_is_refused(condition: str, first: str) -> None:
     model = endless(condition, first)
-    with pytest.raises(irloop.LimitError, match="the loop never ends") as refused:
+    with (
+        Budget(operations=1000).entered(),
+        pytest.raises(irloop.LimitError, match="the loop never ends") as refused,
+    ):
         irloop.run(model, [np.float32(1)])
     assert not refused.value.by_clock
 
 
 def test_its_first_iterations_run_if_they_are_limited() -> None:
     seen: list[tuple[int, ...]] = []
-    with pytest.raises(irloop.LimitError, match="the limit of 3 iterations"):
+    with (
+        Budget(operations=1000).entered(),
+        pytest.raises(irloop.LimitError, match="the limit of 3 iterations"),
+    ):
         irloop.run(
             endless(CONDITIONS[0], "go"),
             [np.float32(1)],

@@ -12,7 +12,8 @@ from irloop import LimitError
 from irloop.budget import Budget
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
-from irloop.kernels import detection, generate, nms, search, sequence
+from irloop.kernels import detection, generate, nms, pooling, search, sequence
+from irloop.kernels.geometry import Window
 
 #: 3,000 boxes that do not touch, so that all are kept.
 BOXES = np.stack([np.arange(3000.0), np.zeros(3000), np.arange(3000.0) + 0.5, np.ones(3000)], 1)
@@ -36,6 +37,9 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     "the order of elements": lambda: search.topk(0, True, False, np.dtype("i8"))(
         np.arange(50_000), 2
     ),
+    "elements of windows": lambda: pooling.max_values(
+        Window((100, 100), (1, 1), (1, 1), (50, 50), (49, 49))
+    )(np.zeros((1, 1, 200, 200))),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irloop import kernels
-from irloop.dialects import windows
+from irloop.dialects import inference, windows
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convolution import halves
 from irloop.graph.arguments import Arguments
@@ -251,6 +251,7 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
         if shape.rank is not None and shape.rank != len(self.kernel_shape) + 2:
             expected = f"rank {len(self.kernel_shape) + 2}"
             raise args.error("data does not fit the kernel", expected, f"rank {shape.rank}")
+        inference.require_rank(args, 1, len(self.kernel_shape) + 2)
         if args.has(2):
             wanted = args.dims(2)
             rank = shape.rank

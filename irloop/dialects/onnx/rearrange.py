@@ -26,6 +26,7 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
     blocksize: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_rank(args, 0, 4)
         return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.blocksize))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -41,6 +42,7 @@ class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
     mode: Literal["DCR", "CRD"] = "DCR"
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_rank(args, 0, 4)
         return [TensorType(args.element(0), blocks.spread(args, args.shape(0), self.blocksize))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -59,6 +61,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
     blocksize: int
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_rank(args, 0, 4)
         return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.blocksize))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -74,6 +77,7 @@ class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
     mode: Literal["DCR", "CRD"] = "DCR"
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.require_rank(args, 0, 4)
         return [TensorType(args.element(0), blocks.deeper(args, args.shape(0), self.blocksize))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -41,9 +41,12 @@ class Activation(OpenVinoOp):
     operands = "data: float -> float"
 
     function: ClassVar[str] = ""
+    #: OpenVINO refuses integers when it reads the operation.
+    needs_float: ClassVar[bool] = False
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        inference.numeric(args)
+        check = inference.floating if self.needs_float else inference.numeric
+        check(args)
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -89,6 +92,7 @@ class Mish(Activation, type="Mish", since=4, inputs=1):
     elementwise = True
 
     function: ClassVar[str] = "mish"
+    needs_float: ClassVar[bool] = True
 
 
 class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
@@ -97,6 +101,7 @@ class SoftPlus(Activation, type="SoftPlus", since=4, inputs=1):
     elementwise = True
 
     function: ClassVar[str] = "softplus"
+    needs_float: ClassVar[bool] = True
 
 
 class SoftSign(Activation, type="SoftSign", since=9, inputs=1):
@@ -105,6 +110,7 @@ class SoftSign(Activation, type="SoftSign", since=9, inputs=1):
     elementwise = True
 
     function: ClassVar[str] = "softsign"
+    needs_float: ClassVar[bool] = True
 
 
 class Gelu2(Activation, type="Gelu", since=2, inputs=1):
@@ -113,12 +119,14 @@ class Gelu2(Activation, type="Gelu", since=2, inputs=1):
     elementwise = True
 
     function: ClassVar[str] = "gelu_erf"
+    needs_float: ClassVar[bool] = True
 
 
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
     """Gelu, exact by the error function or approximated by tanh (Gelu-7)."""
 
     elementwise = True
+    needs_float: ClassVar[bool] = True
 
     approximation_mode: str = attribute(default="ERF", words=("erf", "tanh"))
 
@@ -142,6 +150,7 @@ class Swish(Activation, type="Swish", since=4, inputs=(1, 2)):
     cost = "linear"
 
     function: ClassVar[str] = "swish"
+    needs_float: ClassVar[bool] = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.same_element(args)

@@ -97,6 +97,7 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args, 0)
+        inference.integers(args, 1)
         axis = args.ints(1) if args.has(1) else (0,)
         if axis is not None and len(axis) != 1:
             raise args.error(

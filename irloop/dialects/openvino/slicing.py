@@ -198,6 +198,7 @@ class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
+        inference.integers(args, 1, 2, 3, 4)
         bounds = slices.SliceBounds.of_inputs(args, 1, 2, 4, 3)
         return [TensorType(args.element(0), slices.sliced(args, args.shape(0), bounds))]
 
