@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irloop.kernels.activation import staged_softmax
-from irloop.kernels.matmul import widened
+from irloop.kernels.matmul import spend_product, widened
 
 __all__ = ["Array", "Attention", "Function", "attention", "linear_attention", "rotary_embedding"]
 
@@ -54,6 +54,7 @@ def _joined_heads(x: Array) -> Array:
 
 
 def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
+    spend_product(left, right)
     return np.matmul(widened(left), widened(right)).astype(dtype, copy=False)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from irloop.kernels.convolution import Array, Function, WindowOptions
 from irloop.kernels.geometry import Window
-from irloop.kernels.matmul import widened
+from irloop.kernels.matmul import spend_product, widened
 from irloop.kernels.sampling import weighted_corners
 
 __all__ = ["base_places", "deformable"]
@@ -86,6 +86,7 @@ def deformable(options: WindowOptions, groups: int, offset_groups: int, *, blend
             depth = channels // groups * elements
             columns = columns.reshape(items, groups, depth, -1)
             flat = filters.reshape(groups, -1, depth)
+            spend_product(flat, columns)
             result = np.matmul(flat, columns).reshape(items, -1, *outputs)
             if bias is not None:
                 result = result + widened(bias).reshape(1, -1, *(1,) * rank)

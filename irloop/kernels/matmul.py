@@ -22,6 +22,7 @@ __all__ = [
     "matmul",
     "narrow",
     "product",
+    "spend_product",
     "widened",
 ]
 
@@ -42,15 +43,19 @@ def widened(array: Array) -> Array:
 @unwarned
 def product(left: Array, right: Array) -> Any:
     """The matrix product as in NumPy; keeps the element type, and sums narrow floats in f32."""
-    _spend(left, right)
+    spend_product(left, right)
     if narrow(left.dtype):
         wide = np.matmul(left.astype(np.float32), right.astype(np.float32))
         return wide.astype(left.dtype)
     return np.matmul(left, right)
 
 
-def _spend(left: Array, right: Array) -> None:
-    """Ask for the multiplications of a product; batches that only broadcast count once."""
+def spend_product(left: Array, right: Array) -> None:
+    """Spend the steps for a matrix product; batches that only broadcast count once.
+
+    Raises:
+        LimitError: when fewer steps are left in the budget.
+    """
     columns = right.shape[-1] if right.ndim > 1 else 1
     rows = left.shape[-2] if left.ndim > 1 else 1
     spend_products(max(left.size * columns, right.size * rows), left.dtype, "a matrix product")
@@ -79,7 +84,7 @@ def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Fun
     def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
         first = left.T if transpose_a else left
         second = right.T if transpose_b else right
-        _spend(first, second)
+        spend_product(first, second)
         with np.errstate(all="ignore"):
             if left.dtype.kind in "iu":
                 return _scaled_integers(first @ second, alpha, bias, beta)
@@ -167,6 +172,7 @@ def attention(*, causal: bool = False) -> Function:
         q, k, v = widened(query), widened(key), widened(value)
         factor = q.shape[-1] ** -0.5 if scale is None else float(scale.reshape(-1)[0])
         with np.errstate(all="ignore"):
+            spend_product(q, k.swapaxes(-1, -2))
             scores = np.matmul(q, k.swapaxes(-1, -2)) * q.dtype.type(factor)
             if causal:
                 seen = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)

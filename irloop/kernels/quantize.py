@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from irloop.kernels.convert import cast, is_small_float
+from irloop.kernels.matmul import spend_product
 from irloop.kernels.precision import widened
 
 __all__ = [
@@ -144,7 +145,9 @@ def matmul_integer(
     left: Array, right: Array, left_zero: Array | None = None, right_zero: Array | None = None
 ) -> Any:
     """(left - zero point) @ (right - zero point) in i32; zero points per row and per column."""
-    return _wrapped(np.matmul(_less(left, left_zero, column=True), _less(right, right_zero)))
+    first, second = _less(left, left_zero, column=True), _less(right, right_zero)
+    spend_product(first, second)
+    return _wrapped(np.matmul(first, second))
 
 
 def convolution_integer(convolution: Function) -> Function:
@@ -179,7 +182,9 @@ def quantized_matmul(
     zero: Array,
 ) -> Any:
     """Product of quantized matrices, requantized; scales per row and per column."""
-    total = np.matmul(_less(left, left_zero, column=True), _less(right, right_zero))
+    first, second = _less(left, left_zero, column=True), _less(right, right_zero)
+    spend_product(first, second)
+    total = np.matmul(first, second)
     rows = left_scale.astype(np.float32)
     rows = rows[..., None] if rows.ndim == 1 and rows.size > 1 else rows
     factor = rows * right_scale.astype(np.float32) / scale.astype(np.float32)

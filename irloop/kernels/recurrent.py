@@ -16,6 +16,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.matmul import widened
 from irloop.kernels.recurrent_activations import activation, clipped
+from irloop.kernels.work import spend_products
 
 __all__ = [
     "Array",
@@ -260,6 +261,9 @@ def _run(
         order = _reversed_places(lengths, steps)
         x = x[order, np.arange(items)]
     budget.spend(4 * steps, "a recurrent operation")
+    spend_products(
+        steps * items * (weights.w.size + weights.r.size), x.dtype, "a recurrent operation"
+    )
     projected = _projected(x, weights)
     lasting = items > 1 and steps >= LASTING_STEPS
     step = kind.step(replace(weights, lasting=lasting))

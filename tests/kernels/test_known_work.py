@@ -12,7 +12,7 @@ from irloop import LimitError
 from irloop.budget import Budget
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
-from irloop.kernels import detection, generate, nms, pooling, search, sequence
+from irloop.kernels import detection, generate, nms, pooling, quantize, search, sequence
 from irloop.kernels.geometry import Window
 
 #: 3,000 boxes that do not touch, so that all are kept.
@@ -40,6 +40,9 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     "elements of windows": lambda: pooling.max_values(
         Window((100, 100), (1, 1), (1, 1), (50, 50), (49, 49))
     )(np.zeros((1, 1, 200, 200))),
+    "products of integers": lambda: quantize.matmul_integer(
+        np.ones((1100, 1100), np.uint8), np.ones((1100, 1100), np.uint8)
+    ),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
 
