@@ -59,20 +59,22 @@ class Port:
 
 @dataclass(slots=True, eq=False, repr=False)
 class MapEntry:
-    """An `<input>` or `<output>` of a port map: its attributes as text."""
+    """An `<input>` or `<output>` of a port map, the `number`-th from 1: its attributes as text."""
 
     kind: str
     attributes: Mapping[str, str]
     line: int
+    number: int
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class BackEdge:
-    """An `<edge>` of `<back_edges>`."""
+    """An `<edge>` of `<back_edges>`, the `number`-th from 1."""
 
     from_layer: str | None
     to_layer: str | None
     line: int
+    number: int
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -80,16 +80,13 @@ def at_section(layer: Layer, section: PortMapSection) -> Location:
 
 def at_entry(layer: Layer, section: PortMapSection, entry: MapEntry) -> Location:
     """The location of a port map entry, as in ``net/layers/layer[@id=4]/port_map/output[2]``."""
-    entries = section.inputs if entry.kind == "input" else section.outputs
-    number = _position(entries, entry)
-    element = f"{layer.element_path}/{section_tag(section)}/{entry.kind}[{number}]"
+    element = f"{layer.element_path}/{section_tag(section)}/{entry.kind}[{entry.number}]"
     return Location(None, entry.line, layer.path, layer.id, element)
 
 
 def at_back_edge(layer: Layer, edge: BackEdge) -> Location:
     """The location of a back edge of a layer."""
-    number = _position(layer.back_edges or (), edge)
-    element = f"{layer.element_path}/back_edges/edge[{number}]"
+    element = f"{layer.element_path}/back_edges/edge[{edge.number}]"
     return Location(None, edge.line, layer.path, layer.id, element)
 
 

@@ -395,8 +395,9 @@ class _Builder:
         internal = attributes.get("internal_layer_id")
         if internal is not None:
             attributes["internal_layer_id"] = self._ids[internal] or ""
-        entry = MapEntry(kind, attributes, self._parser.CurrentLineNumber)
-        (self._section.inputs if kind == "input" else self._section.outputs).append(entry)
+        entries = self._section.inputs if kind == "input" else self._section.outputs
+        line = self._parser.CurrentLineNumber
+        entries.append(MapEntry(kind, attributes, line, len(entries) + 1))
         return _SKIP
 
     def _back_edges(self, attributes: dict[str, str]) -> _Table:
@@ -409,8 +410,9 @@ class _Builder:
         ids = self._ids
         self.envelope.check("back edge", attributes)
         ends = ids[attributes.get("from-layer")], ids[attributes.get("to-layer")]
-        assert self._layer.back_edges is not None
-        self._layer.back_edges.append(BackEdge(*ends, self._parser.CurrentLineNumber))
+        edges = self._layer.back_edges
+        assert edges is not None
+        edges.append(BackEdge(*ends, self._parser.CurrentLineNumber, len(edges) + 1))
         return _SKIP
 
     def _body(self, prefix: str, label: str, attributes: dict[str, str]) -> _Table:
