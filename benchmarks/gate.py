@@ -14,11 +14,12 @@ without a reason in `EXPLAINED`; exit status 1 when that is 1 % or more.
 are not counted.
 
 Of 30,000 mutants (seeds 71, 72 and 1201) 6,496 have no errors, and ONNX Runtime 1.31 refuses 29 of
-these (0.4 %; 12 of 2,163 for seed 1201): bodies of a SequenceMap that declare another rank than they
-get; files of a newer IR version; constants in a graph without nodes; a body without a name or with
-initializers that IR version 3 wants among its inputs; empty sizes of a Resize; a shape of Reshape or
-of ConstantOfShape that is no vector; an axis of Pad out of range; a mode of GridSample that opset 20
-renamed; an LSTM without hidden_size; an LRN with alpha 0; a map declared for a tensor.
+these (0.4 %; 12 of 2,163 for seed 1201): bodies of a SequenceMap that declare another rank than
+they get; files of a newer IR version; constants in a graph without nodes; a body without a name or
+with initializers that IR version 3 wants among its inputs; empty sizes of a Resize; a shape of
+Reshape or of ConstantOfShape that is no vector; an axis of Pad out of range; a mode of GridSample
+that opset 20 renamed; an LSTM without hidden_size; an LRN with alpha 0; a map declared for a
+tensor.
 Of 9,178 mutants of IRs (seed 1201) 2,947 have no errors, and OpenVINO 2026.4 refuses 17 (0.6 %):
 inputs of dynamic type, sizes for which it has no memory, conversions of 4-bit and 8-bit floats,
 inputs that the preprocessing of version 10 cannot align, and operands of types that the operation
