@@ -99,9 +99,9 @@ def test_no_engine_is_asked_for_a_second_model_that_is_refused(log: Path) -> Non
 
 
 def test_outputs_of_all_trials_together_have_a_limit(log: Path) -> None:
-    # A trial has 2 elements of 4 bytes; of four copies of the outputs, 64 bytes hold two trials.
+    # A trial has 2 elements of 4 bytes; 128 bytes hold eight copies of the outputs of two trials.
     inputs = [{"x": np.array(item, np.float32)} for item in ([0.0, 1.0], [1.0, 1.0], [2.0, 1.0])]
-    with Budget(memory=64).entered():
+    with Budget(memory=128).entered():
         found = compare(model(DOUBLE), model(DOUBLE), inputs=inputs, engines="numpy,noting:make")
     assert found.outcome == "equal"
     assert [report.equal for report in found.trials] == [True, True]
