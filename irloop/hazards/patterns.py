@@ -33,6 +33,7 @@ __all__ = [
     "same_memory",
     "scanned_across",
     "shape_comes_from",
+    "unread_beside_shared",
 ]
 
 #: Operations whose output may be in the memory of their input.
@@ -171,6 +172,17 @@ def returned_twice(node: Node) -> dict[int, int]:
     last = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
     shared = [at for at in sorted(last) if places.count(at) > 1]
     return {at: places.count(at) for at in shared if results[at] in kept}
+
+
+def unread_beside_shared(node: Node) -> list[int]:
+    """The outputs of a loop that nothing reads and whose body result another output has, too."""
+    ports = node.body().ports.outputs
+    results = [port.result for port in ports]
+    return [
+        port.external
+        for port in ports
+        if results.count(port.result) > 1 and not node.outputs[port.external].is_used
+    ]
 
 
 def may_not_run(node: Node) -> bool:

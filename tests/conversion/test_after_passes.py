@@ -298,6 +298,45 @@ def test_an_unchanged_value_that_is_joined_and_returned(
     assert "copy_unchanged" in transformed(model, "tensor_iterator_to_loop", runs, tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["slice", "state", "computed"])
+@pytest.mark.parametrize("is_loop", [True, False], ids=["Loop", "TensorIterator"])
+@pytest.mark.parametrize("unread", [0, 1])
+def test_an_output_without_readers_of_a_shared_result(
+    unread: int, is_loop: bool, kind: str, tmp_path: Path
+) -> None:
+    """OpenVINO gives the other output of the result the values of the next result, or refuses."""
+
+    def build(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("body")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        state = inner.parameter("s", h.type)
+        if is_loop:
+            inner.result(inner.constant(True, BOOL), "go")
+        computed = inner(elementwise.Add(), part, part)
+        inner.result({"slice": part, "state": state, "computed": computed}[kind], "same")
+        inner.result(inner(elementwise.Add(), state, part), "next")
+        first, op = (1, control_flow.Loop()) if is_loop else (0, control_flow.TensorIterator())
+        shown: list[OutputPort] = [Concatenated(first, 0, 0, 0, -1, 1, 1), LastValue(first, 1)]
+        ports = PortMap(
+            (Sliced(2 * first, 0, 0), Carried(2 * first + 1, 1, first + 1)),
+            (*shown, LastValue(first + 1, 2)),
+            None,
+            0 if is_loop else None,
+        )
+        given = (b.i64(2), b.constant(True, BOOL), x, h) if is_loop else (x, h)
+        made = b.emit(op, *given, n_outputs=3, bodies=(Body("body", inner.graph, ports),))
+        return [value for at, value in enumerate(made.outputs) if at != unread]
+
+    wanted = {"slice": [1, 2], "state": [5, 6], "computed": [2, 4]}[kind]
+    again = {"slice": [3, 4], "state": [7, 10], "computed": [6, 8]}[kind]
+    runs: Runs = [
+        ([[1, 2], [5]], [wanted if unread else wanted[-1:], [8]]),
+        ([[3, 4], [7]], [again if unread else again[-1:], [14]]),
+    ]
+    model = model_of(build, (F32, (2,)), (F32, (1,)))
+    assert "runnable_ports" in transformed(model, "canonical_ports", runs, tmp_path)
+
+
 def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(tmp_path: Path) -> None:
     """OpenVINO has no memory for the indices, whose number depends on constants only."""
 

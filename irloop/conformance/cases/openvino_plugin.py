@@ -109,6 +109,19 @@ def _unchanged_twice() -> Model:
     return m.done(*loop.done())
 
 
+def _unread_beside_shared() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", 2))
+    double, negative = loop(Add(), state, state), loop(Negative(), state)
+    loop.carry(state, negative)
+    loop.joined(double, 0)
+    loop.last(double)
+    loop.last(negative)
+    joined, _, last = loop.done()
+    return m.done(joined, last)
+
+
 def _choice_of_itself() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
@@ -264,6 +277,17 @@ CASES = (
         "Several outputs may return one result of the body.",
         _unchanged_twice,
         (run([2, [1, 2]], [[1, 2], [1, 2], [2, 4, 2, 4]]),),
+    ),
+    Case(
+        "openvino_loop_unread_beside_shared",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "Several outputs may return one result of the body; an output needs no reader.",
+        _unread_beside_shared,
+        (
+            run([2, [1, 2]], [[2, 4, -2, -4], [1, 2]]),
+            run([3, [3, 5]], [[6, 10, -6, -10, 6, 10], [-3, -5]]),
+        ),
     ),
     Case(
         "openvino_loop_choice_of_constants",

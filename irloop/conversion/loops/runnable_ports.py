@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
@@ -13,7 +15,7 @@ __all__ = ["RunnablePorts"]
 
 
 class RunnablePorts(LoopPass):
-    """Rewrites port maps of a Loop on which OpenVINO's own transformations fail.
+    """Rewrites port maps on which OpenVINO's own transformations of loops fail.
 
     Given::
 
@@ -23,26 +25,36 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    Hazards OVN117 (ports that go backwards beside unread ones) and OVN118 (the trip count mapped
-    into the body) are the reason.
+    Hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118 (the trip count
+    mapped into the body) and OVN136 (an unread output of a shared result) are the reason.
     """
 
     name = "runnable_ports"
     dialects = frozenset({"openvino"})
-    loops = (ov.Loop,)
+    loops = (ov.Loop, ov.TensorIterator)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        ports = node.body().ports
-        special = any(
-            isinstance(port, Sliced | Concatenated)
-            and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
-            for port in (*ports.inputs, *ports.outputs)
-        )
-        changed = any(port.external == 0 for port in ports.inputs)
-        if special or any(not item.parameter.is_used for item in wires.slices):
-            changed |= wires.drop_unread(node.op)
-        read = [item for item in wires.outputs if item.output.is_used]
-        if special and read and len(read) < len(wires.outputs):
-            wires.outputs, changed = read, True
+        changed = isinstance(node.op, ov.Loop) and _change_ports_of_loop(node, wires)
+        uses = Counter(item.value for item in wires.outputs)
+        kept = [item for item in wires.outputs if item.output.is_used or uses[item.value] == 1]
+        if kept and len(kept) < len(wires.outputs):
+            wires.outputs, changed = kept, True
         if changed:
             wires.replace(node.op, rewriter)
+
+
+def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
+    """Avoid OVN117 and OVN118; true if the wires have changed."""
+    ports = node.body().ports
+    special = any(
+        isinstance(port, Sliced | Concatenated)
+        and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
+        for port in (*ports.inputs, *ports.outputs)
+    )
+    changed = any(port.external == 0 for port in ports.inputs)
+    if special or any(not item.parameter.is_used for item in wires.slices):
+        changed |= wires.drop_unread(node.op)
+    read = [item for item in wires.outputs if item.output.is_used]
+    if special and read and len(read) < len(wires.outputs):
+        wires.outputs, changed = read, True
+    return changed
