@@ -77,8 +77,8 @@ def test_without_the_extra_the_command_names_it(tmp_path: Path, irloop: Irloop) 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--shard", "4/3"), "no part"),
-        (("--do", "guess"), "no steps"),
+        (("--shard", "4/3"), "is not a part"),
+        (("--do", "guess"), "are not steps"),
         (("--again", "wrong"), "verdicts are"),
         (("--tls-ca", "ca.pem"), "--scheduler"),
         (("--scheduler", "tls://127.0.0.1:9"), "certificates"),
