@@ -44,20 +44,20 @@ def clone_graph(graph: Graph) -> Graph:
 def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
     """A graph without inputs that computes the outputs of a copy of `node`.
 
-    The node must not depend on a parameter. Constants share their data.
+    The node must depend on no parameter except through `known` values. Constants share their data.
     """
     assert node.graph is not None
-    needed, pending = {node}, [node]
+    needed, pending, used = {node}, [node], dict[Value, None]()
     while pending:
-        found = pending.pop()
-        before = {value.producer for value in found.inputs if value is not None} - needed
+        inputs = [value for value in pending.pop().inputs if value is not None]
+        used.update((value, None) for value in inputs if value in known)
+        before = {value.producer for value in inputs if value not in known} - needed
         needed |= before
         pending += before
     copy = Graph(node.graph.name)
     values: dict[Value, Value] = {}
-    for parameter, tensor in known.items():
-        if parameter.producer in needed:
-            values[parameter] = copy.add_constant(tensor, parameter.producer.name)
+    for value in used:
+        values[value] = copy.add_constant(known[value], f"{value.producer.name}/{value.index}")
     for one in node.graph.nodes:
         if one in needed:
             link(copy, _clone_node(one, values, one.name), before=None)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import irloop
+from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.dialects.openvino import (
     activation,
     comparison,
@@ -33,9 +34,11 @@ from irloop.graph.loops import (
     PortMap,
     Sliced,
 )
-from irloop.graph.model import Body, Model, Value
+from irloop.graph.model import Body, Graph, Model, Value
+from irloop.graph.op import Constant
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.passes.base import PassConfig
 from tests.passes.openvino_models import model_of
 
 F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
@@ -337,10 +340,14 @@ def test_an_output_without_readers_of_a_shared_result(
     assert "runnable_ports" in transformed(model, "canonical_ports", runs, tmp_path)
 
 
-def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_computed", [False, True])
+def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(
+    is_computed: bool, tmp_path: Path
+) -> None:
     """OpenVINO has no memory for the indices, whose number depends on constants only."""
 
     def build(b: Builder, x: Value) -> list[Value]:
+        captured = b(elementwise.Add(), x, x) if is_computed else x
         inner = b.nested("body")
         state = inner.parameter("s", TensorType(F32, Shape.of(1)))
         inner.parameter("x", x.type)
@@ -349,7 +356,7 @@ def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(tmp_path: Path
         ports = PortMap(
             (Carried(2, 0, 1), Invariant(3, 1)), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0
         )
-        given = (b.i64(3), b.constant(True, BOOL), b.constant([2], F32), x)
+        given = (b.i64(3), b.constant(True, BOOL), b.constant([2], F32), captured)
         bodies = (Body("body", inner.graph, ports),)
         joined = b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
         return [b(search.NonZero(I64), joined), b(elementwise.Negative(), x)]
@@ -358,6 +365,42 @@ def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(tmp_path: Path
     runs: Runs = [([[4]], [[[0, 2]], [-4]]), ([[6]], [[[0, 2]], [-6]])]
     model = model_of(build, (F32, (1,)))
     assert "fold_constant_loops" in transformed(model, "loop_to_tensor_iterator", runs, tmp_path)
+
+
+def test_a_constant_condition_after_a_loop_that_stays() -> None:
+    """The Loop does not read a captured value; it has the numbers 3, 1, -1, and their sum is 3."""
+    b = Builder(Graph("g"))
+    x = b.parameter("x", TensorType(F32, Shape.of(2)))
+    inner = b.nested("body")
+    state = inner.parameter("s", TensorType(F32, Shape.of(1)))
+    inner.parameter("x", x.type)
+    inner.result(inner.constant(True, BOOL), "go")
+    inner.result(inner(elementwise.Subtract(), state, inner.constant([2], F32)), "next")
+    ports = PortMap(
+        (Carried(2, 0, 1), Invariant(3, 1)), (Concatenated(1, 0, 0, 0, -1, 1, 1),), None, 0
+    )
+    given = (b.i64(3), b.constant(True, BOOL), b.constant([5], F32), b(elementwise.Add(), x, x))
+    bodies = (Body("body", inner.graph, ports),)
+    loop = b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies, name="stays")
+    total = b(reduction.ReduceSum(), loop.output, b.i64([0]))
+    condition = b(comparison.Greater(), total, b.constant(2, F32))
+    branches = []
+    for label, op in (("then", elementwise.Negative()), ("else", elementwise.Abs())):
+        branch = b.nested(label)
+        branch.result(branch(op, branch.parameter("p", x.type)), "r")
+        branches.append(Body(label, branch.graph, PortMap((Invariant(1, 0),), (LastValue(0, 0),))))
+    chosen = b.emit(control_flow.If(), condition, x, n_outputs=1, bodies=tuple(branches))
+    b.result(chosen.output, "y")
+    model = Model(b.graph, "openvino", 11)
+    config = PassConfig()
+    config.set_callback(lambda node: node.name == "stays", FoldConstantLoops)
+    assert FoldConstantLoops().run(model, config)
+    (left,) = (node for node in model.graph.nodes if isinstance(node.op, control_flow.If))
+    assert left.inputs[0] is not None
+    assert isinstance(left.inputs[0].producer.op, Constant)
+    assert left.inputs[0].producer.op.tensor.numpy()
+    (found,) = irloop.Session(model).run([np.array([1, -2], np.float32)]).values()
+    assert found.tolist() == [-1, 2]
 
 
 def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:

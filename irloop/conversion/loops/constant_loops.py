@@ -219,7 +219,10 @@ class _Folding:
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             return None
-        graph = clone_upstream(node, {**known, **_stand_ins(node)})
+        unread = _stand_ins(node, known.keys())
+        if unread is None:
+            return None
+        graph = clone_upstream(node, {**known, **unread})
         try:
             # ONNX files need not declare these types.
             Inference().run(graph)
@@ -249,16 +252,27 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
     return constant
 
 
-def _stand_ins(node: Node) -> dict[Value, Tensor]:
-    """Zeros for the values that only a node's unread inputs have."""
-    read, found = set(read_inputs(node)), dict[Value, Tensor]()
-    for value in node.inputs:
-        if value is None or value in read or not isinstance(value.type, TensorType):
-            continue
-        dims = tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape.dims or ())
+def _stand_ins(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
+    """Zeros for the values that only unread inputs of a node, and of the nodes before it, have.
+
+    None if one of them has a type without such a tensor.
+    """
+    read, unread, left = set(known), set[Value](), [node]
+    while left:
+        one = left.pop()
+        needed = read_inputs(one)
+        unread.update(value for value in one.inputs if value is not None and value not in needed)
+        left += [value.producer for value in needed if value not in read]
+        read.update(needed)
+    found: dict[Value, Tensor] = {}
+    for value in unread - read:
+        if not isinstance(value.type, TensorType):
+            return None
         element = value.type.element
-        if element not in (ElementType.DYNAMIC, ElementType.STRING) and element.bits >= 8:
-            found[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
+        if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
+            return None
+        dims = tuple(dim if isinstance(dim, int) else 1 for dim in value.type.shape.dims or ())
+        found[value] = ArrayTensor(np.zeros(dims, element.numpy()), element)
     return found
 
 
