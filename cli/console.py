@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -73,15 +74,22 @@ class Console:
             click.echo(one_line(self.named(text)), err=True)
 
     def named(self, text: str) -> str:
-        """The text with `<stdin>` in place of the file that holds the standard input."""
-        return text if self.stdin is None else text.replace(self.stdin, STDIN)
+        """The text with `<stdin>` in place of the file that holds the standard input.
+
+        The weights that would belong to it are `<stdin>.bin`.
+        """
+        if self.stdin is None:
+            return text
+        weights = f"{os.path.splitext(self.stdin)[0]}.bin"
+        return text.replace(self.stdin, STDIN).replace(weights, f"{STDIN}.bin")
 
     def shown(self, item: Diagnostic) -> Diagnostic:
         """The finding with `<stdin>` in place of that file."""
         place = item.location
         if self.stdin is None or place.file != self.stdin:
             return item
-        return replace(item, location=replace(place, file=STDIN))
+        message = self.named(item.message)
+        return replace(item, message=message, location=replace(place, file=STDIN))
 
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.

@@ -67,6 +67,9 @@ def test_reports_call_the_standard_input_by_name(recurrent: Path) -> None:
         text = piped(data, "validate", "-", "--bin", bin_file, "--format", style).stdout
         assert b"stdin" in text
         assert b"irloop-scratch" not in text
+    alone = piped(recurrent.read_bytes(), "validate", "-").stdout
+    assert b"the weights file <stdin>.bin does not exist" in alone
+    assert b"irloop-scratch" not in alone
     tree = piped(data, "inspect", "-", "--bin", bin_file)
     assert tree.stdout.startswith(b"<stdin>: OpenVINO IR v10")
     for command in (("validate", "-"), ("inspect", "-"), ("run", "-"), ("check", "-", recurrent)):
