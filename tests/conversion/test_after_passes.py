@@ -340,6 +340,47 @@ def test_an_output_without_readers_of_a_shared_result(
     assert "runnable_ports" in transformed(model, "canonical_ports", runs, tmp_path)
 
 
+def test_an_output_without_readers_of_a_shared_result_in_a_loop(tmp_path: Path) -> None:
+    """The inner TensorIterator joins 2p, and its state s grows by p; the outer Loop may not run.
+
+    Two outputs of the inner one have 2p, and nothing reads its last value.
+    """
+
+    def inner_outputs(b: Builder, x: Value, h: Value) -> list[Value]:
+        inner = b.nested("inner")
+        part = inner.parameter("p", TensorType(F32, Shape.of(1)))
+        state = inner.parameter("s", h.type)
+        inner.result(inner(elementwise.Add(), part, part), "same")
+        inner.result(inner(elementwise.Add(), state, part), "next")
+        ports = PortMap(
+            (Sliced(0, 0, 0), Carried(1, 1, 1)),
+            (Concatenated(0, 0, 0, 0, -1, 1, 1), LastValue(0, 1), LastValue(1, 2)),
+        )
+        bodies = (Body("body", inner.graph, ports),)
+        made = b.emit(control_flow.TensorIterator(), x, h, n_outputs=3, bodies=bodies)
+        return [made.outputs[0], made.outputs[2]]
+
+    def build(b: Builder, n: Value, x: Value, h: Value) -> list[Value]:
+        outer = b.nested("outer")
+        state, given = outer.parameter("s", h.type), outer.parameter("x", x.type)
+        joined, last = inner_outputs(outer, given, state)
+        outer.result(outer.constant(True, BOOL), "go")
+        total = outer(reduction.ReduceSum(keep_dims=True), joined, outer.i64([0]))
+        outer.result(outer(elementwise.Add(), last, total), "next")
+        ports = PortMap((Carried(2, 0, 1), Invariant(3, 1)), (LastValue(1, 0),), None, 0)
+        bodies = (Body("body", outer.graph, ports),)
+        given_to_loop = (n, b.constant(True, BOOL), h, x)
+        return [b.emit(control_flow.Loop(), *given_to_loop, n_outputs=1, bodies=bodies).output]
+
+    runs: Runs = [
+        ([2, [1, 2], [5]], [[23]]),
+        ([0, [3, 4], [7]], [[7]]),
+        ([1, [3, 4], [7]], [[28]]),
+    ]
+    model = model_of(build, (I64, ()), (F32, (2,)), (F32, (1,)))
+    assert "runnable_ports" in transformed(model, "canonical_ports", runs, tmp_path)
+
+
 @pytest.mark.parametrize("is_computed", [False, True])
 def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(
     is_computed: bool, tmp_path: Path
