@@ -20,6 +20,7 @@ __all__ = [
     "VIEWS",
     "changing_states",
     "computes_its_condition",
+    "dropped_before_iteration",
     "is_invariant",
     "is_loop",
     "is_view",
@@ -183,6 +184,37 @@ def unread_beside_shared(node: Node) -> list[int]:
         for port in ports
         if results.count(port.result) > 1 and not node.outputs[port.external].is_used
     ]
+
+
+def dropped_before_iteration(node: Node) -> list[int]:
+    """The body parameters before the iteration number that only bodies get which do not read them.
+
+    OpenVINO removes these parameters, from the innermost body outwards.
+    """
+    body = node.body()
+    iteration = body.ports.iteration
+    if iteration is None:
+        return []
+    before = enumerate(body.graph.inputs[:iteration])
+    return [at for at, value in before if value.is_used and not _is_read(value)]
+
+
+def _is_read(value: Value) -> bool:
+    """False if the only readers are nested bodies in which nothing reads the value."""
+    for user, at in value.uses:
+        if not user.bodies or (isinstance(user.op, ov.Loop) and at in (0, 1)):
+            return True
+        if isinstance(user.op, ov.If) and at == 0:
+            return True
+        given = (
+            body.graph.inputs[port.parameter]
+            for body in user.bodies
+            for port in body.ports.inputs
+            if port.external == at
+        )
+        if any(_is_read(parameter) for parameter in given):
+            return True
+    return False
 
 
 def may_not_run(node: Node) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from irloop.conformance.case import Case, empty, run
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import LogicalNot, LogicalOr, Select
+from irloop.dialects.openvino.comparison import Greater, LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Negative
+from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Multiply, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.recurrent import RNNSequence
@@ -120,6 +120,27 @@ def _unread_beside_shared() -> Model:
     loop.last(negative)
     joined, _, last = loop.done()
     return m.done(joined, last)
+
+
+def _dropped_before_iteration() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    offset, state = loop.invariant(m.input("offset", element=I64)), loop.state(m.input("x", 2))
+    number, scale = loop.iteration(), loop.invariant(m.input("scale", element=I64))
+    bodies = []
+    for label, op in (("then", Negative()), ("else", Abs())):
+        inner = loop.body.nested(label)
+        inner.parameter("offset", offset.type)
+        given = inner.parameter("given", state.type)
+        inner.result(inner(op, given), inner.names.fresh("result"))
+        ports = PortMap((Invariant(1, 0), Invariant(2, 1)), (LastValue(0, 0),))
+        bodies.append(Body(label, inner.graph, ports))
+    later = loop(Greater(), number, loop.constant(0, I64))
+    node = loop.body.emit(ov.If(), later, offset, state, n_outputs=1, bodies=tuple(bodies))
+    addend = loop(Convert(F32), loop(Multiply(), number, scale))
+    loop.carry(state, loop(Add(), node.output, addend))
+    loop.last_of(state)
+    return m.done(*loop.done())
 
 
 def _choice_of_itself() -> Model:
@@ -287,6 +308,19 @@ CASES = (
         (
             run([2, [1, 2]], [[2, 4, -2, -4], [1, 2]]),
             run([3, [3, 5]], [[6, 10, -6, -10, 6, 10], [-3, -5]]),
+        ),
+    ),
+    Case(
+        "openvino_loop_dropped_before_iteration",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "The iteration number may be any parameter of the body, whatever the others are.",
+        _dropped_before_iteration,
+        (
+            # |x|, then -|x| + 10, then -(-|x| + 10) + 2 * 10.
+            run([3, 7, [1, -2], 10], [[11, 12]]),
+            run([0, 7, [4, -5], 10], [[4, -5]]),
+            run([2, 7, [1, -2], 100], [[99, 98]]),
         ),
     ),
     Case(

@@ -1,0 +1,42 @@
+"""OVN137: a body parameter that OpenVINO removes, before the parameter of the iteration number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import dropped_before_iteration, is_loop
+
+__all__ = ["ParameterDroppedBeforeIteration"]
+
+
+class ParameterDroppedBeforeIteration(
+    Hazard,
+    code="OVN137",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A body parameter that OpenVINO removes, before that of the iteration number",
+    effect=Effect.WRONG,
+    case="openvino_loop_dropped_before_iteration",
+    fix="irloop transform --pass canonical_ports",
+):
+    """A body parameter that OpenVINO removes, before the parameter of the iteration number.
+
+    What happens:
+        OpenVINO removes the parameter, but the loop keeps the old position of the iteration number.
+        It is given to the next parameter. If there is none, or if it does not fit, OpenVINO
+        refuses the model or the inference.
+    Where:
+        The body of a Loop has the iteration number after a parameter that only nested loops and
+        branches get, and none of them reads it. OpenVINO's optimisations may make any parameter
+        one of these.
+    What irloop does:
+        Conversion to IR and `transform` let the iteration number be the first parameter.
+    """
+
+    only_with_body = True
+
+    def find(self, node: Node) -> Iterator[str]:
+        for parameter in dropped_before_iteration(node) if is_loop(node) else ():
+            yield f"only bodies that do not read parameter {parameter} get it"
