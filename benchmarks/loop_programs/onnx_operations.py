@@ -43,6 +43,8 @@ def convert(block: Block, value: Value, type: str) -> Value:
         case "i64" | "i4" | "u4":
             low = 0.0 if type == "u4" else -7.0
             name = block.op("Clip", name, block.constant(low), block.constant(7.0))
+            # Half-way between integers, the last bit would decide; programs create such numbers.
+            name = block.op("Add", name, block.constant(0.3713))
             name = block.op("Cast", block.op("Round", name), to=TYPES[type])
         case "f8e4m3" | "f8e5m2":
             name = block.op("Clip", name, block.constant(-4.0), block.constant(4.0))

@@ -52,3 +52,43 @@ def test_nothing_is_reduced_along_an_axis_from_the_end(
     wanted = x.sum(axis=tuple(axes), keepdims=keep)
     (found,) = session.run(["y0"], {"x0": x})
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "total"), [("Sum", 9.0), ("Max", 4.0), ("Prod", -48.0), ("L1", 13.0)]
+)
+def test_the_sum_of_a_value_of_unknown_rank_in_a_loop(
+    kind: str, total: float, tmp_path: Path
+) -> None:
+    """The sum is known to be a scalar: the empty output of a loop that does not run keeps its rank.
+
+    OpenVINO runs no values of unknown rank; ONNX Runtime runs what is converted back.
+    """
+    onnx = pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="needs the onnxruntime package")
+    source = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+    program (float[2,3] x, int64[r] shape, int64 n) => (float[k,2,3] rows, float total) {{
+        any = Reshape(x, shape)
+        total = Reduce{kind}<keepdims = 0>(any)
+        go = Constant<value = bool {{1}}>()
+        last, rows = Loop(n, go, x)<body = step (int64 i, bool before, float[2,3] state)
+            => (bool after, float[2,3] next, float[2,3] row) {{
+            after = Identity(before)
+            next = Add(state, total)
+            row = Sub(state, total)
+        }}>
+    }}""")
+    first, there, back = (tmp_path / name for name in ("a.onnx", "b.xml", "c.onnx"))
+    first.write_bytes(source.SerializeToString())
+    for given, made in ((first, there), (there, back)):
+        irloop.save_model(irloop.convert(given)[0], made)
+    session = irloop.Session(irloop.read_model(there))
+    engine = runtime.InferenceSession(back)
+    x = np.array([[1, -2, 3], [4, 1, 2]], np.float32)
+    for trips, shape in ((2, [6]), (0, [3, 2]), (1, [1, 2, 3])):
+        given = {"x": x, "shape": np.array(shape, np.int64), "n": np.array(trips, np.int64)}
+        wanted = np.array([x + (number - 1) * total for number in range(trips)])
+        for found in (session.run(given).values(), engine.run(None, given)):
+            rows, scalar = found
+            np.testing.assert_array_equal(rows, wanted.reshape(trips, 2, 3))
+            assert scalar == total

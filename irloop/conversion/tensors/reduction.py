@@ -93,14 +93,33 @@ def axes_of(
 ) -> Value | None:
     """The axes in OpenVINO's form; None if nothing is reduced."""
     if isinstance(op, onnx.ByAttribute):
-        return all_axes(c, data) if not op.axes else c.i64(list(op.axes))
-    known = [] if axes is None else known_axes(c, axes)
-    if axes is None or known == [] or shape_of(axes).count() == 0:
+        return all_axes(c, data) if _lists_none(c, op, axes) else c.i64(list(op.axes))
+    if axes is None or _lists_none(c, op, axes):
         return None if op.noop_with_empty_axes else all_axes(c, data)
-    if known is None and shape_of(axes).count() is None:
+    if known_axes(c, axes) is None and shape_of(axes).count() is None:
         # An empty list has the opposite meaning in the other dialect.
         raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
     return axes
+
+
+def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
+    """True if no axes are listed: all of them are reduced, or none with `noop_with_empty_axes`."""
+    if isinstance(op, onnx.ByAttribute):
+        return not op.axes
+    return axes is None or known_axes(c, axes) == [] or shape_of(axes).count() == 0
+
+
+def _flat_if_all_is_reduced(
+    c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
+) -> Value:
+    """The data with one axis if all axes of an unknown rank are reduced to a scalar.
+
+    With axes that are computed from the rank, the rank of the result would be unknown, too.
+    """
+    noop = isinstance(op, onnx.ByInput) and op.noop_with_empty_axes
+    if shape_of(data).rank is not None or op.keepdims or noop or not _lists_none(c, op, axes):
+        return data
+    return ov_forms.reshape(c, data, [-1])
 
 
 def _import(kind: str) -> Callable[..., Value]:
@@ -112,6 +131,7 @@ def _import(kind: str) -> Callable[..., Value]:
         data: Value,
         axes: Value | None = None,
     ) -> Value:
+        data = _flat_if_all_is_reduced(c, op, data, axes)
         listed = axes_of(c, op, data, axes)
         if listed is None:
             return c(ov_math.Abs(), data) if kind in ("L1", "L2") else data
@@ -204,6 +224,7 @@ def import_log_sum_exp(
 
     An infinite maximum is replaced by 0: x - max would be NaN.
     """
+    data = _flat_if_all_is_reduced(c, op, data, axes)
     listed = axes_of(c, op, data, axes)
     if listed is None:
         return data
