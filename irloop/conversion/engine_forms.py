@@ -27,9 +27,12 @@ from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
 from irloop.conversion.loops.unchanged_values import CopyUnchanged
 from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
+from irloop.conversion.tensors.column_products import ColumnsForVectors
+from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
+from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_nodes
@@ -38,6 +41,10 @@ from irloop.hazards.patterns import scanned_across
 from irloop.hazards.plugin import (
     brings_dimensions,
     overwrites_its_concat,
+)
+from irloop.hazards.products import (
+    scaled_by_a_computed_value,
+    scales_a_vector_product,
 )
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.body_barriers import BodyBarriers, wants_copies
@@ -156,6 +163,8 @@ def _onnx_forms() -> list[_Form]:
     return [
         # ONNX Runtime crashes if a Scan has to transpose a tensor without elements.
         _Form(ScanAlongFront(), _divides_by_zero),
+        # It ignores the Transpose of a matrix that is multiplied by a vector.
+        _Form(ColumnsForVectors(), _has("ORT118")),
     ]
 
 
@@ -196,6 +205,10 @@ def _openvino_forms() -> list[_Form]:
         _single(WidenRank3Reductions(), is_reduced_wrongly),
         # It overwrites a Concat of rank 1 by its absolute values.
         _single(KeepConcatsOfAbs(), overwrites_its_concat),
+        # It keeps the scales of weights, computed or not, from one inference to the next.
+        _single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
+        # It refuses products with a constant vector that a constant scales.
+        _single(ColumnsForScaledVectors(), scales_a_vector_product),
         # It loses dimensions that only a constant of one element brings.
         _single(NarrowOneElementConstants(), brings_dimensions),
         # The readers of the outputs of each If and each loop are known now.

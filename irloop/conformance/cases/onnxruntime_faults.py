@@ -1,4 +1,4 @@
-"""Valid ONNX outside of loops that ends the process of ONNX Runtime."""
+"""Valid ONNX outside of loops that ONNX Runtime computes wrongly or dies of."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ __all__ = ["CASES"]
 FEATURE = "ONNX: empty tensors, omitted inputs"
 
 CASES = (
+    Case(
+        "transposed_matrix_times_vector",
+        "ONNX: products",
+        "ONNX MatMul-13",
+        "Matrix product that behaves like numpy.matmul.",
+        onnx("""
+g (float[2, 2] a, float[2] b) => (float[2] y) {
+  t = Transpose <perm = [1, 0]> (a)
+  y = MatMul (t, b)
+}"""),
+        # The columns of a are [1, 3] and [2, 4].
+        (run([[[1, 2], [3, 4]], [1, 10]], [[31, 42]]),),
+    ),
     Case(
         "gru_of_an_empty_batch",
         FEATURE,

@@ -180,6 +180,19 @@ def _abs_of_a_concat() -> Model:
     return m.done(both, m(Abs(), both))
 
 
+def _computed_scale() -> Model:
+    m = IrModel()
+    x, scale = m.input("x", 1, 2), m.input("scale", 2, 1)
+    weights = m(Convert(F32), m.constant([[1, 2], [3, 4]], ElementType.U8))
+    return m.done(m(MatMul(transpose_b=True), x, m(Multiply(), weights, scale)))
+
+
+def _scaled_product_with_a_vector() -> Model:
+    m = IrModel()
+    product = m(MatMul(), m.input("x", 2, 1, 2), m.constant([1, 2]))
+    return m.done(m(Multiply(), product, m.constant(10)))
+
+
 def _sequence_of_an_empty_batch() -> Model:
     m = IrModel()
     x, h, weight = m.input("x", None, 2, 1), m.input("h", None, 1, 1), m.input("w", 1, 1, 1)
@@ -349,6 +362,27 @@ CASES = (
         "The output has the elements of all inputs in turn, whatever reads it.",
         _abs_of_a_concat,
         (run([[-3]], [[-3, -3], [3, 3]]), run([[-4]], [[-4, -4], [4, 4]])),
+    ),
+    Case(
+        "weights_with_a_computed_scale",
+        FEATURE,
+        "OpenVINO Multiply-1",
+        "The operands are multiplied elementwise in each inference.",
+        _computed_scale,
+        (
+            # [1 * 1 + 1 * 2, (1 * 3 + 1 * 4) * 2], then with other scales.
+            run([[[1, 1]], [[1], [2]]], [[[3, 14]]]),
+            run([[[1, 1]], [[3], [-1]]], [[[9, -7]]]),
+            run([[[1, 0]], [[5], [2]]], [[[5, 6]]]),
+        ),
+    ),
+    Case(
+        "scaled_product_with_a_vector",
+        FEATURE,
+        "OpenVINO MatMul-1",
+        "1D second operand is unsqueezed to 2D by adding an axis of size 1 to the right.",
+        _scaled_product_with_a_vector,
+        (run([[[[1, 2]], [[3, 4]]]], [[[50], [110]]]),),
     ),
     Case(
         "openvino_sequence_of_an_empty_batch",

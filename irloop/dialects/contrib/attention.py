@@ -60,10 +60,20 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
-    """[queries, keys], true where the key is later than the query."""
-    rows, columns = s.range(0, s.size(query, 2)), s.range(0, s.size(key, 2))
-    own = s.unsqueeze(rows, 1) if past is None else s.unsqueeze(rows, 1) + past
-    return s.unsqueeze(columns, 0) > own
+    """[queries, keys], true where the key is later than the query.
+
+    Nothing is hidden from the last query, as in ONNX Runtime: with more keys than queries it
+    attends to all of them.
+    """
+    count = s.size(query, 2)
+    rows, columns = s.unsqueeze(s.range(0, count), 1), s.unsqueeze(s.range(0, s.size(key, 2)), 0)
+    if past is not None:
+        return columns > rows + past
+    hidden = columns > rows
+    queries, keys = query.dims[2], key.dims[2]
+    if queries is not None and keys is not None and keys <= queries:
+        return hidden
+    return s.op("And", hidden, rows < count - 1)
 
 
 def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
@@ -89,22 +99,29 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     """[batch, 1, 1, keys], true from the first position of each item up to its length.
 
+    The vector has the lengths [batch], the lengths and first positions [2 * batch], or the lengths
+    and the offsets of queries and keys in a packed batch [3 * batch + 2]; offsets change nothing.
+
     Raises:
-        CannotDecomposeError: if the vector has neither one nor two entries per item.
+        CannotDecomposeError: if the vector has another number of entries.
     """
     entries, items = mask.dims[0], key.dims[0]
     known = entries is not None and items is not None
-    if known and entries not in (items, 2 * (items or 0)):
+    if known and entries not in (items, 2 * (items or 0), 3 * (items or 0) + 2):
         raise CannotDecomposeError(f"its mask has {entries} entries for a batch of {items}")
     batch = s.size(key, 0)
     numbers = s.cast(mask, ElementType.I64)
     places = s.reshape(s.range(0, s.size(key, 2)), [1, 1, 1, -1])
     seen = places < s.reshape(s.slice(numbers, 0, 0, batch), [-1, 1, 1, 1])
-    if known and entries == items:
+    if known and entries != 2 * (items or 0):
         return seen
-    # Items without a given start begin at place 0.
-    padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
-    first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
+    first = s.slice(numbers, 0, batch, s.op("Add", batch, batch))
+    if not known:
+        # Items without a given start begin at place 0.
+        has_starts = s.op("Equal", s.size(mask, 0), s.op("Add", batch, batch))
+        padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
+        first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
+        first = s.where(has_starts, first, 0)
     return s.op("And", seen, s.op("Not", places < s.reshape(first, [-1, 1, 1, 1])))
 
 

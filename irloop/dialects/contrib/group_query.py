@@ -135,8 +135,15 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
             keys = self._appended(s, past_key, k, index, empty)
             values = self._appended(s, past_value, v, index, empty)
         size = q.dim(3, "the size of a head")
-        scores = self._scores(s, q, keys, s.op("Min", rows, used - 1), addend, size)
-        result = s.cast(self._weights(s, scores, sink) @ self._shared(s, values), query.element)
+        scores = self._scores(s, q, keys, addend, size)
+        hidden = self._hidden(s, keys, rows, used) if self.causal else None
+        if hidden is not None:
+            scores = s.where(hidden, s.like(HIDDEN, scores), scores)
+        weights = self._weights(s, scores, sink)
+        if hidden is not None and self.local_window_size > 0:
+            # No key is left to a position of padding whose window is past the item.
+            weights = s.where(hidden, 0.0, weights)
+        result = s.cast(weights @ self._shared(s, values), query.element)
         return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]
 
     def _heads(
@@ -205,24 +212,22 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         repeated = s.expand(s.unsqueeze(wide, 2), wanted)
         return s.reshape(repeated, [0, self.num_heads, -1, size])
 
-    def _scores(
-        self, s: Steps, q: Term, keys: Term, rows: Term, addend: Term | None, size: int
-    ) -> Term:
+    def _scores(self, s: Steps, q: Term, keys: Term, addend: Term | None, size: int) -> Term:
         scale = self.scale or 1 / math.sqrt(size)
         found = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
         if self.softcap:
             found = s.op("Tanh", found / self.softcap) * self.softcap
-        if addend is not None:
-            found = found + widened(s, addend)
-        if not self.causal:
-            return found
+        return found if addend is None else found + widened(s, addend)
+
+    def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
+        """[batch, 1, queries, keys], true for keys after the query or before its window."""
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
-        hidden = columns > own
-        if self.local_window_size > 0:
-            out = s.op("Not", columns > own - self.local_window_size)
-            hidden = s.op("Or", hidden, out)
-        return s.where(hidden, s.like(HIDDEN, found), found)
+        hidden = columns > s.op("Min", own, s.unsqueeze(used, 1, 3) - 1)
+        if self.local_window_size <= 0:
+            return hidden
+        early = s.op("Not", columns > own - self.local_window_size)
+        return s.op("Or", hidden, early)
 
     def _weights(self, s: Steps, scores: Term, sink: Term | None) -> Term:
         if sink is None and self.smooth_softmax != 1:

@@ -28,7 +28,8 @@ class _Product(ContribOp):
 
     def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
         """alpha * A' @ B'."""
-        left = transposed(s, a, bool(self.trans_a), bool(batch_a))
+        # ONNX Runtime does not transpose a matrix that it multiplies by a vector.
+        left = a if b.rank == 1 else transposed(s, a, bool(self.trans_a), bool(batch_a))
         right = transposed(s, b, bool(self.trans_b), bool(batch_b))
         found = left @ right
         return found if self.alpha == 1 else found * self.alpha

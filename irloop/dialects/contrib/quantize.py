@@ -23,7 +23,7 @@ RANGES = {
 def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
     """Scales or zero points reshaped to broadcast with x: a vector runs along `axis`."""
     if vector.rank == 0 or vector.dims == (1,):
-        return s.reshape(vector, [])
+        return s.scalar(vector)
     if axis is None:
         raise CannotDecomposeError("it has a vector of scales and no axis")
     return s.reshape(vector, [-1, *[1] * (x.rank - 1 - axis % x.rank)])
@@ -46,8 +46,8 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
         element = ElementType.U8 if zero is None else zero.element
         if element in (ElementType.U8, ElementType.I8) and x.element is ElementType.F32:
             if self.axis is None:
-                shift = None if zero is None else s.reshape(zero, [])
-                return s.op("QuantizeLinear", x, s.reshape(scale, []), shift)
+                shift = None if zero is None else s.scalar(zero)
+                return s.op("QuantizeLinear", x, s.scalar(scale), shift)
             if s.opset >= 13:
                 return s.op("QuantizeLinear", x, scale, zero, axis=self.axis)
         if element not in RANGES:
@@ -75,8 +75,8 @@ class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
         standard = x.element in (ElementType.U8, ElementType.I8, ElementType.I32)
         if standard and scale.element is ElementType.F32:
             if self.axis is None:
-                shift = None if zero is None else s.reshape(zero, [])
-                return s.op("DequantizeLinear", x, s.reshape(scale, []), shift)
+                shift = None if zero is None else s.scalar(zero)
+                return s.op("DequantizeLinear", x, s.scalar(scale), shift)
             if s.opset >= 13:
                 return s.op("DequantizeLinear", x, scale, zero, axis=self.axis)
         found = s.cast(x, ElementType.F32)

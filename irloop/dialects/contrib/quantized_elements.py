@@ -25,14 +25,14 @@ __all__ = [
 
 def dequantized(s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
     """(x - zero point) * scale, one scale for all elements."""
-    shift = None if zero is None else s.reshape(zero, [])
-    return s.op("DequantizeLinear", x, s.reshape(scale, []), shift)
+    shift = None if zero is None else s.scalar(zero)
+    return s.op("DequantizeLinear", x, s.scalar(scale), shift)
 
 
 def quantized(s: Steps, x: Term, scale: Term, zero: Term | None, like: Term) -> Term:
     """round(x / scale) + zero point, saturated, in the element type of `like`."""
-    shift = s.like(0, like) if zero is None else s.reshape(zero, [])
-    return s.op("QuantizeLinear", x, s.reshape(scale, []), shift)
+    shift = s.like(0, like) if zero is None else s.scalar(zero)
+    return s.op("QuantizeLinear", x, s.scalar(scale), shift)
 
 
 class _Binary(ContribOp):
@@ -164,10 +164,26 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
     pads: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()
 
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        x_scale: Term,
+        x_zero: Term | None,
+        scale: Term,
+        zero: Term | None,
+    ) -> Term:
+        if not self.channels_last:
+            return super().decompose(s, x, x_scale, x_zero, scale, zero)
+        # The codes are transposed: in opset 21, ONNX Runtime refuses AveragePool between
+        # transposed numbers that it dequantized from i8.
+        first = channels_first(s, x)
+        return channels_last(s, super().decompose(s, first, x_scale, x_zero, scale, zero))
+
     def applied(self, s: Steps, x: Term) -> Term:
-        found = s.op(
+        return s.op(
             "AveragePool",
-            channels_first(s, x) if self.channels_last else x,
+            x,
             kernel_shape=self.kernel_shape,
             auto_pad=self.auto_pad,
             ceil_mode=bool(self.ceil_mode),
@@ -175,7 +191,6 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
             pads=self.pads,
             strides=self.strides,
         )
-        return channels_last(s, found) if self.channels_last else found
 
 
 class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):

@@ -100,7 +100,7 @@ def shifted(s: Steps, x: Term, bits: int, direction: str) -> Term:
 
 def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Term | None) -> Term:
     """The i32 product of integers, after their zero points are subtracted."""
-    left = None if a_zero is None or a_zero.rank == 0 else s.reshape(a_zero, [])
+    left = None if a_zero is None or a_zero.rank == 0 else s.scalar(a_zero)
     return s.op("MatMulInteger", a, b, a_zero if left is None else left, b_zero)
 
 

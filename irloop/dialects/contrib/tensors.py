@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.normalization import widened
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
 from irloop.graph.types import ElementType, ValueType
@@ -23,8 +24,8 @@ __all__ = [
     "Unique",
 ]
 
-#: The largest matrix whose inverse is written as its adjugate, whose minors have n^4 elements.
-LARGEST_INVERSE = 8
+#: The largest matrix whose inverse is written out: each row takes twelve operations.
+LARGEST_INVERSE = 64
 
 #: The most elements of a channel of a crop: the size may be any number in a file.
 LARGEST_CROP = 1 << 24
@@ -54,7 +55,7 @@ class Pad(ContribOp, type="Pad", inputs=(2, 3)):
     mode: str = "constant"
 
     def decompose(self, s: Steps, x: Term, pads: Term, value: Term | None) -> Term:
-        fill = None if value is None else s.reshape(value, [])
+        fill = None if value is None else s.scalar(value)
         return s.op("Pad", x, s.reshape(pads, [-1]), fill, mode=self.mode)
 
 
@@ -139,7 +140,7 @@ class CDist(ContribOp, type="CDist", inputs=2):
 
 
 class Inverse(ContribOp, type="Inverse", inputs=1):
-    """The inverse of each matrix; it is computed by the adjugate, so only for small matrices."""
+    """The inverse of each matrix, by elimination with pivots; it is written out row by row."""
 
     operands = "x: float -> float"
 
@@ -148,25 +149,33 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term) -> Term:
-        size = x.dim(-1, "the size of the matrices")
-        if size > LARGEST_INVERSE:
-            reason = f"the standard has no inverse, and {size} rows are too many for the adjugate"
+        size, rank = x.dim(-1, "the size of the matrices"), x.rank
+        if rank < 2 or x.dims[-2] not in (None, size):
+            raise CannotDecomposeError("it takes square matrices")
+        if s.is_graph and size > LARGEST_INVERSE:
+            reason = f"the standard has no inverse, and {size} rows are too many to write out"
             raise CannotDecomposeError(f"{reason} ({LARGEST_INVERSE} at most)")
-        determinant = s.unsqueeze(s.op("Det", x), x.rank - 2, x.rank - 1)
-        if size == 1:
-            return s.op("Reciprocal", x)
-        others = [[at for at in range(size) if at != left] for left in range(size)]
-        # Element (i, j) of the adjugate is the minor without row j and column i.
-        index = s.i64([at for row in others for at in row])
-        rank = x.rank
-        rows = s.gather(x, index, rank - 2)
-        both = s.gather(rows, index, rank - 1)
-        lead: list[int | Term] = [0] * (rank - 2)
-        split = s.reshape(both, [*lead, size, size - 1, size, size - 1])
-        perm = (*range(rank - 2), rank, rank - 2, rank - 1, rank + 1)
-        minors = s.op("Det", s.transpose(split, perm))
-        signs = s.like([[(-1) ** (i + j) for j in range(size)] for i in range(size)], x)
-        return minors * signs / determinant
+        wide = widened(s, x)
+        one = [[float(row == column) for column in range(size)] for row in range(size)]
+        unit = s.op("Expand", s.like(one, wide), s.op("Shape", wide))
+        # Elimination makes the left half the unit matrix, and thereby the right half the inverse.
+        both = s.concat(rank - 1, wide, unit)
+        for at in range(size):
+            both = self._eliminated(s, both, at, size)
+        return s.cast(s.slice(both, rank - 1, size), x.element)
+
+    def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
+        """The rows with a one in row `at` of column `at`, and zeros in the others."""
+        down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
+        rows = s.constant([[row] for row in range(size)], ElementType.I64)
+        column = s.op("Abs", s.gather(both, here, across))
+        column = s.where(rows < at, -1.0, column)
+        chosen = s.op("Equal", rows, s.op("ArgMax", column, axis=down, keepdims=1))
+        pivots = s.reduce("ReduceSum", s.where(chosen, both, 0.0), [down])
+        moved = s.where(chosen, s.gather(both, here, down), both)
+        scaled = pivots / s.gather(pivots, here, across)
+        reduced = moved - s.gather(moved, here, across) * scaled
+        return s.where(s.op("Equal", rows, here), scaled, reduced)
 
 
 class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
@@ -193,6 +202,9 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
         down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
+        # A place outside of the image is not rounded into it.
+        above, beside = (s.op("Abs", places) > 1 for places in (down, across))
+        far = s.op("Or", s.unsqueeze(above, 2), s.unsqueeze(beside, 1))
         if self.mode == "nearest":
             down, across = self._rounded(s, x, 2, down), self._rounded(s, x, 3, across)
         wanted: list[int | Term] = [s.size(boxes, 0), height, width, 1]
@@ -210,9 +222,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             mode=linear if self.mode == "bilinear" else "nearest",
             padding_mode="border",
         )
-        far = s.op("Not", s.op("Abs", grid) > 1)
-        inside = s.reduce("ReduceMin", s.cast(far, ElementType.I32), [3], keep=False) > 0
-        return s.where(s.unsqueeze(inside, 1), found, self.extrapolation_value)
+        return s.where(s.unsqueeze(far, 1), self.extrapolation_value, found)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int) -> Term:
         """Positions [boxes, count] from `first` to `last`, in -1..1; one alone is in the middle."""

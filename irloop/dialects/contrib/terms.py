@@ -148,6 +148,13 @@ class Steps(ABC):
     def constant_of(self, term: Term) -> Array | None:
         """The value of a term that is constant, else None."""
 
+    def known_rank(self, term: Term) -> int | None:
+        """The number of dimensions of a term, or None."""
+        try:
+            return len(self.dims_of(term))
+        except CannotDecomposeError:
+            return None
+
     def op(self, type: str, *inputs: Term | None, **attributes: Any) -> Term:
         """The only (or first) output of an operation of ai.onnx."""
         return self.ops(type, *inputs, n_outputs=1, **attributes)[0]
@@ -182,9 +189,9 @@ class Steps(ABC):
         axis %= x.rank
         return self.slice(self.op("Shape", x), 0, axis, axis + 1)
 
-    def scalar(self, vector: Term) -> Term:
-        """The only element of a vector."""
-        return self.reshape(vector, [])
+    def scalar(self, x: Term) -> Term:
+        """The only element of a tensor, as one without dimensions."""
+        return x if self.known_rank(x) == 0 else self.reshape(x, [])
 
     def vector(self, items: Sequence[int | Term]) -> Term:
         """An i64 vector from numbers and from vectors of one element."""

@@ -44,7 +44,16 @@ CASES = [
     Case("MultiHeadAttention", [QUERY, KEY, VALUE, drawn(11, 28)], num_heads=4, scale=0.25),
     Case("MultiHeadAttention", [QUERY, KEY, VALUE, None, i32([[1, 1, 0, 1, 0]] * 2)], num_heads=2),
     Case("MultiHeadAttention", [QUERY, KEY, VALUE, None, i32([3, 5])], num_heads=2),
+    # Lengths, and the offsets of queries and keys in a packed batch.
+    Case(
+        "MultiHeadAttention",
+        [QUERY, KEY, VALUE, None, i32([3, 5, 0, 4, 8, 0, 5, 10])],
+        num_heads=2,
+    ),
     Case("MultiHeadAttention", [QUERY, QUERY * 2, QUERY + 1], num_heads=2, unidirectional=1),
+    # More keys than queries: the last query attends to all keys.
+    Case("MultiHeadAttention", [QUERY, KEY, VALUE], num_heads=2, unidirectional=1),
+    Case("MultiHeadAttention", [QUERY[:, :1], KEY, VALUE], num_heads=2, unidirectional=1),
     Case(
         "MultiHeadAttention",
         [QUERY, QUERY * 2, QUERY + 1, None, None, drawn(12, 1, 2, 4, 7), PAST_KEY, PAST_VALUE],

@@ -70,6 +70,14 @@ CASES = [
         **HEADS,
     ),
     Case("GroupQueryAttention", [*STEP, *PAST, *lengths(4, 2)], outputs=3, **HEADS),
+    # Positions of padding whose window has no key.
+    Case(
+        "GroupQueryAttention",
+        [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 1)],
+        outputs=3,
+        local_window_size=1,
+        **HEADS,
+    ),
     Case(
         "GroupQueryAttention",
         [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), COS, SIN, PLACES],

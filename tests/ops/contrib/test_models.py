@@ -155,12 +155,12 @@ def test_what_is_refused_is_named_with_the_reason(type: str, reason: str, tmp_pa
 
 
 def test_what_standard_operations_cannot_compute_is_refused(tmp_path: Path) -> None:
-    text = "g (float[9,9] x) => (float[9,9] y) { y = com.microsoft.Inverse(x) }"
+    text = "g (float[65,65] x) => (float[65,65] y) { y = com.microsoft.Inverse(x) }"
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
     with pytest.raises(UnsupportedError) as caught:
         irloop.convert(path, "onnx", standard=True)
-    assert "9 rows are too many" in caught.value.diagnostics[0].message
+    assert "65 rows are too many" in caught.value.diagnostics[0].message
 
 
 HOSTILE = [

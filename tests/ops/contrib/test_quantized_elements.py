@@ -53,6 +53,14 @@ CASES = [
     Case(
         "QLinearAveragePool", [X, *POINTS, *RESULT], kernel_shape=[2, 3], channels_last=1, codes=1
     ),
+    Case(
+        "QLinearAveragePool",
+        [codes(1, 2, 5, 6, 3, signed=True), scale(0.02), zero(3, signed=True), scale(0.05)],
+        kernel_shape=[2, 2],
+        channels_last=1,
+        codes=1,
+        opset=21,
+    ),
     Case("QLinearConcat", [*RESULT, X, *POINTS, Y, *OTHERS], axis=1),
     Case("QLinearWhere", [X > 100, X, *POINTS, Y, *OTHERS, *RESULT]),
     Case(

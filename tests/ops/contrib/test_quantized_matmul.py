@@ -66,6 +66,17 @@ CASES = [
         constants=[1, 2, 3],
         opset=13,
     ),
+    # Scales and zero points that are computed, of constant weights.
+    Case("MatMulNBits", [X, CODES, SCALES], K=40, N=7, block_size=16, constants=[1], opset=21),
+    Case(
+        "MatMulNBits",
+        [X, CODES, SCALES, positive(9, 7, 3) * 100],
+        K=40,
+        N=7,
+        block_size=16,
+        constants=[1, 2],
+        tolerance=1e-4,
+    ),
     Case("MatMulNBits", [X, codes(4, 7, 3, 16), SCALES], K=40, N=7, block_size=16, bits=8),
     Case("MatMulNBits", [X, CODES, SCALES, None, None, drawn(8, 7)], K=40, N=7, block_size=16),
     Case(

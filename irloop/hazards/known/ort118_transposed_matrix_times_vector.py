@@ -1,0 +1,39 @@
+"""ORT118: a transposed matrix times a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.products import turns_before_a_vector
+
+__all__ = ["TransposedMatrixTimesVector"]
+
+
+class TransposedMatrixTimesVector(
+    Hazard,
+    code="ORT118",
+    engine="onnxruntime",
+    versions=("1.31.1", "1.32.0"),
+    title="A transposed matrix times a vector",
+    effect=Effect.WRONG,
+    case="transposed_matrix_times_vector",
+    fix="Multiply by a column: MatMul(Transpose(A), Unsqueeze(b, 1)), and squeeze the result.",
+):
+    """A transposed matrix times a vector.
+
+    What happens:
+        The optimiser makes one FusedMatMul of the Transpose and the MatMul, and that ignores the
+        transposition if the second operand is a vector: the result is A @ b, or the sizes do not
+        fit and the inference fails.
+    Where:
+        The first operand of a MatMul is a Transpose of the last two axes, cast or not, and the
+        second operand has one dimension.
+    What irloop does:
+        Conversion to ONNX multiplies by a column, and removes its axis from the result.
+    """
+
+    def find(self, node: Node) -> Iterator[str]:
+        if turns_before_a_vector(node):
+            yield f"MatMul {node.name!r} multiplies a transposed matrix by a vector"

@@ -1,0 +1,124 @@
+"""Matrix products that an engine computes wrongly or refuses.
+
+Hazards use these functions to find their patterns, and conversion to avoid them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx import matmul as onnx_matmul
+from irloop.dialects.onnx import shape as onnx_shape
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.openvino import convolution, matmul, shape
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Multiply, Subtract
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.hazards.plugin import is_computed
+
+__all__ = ["scaled_by_a_computed_value", "scales_a_vector_product", "turns_before_a_vector"]
+
+#: Operations whose weights the plugin reads in their narrow type.
+_WEIGHTED = (
+    matmul.MatMul,
+    convolution.Convolution,
+    convolution.GroupConvolution,
+    convolution.ConvolutionBackpropData,
+    convolution.GroupConvolutionBackpropData,
+)
+#: Operations between scaled weights and the operation that reads them.
+_MOVES = (shape.Reshape, shape.Transpose, Convert)
+
+#: The most operations on a way from a scale to the operation that reads the weights.
+_DEPTH = 8
+
+
+def turns_before_a_vector(node: Node) -> bool:
+    """True for a MatMul of ONNX of a matrix, whose axes a Transpose swaps, and a vector."""
+    if not isinstance(node.op, onnx_matmul.MatMul) or len(node.inputs) != 2:
+        return False
+    left, right = node.inputs
+    if left is None or right is None or shape_of(right).rank != 1:
+        return False
+    producer = left.producer
+    while isinstance(producer.op, Cast6) and producer.inputs[0] is not None:
+        producer = producer.inputs[0].producer
+    if not isinstance(producer.op, onnx_shape.Transpose):
+        return False
+    rank = shape_of(producer.outputs[0]).rank
+    if rank is None:
+        return False
+    perm = list(producer.op.perm or reversed(range(rank)))
+    return perm == [*range(rank - 2), rank - 1, rank - 2]
+
+
+def scales_a_vector_product(node: Node) -> bool:
+    """True for a MatMul of a tensor and a constant vector, times a constant of one element."""
+    if not isinstance(node.op, matmul.MatMul) or len(node.inputs) != 2:
+        return False
+    left, right = node.inputs
+    if left is None or right is None or shape_of(right).rank != 1:
+        return False
+    if shape_of(left).rank in (1, 2) or is_computed(right):
+        return False
+    readers = [reader for reader, _ in node.output.uses if isinstance(reader.op, Multiply)]
+    factors = [value for reader in readers for value in reader.inputs if value is not node.output]
+    return any(_is_number(value) for value in factors)
+
+
+def _is_number(value: Value | None) -> bool:
+    if value is None or is_computed(value):
+        return False
+    dims = shape_of(value).static()
+    return dims is not None and all(size == 1 for size in dims)
+
+
+def scaled_by_a_computed_value(node: Node) -> bool:
+    """True for a Convert of constant weights of 8 bits or fewer that a computed value scales.
+
+    That is a Multiply by a computed value, or a Subtract of one before a Multiply, and a product or
+    a convolution reads the result.
+    """
+    if not isinstance(node.op, Convert) or not _is_narrow(node.inputs[0]):
+        return False
+    return any(_reaches_weights(item) for item in _scalings(node.output))
+
+
+def _is_narrow(value: Value | None) -> bool:
+    if value is None or not isinstance(value.producer.op, Constant):
+        return False
+    element = element_of(value)
+    return element is not ElementType.BOOLEAN and element.bits <= 8
+
+
+def _scalings(weights: Value) -> Iterator[Node]:
+    """Each Multiply of the weights, less a zero point or not, in which one of both is computed."""
+    for reader, position in weights.uses:
+        if isinstance(reader.op, Multiply):
+            yield from _by_computed(reader, weights)
+        elif isinstance(reader.op, Subtract) and position == 0:
+            shift, shifted = reader.inputs[1], reader.output
+            for later, _ in shifted.uses:
+                if shift is not None and is_computed(shift) and isinstance(later.op, Multiply):
+                    yield later
+                elif isinstance(later.op, Multiply):
+                    yield from _by_computed(later, shifted)
+
+
+def _by_computed(node: Node, weights: Value) -> Iterator[Node]:
+    others = [value for value in node.inputs if value is not None and value is not weights]
+    if any(is_computed(value) for value in others):
+        yield node
+
+
+def _reaches_weights(node: Node, depth: int = _DEPTH) -> bool:
+    """True if a product or a convolution reads the result, moved or converted or not."""
+    readers = [reader for value in node.outputs for reader, _ in value.uses]
+    if any(isinstance(reader.op, _WEIGHTED) for reader in readers):
+        return True
+    return depth > 0 and any(
+        isinstance(reader.op, _MOVES) and _reaches_weights(reader, depth - 1) for reader in readers
+    )
