@@ -29,7 +29,7 @@ class ConvertScaledWeightsTwice(MatcherPass):
 
         w = Multiply(Convert(Convert(Const u8, f16), f32), scale)    y = MatMul(x, w)
 
-    Hazard OVN137 is the reason: y would be computed with the scale of an earlier inference.
+    Hazard OVN139 is the reason: y would be computed with the scale of an earlier inference.
     """
 
     name = "convert_scaled_weights_twice"

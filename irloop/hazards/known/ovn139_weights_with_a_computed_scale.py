@@ -1,4 +1,4 @@
-"""OVN137: constant weights of 8 bits or fewer with a computed scale."""
+"""OVN139: constant weights of 8 bits or fewer with a computed scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["WeightsWithAComputedScale"]
 
 class WeightsWithAComputedScale(
     Hazard,
-    code="OVN137",
+    code="OVN139",
     engine="openvino",
     versions=("2026.4.1",),
     title="Constant weights of 8 bits or fewer with a computed scale",
