@@ -19,13 +19,23 @@ from irloop.comparison.likeness import attribute_changes, may_correspond
 from irloop.comparison.loop_causes import LOOPS, LoopCauses
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import traced
+from irloop.comparison.pairing import agree, traced
 from irloop.comparison.verdict import Verdict, verdict_of
 from irloop.errors import IrloopError
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.walk import all_nodes
 
 __all__ = ["Cause", "find_cause"]
+
+#: How many iterations more than the first model a loop of the second one may run.
+MORE = 10
+
+#: The most nodes into which one operation is decomposed.
+MOST_NODES = 100
+
+#: The nodes that a run could not compute, with the reasons.
+_Failures = list[tuple[Node, str]]
 
 
 def find_cause(
@@ -42,39 +52,84 @@ def find_cause(
     `arrays` are the inputs of the first and of the second model, each in its own order.
     """
     seen = Evidence((first, second), tolerance)
-    counts = []
-    for model, given, recording in zip((first, second), arrays, seen.recordings, strict=True):
+    most: int | None = None
+    failures: tuple[_Failures, _Failures] = ([], [])
+    sides = zip((first, second), arrays, seen.recordings, failures, strict=True)
+    for model, given, recording, failed in sides:
         try:
-            counts.append(traced(model, given, recording, seconds, widen))
+            counts = traced(
+                model, given, recording, seconds, widen, iterations=most, failures=failed
+            )
         except IrloopError:
             # A model that cannot run may still have wires that differ from those of the other
             # model.
-            counts.append({})
-    return _Search(seen).cause((counts[0], counts[1]))
+            counts = {}
+        if counts:
+            # A loop of the second model that never ends is followed only as far as necessary.
+            most = MORE + max(max(item, default=0) for item in counts.values())
+    return _Search(seen, failures).cause()
 
 
 class _Search:
     """Finds the first recorded value that differs, and the cause that it leads to."""
 
-    def __init__(self, seen: Evidence) -> None:
+    def __init__(self, seen: Evidence, failures: tuple[_Failures, _Failures]) -> None:
         self._seen = seen
+        self._failures = failures
         self._in_loops = LoopCauses(seen)
 
-    def cause(self, counts: tuple[dict[Node, set[int]], dict[Node, set[int]]]) -> Cause | None:
-        """The cause, from the recordings and the numbers of iterations."""
+    def cause(self) -> Cause | None:
+        """The cause, from the recordings, or else from the models alone."""
         seen: set[tuple[Value, tuple[int, ...]]] = set()
-        for node, at in self._seen.recordings[1].events:
-            for value in node.read_inputs:
+        for event in self._seen.recordings[1].events:
+            node, at = event.node, event.at
+            read = node.bodies[0].graph.inputs if event.is_iteration else node.read_inputs
+            for value in read:
                 if value is None or value.producer.inputs or (value, at) in seen:
                     continue
                 seen.add((value, at))
                 found = self._in_loops.of_source(value, at)
                 if found is not None:
                     return found
-            found = self._in_loops.of_counts(node, at, counts) or self._of_outputs(node, at)
+            if event.is_iteration:
+                continue
+            found = self._in_loops.of_counts(node, at) or self._of_outputs(node, at)
             if found is not None:
                 return found
-        return self._of_shapes() or self._in_loops.of_wires()
+        return (
+            self._in_loops.of_endless()
+            or self._of_shapes()
+            or self._in_loops.of_wires()
+            or self._of_nodes()
+            or self._of_failure()
+        )
+
+    def _of_failure(self) -> Cause | None:
+        """The node that only one of the models cannot compute."""
+        sides = [side for side, found in enumerate(self._failures) if found]
+        if len(sides) != 1:
+            return None
+        (side,) = sides
+        node, reason = self._failures[side][0]
+        twins = self._seen.other if side == 0 else self._seen.twin
+        twin = next((twins[value].producer for value in node.outputs if value in twins), node)
+        message = f"`{node.name}` of {self._seen.place(side, node)} cannot be computed: {reason}"
+        nodes = (node, twin) if side == 0 else (twin, node)
+        return self._seen.cause("failure", message, *nodes)
+
+    def _of_nodes(self) -> Cause | None:
+        """The first constant or operation that differs, if nothing that ran does."""
+        alike = self._seen.models[0].dialect == self._seen.models[1].dialect
+        for node in all_nodes(self._seen.models[1].graph):
+            mine = None if not node.outputs else self._seen.twin.get(node.outputs[0])
+            if mine is None:
+                continue
+            found = self._in_loops.of_constants(mine.producer, node)
+            if found is None and alike:
+                found = self._of_definition(mine.producer, node)
+            if found is not None:
+                return found
+        return None
 
     def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if a node is the first whose outputs differ."""
@@ -86,6 +141,10 @@ class _Search:
             if mine is None or not self._seen.differ(mine, value, at):
                 continue
             found = self._in_loops.of_loop_output(mine, value)
+            found = found or self._in_loops.of_source(value, at)
+            if found is None and isinstance(mine.producer.op, Parameter):
+                # The node passes a parameter on, which is judged itself.
+                continue
             return found or self._of_operation(mine.producer, node, at)
         return None
 
@@ -106,6 +165,7 @@ class _Search:
             if held[0] is None or held[1] is None or shapes[0] == shapes[1]:
                 continue
             found = self._in_loops.of_loop_output(left, right)
+            found = found or self._in_loops.of_loop_output(left, right, exact=True)
             if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
                 found = self._in_loops.of_wires()
             if found is not None:
@@ -122,11 +182,9 @@ class _Search:
         """The cause if two corresponding nodes compute different values from equal inputs."""
         place = f"`{second.name}` of {self._seen.place(1, second)}"
         other = f"in {self._seen.place(0, first)}"
-        same_dialect = self._seen.models[0].dialect == self._seen.models[1].dialect
-        types = first.op.type, second.op.type
-        if types[0] != types[1] and (same_dialect or not may_correspond(*types)):
-            message = f"{place} is {second.op.label}; {other} it is {first.op.label}"
-            return self._seen.cause("operation", message, first, second)
+        found = self._of_type(first, second)
+        if found is not None:
+            return found
         if len(first.inputs) == len(second.inputs):
             for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=True)):
                 if mine is None or its is None:
@@ -134,17 +192,21 @@ class _Search:
                 found = self._of_input(number, (first, mine), (second, its), at)
                 if found is not None:
                     return found
+            for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=True)):
+                if mine is not None and its is not None and not self._seen.may_be_paired(mine, its):
+                    return self._of_other_input(number, (first, mine), (second, its))
         if self._seen.loops.get(second) is first and isinstance(second.op, LOOPS):
             found = self._in_loops.of_starts(first, second, at)
+            found = found or self._in_loops.of_wires_between(first, second)
             if found is not None:
                 return found
-        changed = "; ".join(
-            f"{name} {after} instead of {before}"
-            for name, before, after in attribute_changes(first, second)
-        )
-        if changed:
-            message = f"{second.op.type} {place} has {changed} {other}"
-            return self._seen.cause("operation", message, first, second)
+        found = self._of_attributes(first, second)
+        if found is not None:
+            return found
+        if not isinstance(second.op, type(first.op)):
+            found = self._of_decomposed(first, second)
+            if found is not None:
+                return found
         if self._drifts(first, second, at):
             message = (
                 f"numeric drift: {place} is the first value that differs from the one {other} "
@@ -156,6 +218,78 @@ class _Search:
             f"`{first.name}` {other}"
         )
         return self._seen.cause("operation", message, first, second)
+
+    def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
+        """The only constant of a node that has no equal among those of its decomposition."""
+        for side, (node, other) in enumerate(((first, second), (second, first))):
+            own = [item.producer for item in node.inputs if item is not None]
+            constants = [item for item in own if isinstance(item.op, Constant)]
+            theirs = [_sorted(item) for item in self._constants_above(other, 1 - side)]
+            wrong = [
+                item
+                for item in constants
+                if not any(agree(_sorted(item), held, self._seen.tolerance) for held in theirs)
+            ]
+            if len(constants) < 2 or len(wrong) != 1:
+                continue
+            message = (
+                f"constant `{wrong[0].name}` of {self._seen.place(side, wrong[0])}, an input of "
+                f"`{node.name}`, has elements that no constant above `{other.name}` of "
+                f"{self._seen.labels[1 - side]} has"
+            )
+            nodes = (wrong[0], other) if side == 0 else (other, wrong[0])
+            return self._seen.cause("constant", message, *nodes)
+        return None
+
+    def _constants_above(self, node: Node, side: int) -> list[Node]:
+        """The constants from which a node is computed, up to the values that have a pair."""
+        known = self._seen.other if side == 0 else self._seen.twin
+        found: list[Node] = []
+        pending, seen = [node], {node}
+        while pending and len(seen) < MOST_NODES:
+            for value in pending.pop().inputs:
+                if value is None or value.producer in seen:
+                    continue
+                seen.add(value.producer)
+                if isinstance(value.producer.op, Constant):
+                    found.append(value.producer)
+                elif value not in known:
+                    pending.append(value.producer)
+        return found
+
+    def _of_type(self, first: Node, second: Node) -> Cause | None:
+        """The cause if two corresponding nodes are known to be different operations."""
+        types = first.op.type, second.op.type
+        same_dialect = self._seen.models[0].dialect == self._seen.models[1].dialect
+        if types[0] == types[1] or (not same_dialect and may_correspond(*types)):
+            return None
+        message = (
+            f"`{second.name}` of {self._seen.place(1, second)} is {second.op.label}; "
+            f"in {self._seen.place(0, first)} it is {first.op.label}"
+        )
+        return self._seen.cause("operation", message, first, second)
+
+    def _of_attributes(self, first: Node, second: Node) -> Cause | None:
+        """The cause if two nodes of one operation have other attributes."""
+        changed = "; ".join(
+            f"{name} {after} instead of {before}"
+            for name, before, after in attribute_changes(first, second)
+        )
+        if not changed:
+            return None
+        message = (
+            f"{second.op.type} `{second.name}` of {self._seen.place(1, second)} has {changed} "
+            f"in {self._seen.place(0, first)}"
+        )
+        return self._seen.cause("operation", message, first, second)
+
+    def _of_definition(self, first: Node, second: Node) -> Cause | None:
+        """The cause if two nodes of one format are defined differently."""
+        if isinstance(second.op, Constant | Parameter) or isinstance(
+            first.op, Constant | Parameter
+        ):
+            return None
+        return self._of_type(first, second) or self._of_attributes(first, second)
 
     def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
         """True when the outputs of two nodes differ only slightly, as by rounding."""
@@ -184,13 +318,29 @@ class _Search:
             return found
         if not self._seen.differ(first[1], second[1], at):
             return None
+        if self._seen.twin.get(second[1]) is first[1] and not second[1].producer.inputs:
+            # Both read the same parameter, so the cause lies further up.
+            found = self._in_loops.of_source(second[1], at)
+            if found is not None:
+                return found
         producers = first[1].producer, second[1].producer
         constants = [isinstance(item.op, Constant) for item in producers]
         if all(constants) and first[1].type == second[1].type:
             return self._in_loops.of_constants(*producers)
+        return self._of_other_input(number, first, second)
+
+    def _of_other_input(
+        self, number: int, first: tuple[Node, Value], second: tuple[Node, Value]
+    ) -> Cause:
         message = (
             f"input {number} of `{second[0].name}` of {self._seen.place(1, second[0])} is "
             f"{self._seen.described(1, second[1])}; in {self._seen.place(0, first[0])} it is "
             f"{self._seen.described(0, first[1])}"
         )
         return self._seen.cause("input", message, first[0], second[0])
+
+
+def _sorted(node: Node) -> Any:
+    """The elements of a constant in order, for constants with their rows in another order."""
+    assert isinstance(node.op, Constant)
+    return np.sort(node.op.tensor.numpy().reshape(-1))

@@ -258,8 +258,11 @@ class _Work:
             arrays = trials[tally.failed].arrays, others[tally.failed].arrays
             divergence = self._divergence(arrays)
             cause = self._cause(arrays)
-        elif tally.stopped is not None:
-            cause = self._cause((trials[tally.stopped].arrays, others[tally.stopped].arrays))
+        else:
+            at = tally.stopped
+            if at is None and tally.outcome() == "inconclusive":
+                at = 0 if tally.limited is None and trials else tally.limited
+            cause = None if at is None else self._cause((trials[at].arrays, others[at].arrays))
         # Without any report, the problems name the first reason already.
         skipped = list(tally.skipped())[0 if tally.reports else 1 :]
         return Comparison(

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from irloop.comparison.likeness import constants_agree, origin
+from irloop.comparison.likeness import constants_agree, handed_on, origin
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.recording import Recording
@@ -28,8 +28,8 @@ class Cause:
     """The cause of a difference.
 
     `kind` is one of state, wire, output, constant, operation, input, trip count, condition,
-    initial condition and drift. `path` is the place in the second model; `lines` are the lines in
-    the IR files, if known.
+    initial condition, drift and failure. `path` is the place in the second model; `lines` are the
+    lines in the IR files, if known.
     """
 
     kind: str
@@ -90,12 +90,20 @@ class Evidence:
         ops = first.producer.op, second.producer.op
         if isinstance(ops[0], Constant) and isinstance(ops[1], Constant):
             return constants_agree(ops[0], ops[1], self.tolerance)
-        if self.twin.get(second) is first:
+        if self.nearly_paired(first, second):
             return True
         left, right = origin(first), origin(second)
         if (left, right) != (first, second):
             return self.same(left, right)
         return False
+
+    def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
+        """True when the nearest values that pass on these elements and have a pair are paired."""
+        while first is not None and first not in self.other and not _is_constant(first):
+            first = handed_on(first)
+        while second is not None and second not in self.twin and not _is_constant(second):
+            second = handed_on(second)
+        return self.paired(first, second)
 
     def paired(self, first: Value | None, second: Value | None) -> bool:
         """True when two values are paired, or constants of equal elements."""
@@ -110,7 +118,7 @@ class Evidence:
         if first is None or second is None:
             return True
         twin = self.other.get(first)
-        return twin is None or twin is second
+        return twin is None or twin is second or self.nearly_paired(first, second)
 
     def wires(self, nodes: tuple[Node, Node], bodies: tuple[Body, Body]) -> Wires:
         return Wires.between(nodes, bodies, self.places(), self.same)
@@ -134,9 +142,10 @@ class Evidence:
         return f"`{value.name}`, which {place.described(graph.inputs.index(value))}"
 
     def worded(self, kind: str, found: WireDifference) -> Cause:
+        other = f"`{found.other_name}`" if found.other_name else "it"
         message = (
             f"in {self.labels[1]} `{found.name}` of loop `{found.loop}` {found.second}; "
-            f"in {self.labels[0]} it {found.first}"
+            f"in {self.labels[0]} {other} {found.first}"
         )
         return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)
 
@@ -149,6 +158,10 @@ class Evidence:
     def cause(kind: str, message: str, first: Node, second: Node) -> Cause:
         lines = first.location.line, second.location.line
         return Cause(kind, message, second.name, lines)
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value.producer.op, Constant)
 
 
 def _labels(models: tuple[Model, Model]) -> tuple[str, str]:

@@ -23,10 +23,12 @@ __all__ = [
     "handed_on",
     "may_correspond",
     "origin",
+    "unchanged",
 ]
 
 #: Operations that only change shape, order or element type of their first input.
 _HANDED_ON = classes_of("Cast", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+_IDENTITIES = classes_of("Identity")
 _MAXIMUM = classes_of("Max", "Maximum")
 
 #: Types of the two formats that compute the same but have different names.
@@ -55,8 +57,9 @@ _SHARED = frozenset(
     {
         "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceiling", "cos", "cosh", "elu",
         "equal", "erf", "exp", "floor", "greater", "hardsigmoid", "less", "log", "matmul", "mish",
-        "relu", "selu", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign",
-        "sqrt", "tan", "tanh", "reducemax", "reducemin", "reducesum", "reducemean", "reduceprod",
+        "notequal", "relu", "selu", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus",
+        "softsign", "sqrt", "tan", "tanh",
+        "reducemax", "reducemin", "reducesum", "reducemean", "reduceprod",
     }
 )  # fmt: skip
 
@@ -65,6 +68,9 @@ def may_correspond(first: str, second: str) -> bool:
     """False where the types of two formats are known to compute different things."""
     left, right = (_ALIASES.get(name.lower(), name.lower()) for name in (first, second))
     known = _SHARED | set(_ALIASES.values())
+    if {left, right} == {"notequal", "logicalnot"}:
+        # ONNX has no NotEqual: it is Equal, then Not.
+        return True
     return left == right or not (left in known and right in known)
 
 
@@ -78,9 +84,27 @@ def origin(value: Value) -> Value:
 def handed_on(value: Value) -> Value | None:
     """The operand whose elements an operation passes on; None if it computes new elements."""
     inputs, op = value.producer.inputs, value.producer.op
-    # The maximum of a value and itself avoids a fault of OpenVINO (body_barriers).
-    is_barrier = isinstance(op, _MAXIMUM) and len(inputs) > 1 and inputs[0] is inputs[1]
-    return inputs[0] if inputs and (isinstance(op, _HANDED_ON) or is_barrier) else None
+    if not inputs or not (isinstance(op, _HANDED_ON) or _is_barrier(value)):
+        return None
+    return inputs[0]
+
+
+def unchanged(value: Value) -> Value:
+    """The value that a value is a copy of, in the same shape and type."""
+    inputs = value.producer.inputs
+    while isinstance(value.producer.op, _IDENTITIES) or _is_barrier(value):
+        if inputs[0] is None:
+            break
+        value = inputs[0]
+        inputs = value.producer.inputs
+    return value
+
+
+def _is_barrier(value: Value) -> bool:
+    """True for the maximum of a value and itself, which avoids a fault of OpenVINO."""
+    inputs = value.producer.inputs
+    is_maximum = isinstance(value.producer.op, _MAXIMUM) and len(inputs) > 1
+    return is_maximum and inputs[0] is inputs[1]
 
 
 def constants_agree(first: Constant, second: Constant, tolerance: Tolerance) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
@@ -29,11 +32,11 @@ class LoopCauses:
         self._seen = seen
 
     def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause if a body parameter differs."""
+        """The cause if a body parameter, or a slice that is gathered from one, differs."""
         mine = self._seen.twin.get(value)
-        if mine is None:
+        if mine is None or not self._seen.differ(mine, value, at):
             return None
-        if not isinstance(value.producer.op, Parameter) or not self._seen.differ(mine, value, at):
+        if not any(isinstance(item.producer.op, Parameter) for item in (mine, value)):
             return None
         node = value.producer.graph.owner if value.producer.graph is not None else None
         first = self._seen.loops.get(node) if node is not None else None
@@ -43,8 +46,10 @@ class LoopCauses:
             return None
         body = next(body for body in node.bodies if body.graph is value.producer.graph)
         other = next(body for body in first.bodies if body.graph is mine.producer.graph)
-        numbers = other.graph.inputs.index(mine), body.graph.inputs.index(value)
         wires = self._seen.wires((first, node), (other, body))
+        numbers = wires.positions(mine, value)
+        if numbers is None:
+            return None
         starts = not at or at[-1] == 0
         found = wires.input(*numbers, start=starts)
         if starts:
@@ -54,21 +59,30 @@ class LoopCauses:
         elif found is not None and self.is_computed_wrong(other, body, numbers, at):
             return None
         if found is None:
-            return None
+            return self.of_outer((first, node), (other, body), numbers, at)
         return self._seen.worded("state" if not starts else "wire", found)
 
     def of_start(
         self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
     ) -> Cause | None:
         """The differing constant from which two loops start a state, if there is one."""
-        outer = []
-        for node, body, at in zip(nodes, bodies, numbers, strict=True):
-            port = body.ports.by_parameter.get(at)
-            value = None if port is None else node.inputs[port.external]
-            if value is None:
-                return None
-            outer.append(value.producer)
-        return self.of_constants(outer[0], outer[1])
+        outer = _outer(nodes, bodies, numbers)
+        return None if outer is None else self.of_constants(outer[0].producer, outer[1].producer)
+
+    def of_outer(
+        self,
+        nodes: tuple[Node, Node],
+        bodies: tuple[Body, Body],
+        numbers: tuple[int, int],
+        at: tuple[int, ...],
+    ) -> Cause | None:
+        """The cause if two body parameters differ because the values outside that feed them do."""
+        port = bodies[1].ports.by_parameter.get(numbers[1])
+        later = isinstance(port, Carried) and bool(at) and at[-1] > 0
+        outer = _outer(nodes, bodies, numbers)
+        if outer is None or later or not isinstance(outer[1].producer.op, Parameter):
+            return None
+        return self.of_source(outer[1], at[:-1] if isinstance(nodes[1].op, LOOPS) else at)
 
     def is_computed_wrong(
         self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
@@ -100,30 +114,43 @@ class LoopCauses:
         )
         return self._seen.cause("constant", message, first, second)
 
-    def of_counts(
-        self,
-        node: Node,
-        at: tuple[int, ...],
-        counts: tuple[dict[Node, set[int]], dict[Node, set[int]]],
-    ) -> Cause | None:
+    def of_endless(self) -> Cause | None:
+        """The cause if a loop of the second model was still running when the trace ended."""
+        for second, first in self._seen.loops.items():
+            places = {event.at for event in self._seen.recordings[0].events if event.node is first}
+            for at in sorted(places):
+                found = self.of_counts(second, at)
+                if found is not None:
+                    return found
+        return None
+
+    def of_counts(self, node: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if two loops run a different number of times."""
         first = self._seen.loops.get(node)
-        if first is None:
+        if first is None or not isinstance(first.op, LOOPS) or not isinstance(node.op, LOOPS):
             return None
-        left, right = counts[0].get(first), counts[1].get(node)
-        if not left or not right or left == right:
+        left, right = (
+            recording.count(loop, at)
+            for recording, loop in zip(self._seen.recordings, (first, node), strict=True)
+        )
+        # A loop that is still running has run more iterations than the other, or nothing is known.
+        goes_on = not right[1]
+        if not left[1] or left[0] == right[0] or (goes_on and right[0] < left[0]):
             return None
-        bodies = _bodies(first, node)
-        wires = self._seen.wires((first, node), bodies)
-        # The number of slices decides how often a loop runs; without slices the condition decides.
-        found = wires.condition()
-        if found is None:
-            found = next(wires.slices(), None)
-        ran = [f"{_number(item)} times" for item in (left, right)]
-        if found is not None:
-            cause = self._seen.worded("condition" if found.name == "condition" else "wire", found)
+        ran = [_times(left[0]), ("at least " if goes_on else "") + _times(right[0])]
+        cause = self._of_end((first, node), at)
+        if cause is not None:
             message = f"{cause.message}; so it runs {ran[1]}, not {ran[0]}"
             return Cause(cause.kind, message, cause.path, cause.lines)
+        places = self._seen.place(1, node), self._seen.place(0, first)
+        message = f"`{node.name}` runs {ran[1]} in {places[0]}, {ran[0]} in {places[1]}"
+        return self._seen.cause("trip count", message, first, node)
+
+    def _of_end(self, nodes: tuple[Node, Node], at: tuple[int, ...]) -> Cause | None:
+        """The reason why two loops run a different number of times."""
+        first, node = nodes
+        bodies = _bodies(first, node)
+        wires = self._seen.wires(nodes, bodies)
         for place, what in enumerate(("trip count", "initial condition")):
             if not isinstance(node.op, ov.Loop | onnx.Loop):
                 break
@@ -134,14 +161,24 @@ class LoopCauses:
             if given and not self._seen.differ(values[0], values[1], at):
                 continue
             words = [content(value) for value in values]
+            if words[0] == words[1]:
+                continue
             message = (
                 f"the {what} of `{node.name}` is {words[1]} in {self._seen.place(1, node)}, "
-                f"{words[0]} in {self._seen.place(0, first)}; so it runs {ran[1]}, not {ran[0]}"
+                f"{words[0]} in {self._seen.place(0, first)}"
             )
             return self._seen.cause(what, message, first, node)
-        places = self._seen.place(1, node), self._seen.place(0, first)
-        message = f"`{node.name}` runs {ran[1]} in {places[0]}, {ran[0]} in {places[1]}"
-        return self._seen.cause("trip count", message, first, node)
+        ends = [_condition(body) for body in bodies]
+        if ends[0] is not None and ends[1] is not None:
+            constants = self.of_constants(ends[0].producer, ends[1].producer)
+            if constants is not None:
+                return replace(constants, kind="condition")
+        # The number of slices decides how often a loop runs; without slices the condition decides.
+        condition = wires.condition()
+        if condition is not None:
+            return self._seen.worded("condition", condition)
+        slices = next(wires.slices(), None)
+        return None if slices is None else self._seen.worded("wire", slices)
 
     def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if two loops of one format concatenate the same parts into different shapes."""
@@ -160,20 +197,25 @@ class LoopCauses:
                 return found
         return None
 
-    def of_loop_output(self, first: Value, second: Value) -> Cause | None:
-        """The cause if two outputs of corresponding loops are produced differently."""
-        first, second = origin(first), origin(second)
-        turned = [isinstance(value.producer.op, _TRANSPOSES) for value in (first, second)]
-        first, second = (
-            origin(value.producer.inputs[0]) if turned[side] and value.producer.inputs[0] else value
-            for side, value in enumerate((first, second))
-        )
+    def of_loop_output(self, first: Value, second: Value, *, exact: bool = False) -> Cause | None:
+        """The cause if two outputs of corresponding loops are produced differently.
+
+        With `exact` a value in another shape is another value.
+        """
+        (first, left), (second, right) = _untransposed(first), _untransposed(second)
         nodes = first.producer, second.producer
         if not isinstance(nodes[1].op, LOOPS) or self._seen.loops.get(nodes[1]) is not nodes[0]:
             return None
-        wires = self._seen.wires(nodes, _bodies(*nodes))
-        found = wires.output(first.index, second.index, axes=turned == [False, False])
-        return None if found is None else self._seen.worded("output", found)
+        bodies, places = _bodies(*nodes), self._seen.places()
+        same = self._seen.nearly_paired if exact else self._seen.same
+        wires = Wires.between(nodes, bodies, places, same)
+        found = wires.output(first.index, second.index, orders=(left, right))
+        if found is None:
+            return None
+        state = wires.state_of_output(first.index, second.index)
+        if state is not None:
+            return self._seen.worded("state", state)
+        return self._seen.worded("output", found)
 
     def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if loops that may not have run at all start from different values."""
@@ -200,22 +242,68 @@ class LoopCauses:
     def of_wires(self) -> Cause | None:
         """The first wire that differs between corresponding loops."""
         for second, first in self._seen.loops.items():
-            if not isinstance(first.op, LOOPS) or not isinstance(second.op, LOOPS):
-                continue
-            bodies = _bodies(first, second)
-            places = self._seen.places()
-            # Within one format a value in another shape is another value.
-            wires = Wires.between((first, second), bodies, places, self._seen.paired)
-            alike = type(first.op) is type(second.op)
-            found = next(wires.all() if alike else wires.unfed(), None)
-            if found is None and not alike:
-                # Between two formats other wires are a matter of translation, but not another
-                # value where the one that is meant is there, too.
-                known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
-                found = next(known.carried(wires.inputs()), None) or known.condition()
-            if found is not None:
-                return self._seen.worded("wire", found)
+            if isinstance(first.op, LOOPS) and isinstance(second.op, LOOPS):
+                found = self.of_wires_between(first, second)
+                if found is not None:
+                    return found
         return None
+
+    def of_wires_between(self, first: Node, second: Node) -> Cause | None:
+        """The first wire that differs between two corresponding loops."""
+        bodies = _bodies(first, second)
+        places = self._seen.places()
+        # Within one format a value in another shape is another value.
+        wires = Wires.between((first, second), bodies, places, self._seen.paired)
+        alike = type(first.op) is type(second.op)
+        found = next(wires.all() if alike else wires.unfed(), None)
+        if found is None and not alike:
+            # Between two formats other wires are a matter of translation, but not another
+            # value where the one that is meant is there, too.
+            known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
+            found = (
+                next(known.carried(wires.inputs()), None)
+                or known.condition()
+                or next(wires.slices(), None)
+            )
+        if found is not None:
+            return self._seen.worded("wire", found)
+        return None if alike else self._of_outputs_between(first, second)
+
+    def _of_outputs_between(self, first: Node, second: Node) -> Cause | None:
+        """The first output that two loops of different formats return differently."""
+        for value in second.outputs:
+            mine = self._seen.twin.get(value)
+            found = None if mine is None else self.of_loop_output(mine, value)
+            if found is not None:
+                return found
+        return None
+
+
+def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
+    """The value that a value is a transposed or reshaped copy of, and the order of its axes."""
+    value = origin(value)
+    inputs = value.producer.inputs
+    if not isinstance(value.producer.op, _TRANSPOSES) or inputs[0] is None:
+        return value, None
+    order: Sequence[int] = getattr(value.producer.op, "perm", None) or ()
+    if len(inputs) > 1 and inputs[1] is not None:
+        given = inputs[1].producer.op
+        order = [int(item) for item in given.tensor.numpy()] if isinstance(given, Constant) else ()
+    return origin(inputs[0]), order or None
+
+
+def _outer(
+    nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
+) -> tuple[Value, Value] | None:
+    """The values outside that feed two body parameters; None if one of them has none."""
+    found = []
+    for node, body, number in zip(nodes, bodies, numbers, strict=True):
+        port = body.ports.by_parameter.get(number)
+        value = None if port is None else _input(node, port.external)
+        if value is None:
+            return None
+        found.append(value)
+    return found[0], found[1]
 
 
 def _bodies(first: Node, second: Node) -> tuple[Body, Body]:
@@ -226,5 +314,11 @@ def _input(node: Node, place: int) -> Value | None:
     return node.inputs[place] if place < len(node.inputs) else None
 
 
-def _number(counts: set[int]) -> str:
-    return "/".join(map(str, sorted(counts)[:4]))
+def _condition(body: Body) -> Value | None:
+    """The value inside a body that decides whether the loop continues."""
+    at = body.ports.condition
+    return None if at is None else body.graph.results[at].inputs[0]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from irloop.comparison.gathered import gathered_slices
 from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance, measure
-from irloop.comparison.runs import limits_of
+from irloop.comparison.runs import limits_of, reason_of
+from irloop.dialects.classes import classes_of
 from irloop.errors import IrloopError
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
@@ -17,6 +20,8 @@ from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.walk import all_graphs, all_nodes
 
 __all__ = ["Pairs", "agree", "inputs_of", "traced"]
+
+_GATHERS, _TRANSPOSES = classes_of("Gather"), classes_of("Transpose")
 
 
 class Pairs:
@@ -27,6 +32,7 @@ class Pairs:
         self.of_first: dict[Value, str] = {}
         self.of_second: dict[Value, str] = {}
         self.first_by_name: dict[str, Value] = {}
+        self._new: list[Value] = []
         self._owners = (_owners(first), _owners(second))
         inputs = second.graph.inputs
         for at, place in enumerate(input_positions(first.graph, second.graph)):
@@ -37,20 +43,23 @@ class Pairs:
                 self._add(name, value, right[name])
         self._pair_results(first, second)
         entered: set[Node] = set()
-        pending = list(self.loops())
-        while pending:
-            loops = pending.pop()
-            if loops[1] in entered:
-                continue
+        pending = [*self._named_loops()]
+        while True:
+            pending += self._loops_of_new_values()
+            pending = [pair for pair in pending if pair[1] not in entered]
+            if not pending:
+                break
+            # The values that an inner loop reads correspond only after the outer loop was entered.
+            loops = min(pending, key=lambda pair: _depth(pair[1]))
             entered.add(loops[1])
             self._enter(*loops)
-            pending += [found for found in self.loops() if found[1] not in entered]
 
     def _add(self, name: str, value: Value, other: Value) -> None:
         if value not in self.of_first and other not in self.of_second:
             self.of_first[value] = name
             self.of_second[other] = name
             self.first_by_name[name] = value
+            self._new.append(other)
 
     def _pair_results(self, first: Model, second: Model) -> None:
         """Pair the values that corresponding outputs return, whatever their names."""
@@ -64,7 +73,8 @@ class Pairs:
 
     def _enter(self, first: Node, second: Node) -> None:
         """Pair the outputs of two loops, and the values of their bodies."""
-        if type(first.op) is type(second.op) and len(first.outputs) == len(second.outputs):
+        alike = type(first.op) is type(second.op)
+        if alike and len(first.outputs) == len(second.outputs):
             for at, value in enumerate(first.outputs):
                 self._add(f"{first.name}.{at}", value, second.outputs[at])
         for body in first.bodies:
@@ -72,25 +82,83 @@ class Pairs:
             if other is None:
                 continue
             mine, fed = _fed(first, body), _fed(second, other)
-            for outer, parameter in fed.items():
-                name = self.of_second.get(outer, "")
-                inner = mine.get(self.first_by_name[name]) if name else None
-                if inner is not None:
-                    self._add(f"{first.name}/{body.label}/{name}", inner, parameter)
+            slices: tuple[dict[Value, Value], dict[Value, Value]] = ({}, {})
+            if not alike:
+                slices = _slices(first, body), _slices(second, other)
+            if body.ports.iteration is not None and other.ports.iteration is not None:
+                numbers = (
+                    body.graph.inputs[body.ports.iteration],
+                    other.graph.inputs[other.ports.iteration],
+                )
+                self._add(f"{first.name}/{body.label}/iteration", *numbers)
             # A name that occurs in several bodies is clear within two that correspond.
             left, right = _names_inside(body.graph), _names_inside(other.graph)
             for name, value in left.items():
                 if name in right:
                     self._add(f"{first.name}/{body.label}/{name}", value, right[name])
+            for outer, parameter in fed.items():
+                name = self.of_second.get(outer, "")
+                inner = mine.get(self.first_by_name[name]) if name else None
+                if inner is not None:
+                    self._enter_by(f"{first.name}/{body.label}/{name}", inner, parameter, slices)
+            rest = [
+                [value for value in item.inputs if value.is_used and value not in known]
+                for item, known in ((body.graph, self.of_first), (other.graph, self.of_second))
+            ]
+            rest[0] = [value for value in rest[0] if slices[0].get(value) not in self.of_first]
+            rest[1] = [value for value in rest[1] if slices[1].get(value) not in self.of_second]
+            if len(rest[0]) == len(rest[1]) == 1:
+                name = f"{first.name}/{body.label}/last parameter"
+                self._enter_by(name, rest[0][0], rest[1][0], slices)
+
+    def _enter_by(
+        self,
+        name: str,
+        first: Value,
+        second: Value,
+        slices: tuple[dict[Value, Value], dict[Value, Value]],
+    ) -> None:
+        """Pair two body parameters, or the slice that one format gathers from its parameter."""
+        if _is_gathered(first) != _is_gathered(second):
+            first, second = slices[0].get(first, first), slices[1].get(second, second)
+        self._add(name, first, second)
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
         """Corresponding nodes with bodies: by their names, or by those of their outputs."""
+        yield from self._named_loops()
+        yield from self._loops_of(self.of_second)
+
+    def _named_loops(self) -> Iterator[tuple[Node, Node]]:
         left, right = self._owners
         yield from ((left[name], right[name]) for name in left if name in right)
-        for value, name in self.of_second.items():
-            other = self.first_by_name[name].producer
-            if value.producer.bodies and other.bodies:
-                yield other, value.producer
+
+    def _loops_of(self, values: Iterable[Value]) -> Iterator[tuple[Node, Node]]:
+        """The corresponding loops that return these values of the second model."""
+        for value in values:
+            nodes = _loop_of(self.first_by_name[self.of_second[value]]), _loop_of(value)
+            if nodes[0] is not None and nodes[1] is not None:
+                yield nodes[0], nodes[1]
+
+    def _loops_of_new_values(self) -> Iterator[tuple[Node, Node]]:
+        """The loops that return values paired since the last call."""
+        new, self._new = self._new, []
+        return self._loops_of(new)
+
+
+def _depth(node: Node) -> int:
+    """The number of bodies around a node."""
+    depth = 0
+    while node.graph is not None and node.graph.owner is not None:
+        node, depth = node.graph.owner, depth + 1
+    return depth
+
+
+def _loop_of(value: Value) -> Node | None:
+    """The node with bodies that returns a value, possibly transposed."""
+    node = value.producer
+    if isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None:
+        node = node.inputs[0].producer
+    return node if node.bodies else None
 
 
 def _fed(node: Node, body: Body) -> dict[Value, Value]:
@@ -101,6 +169,16 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
         if outer is not None:
             found.setdefault(outer, []).append(body.graph.inputs[port.parameter])
     return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
+
+
+def _slices(node: Node, body: Body) -> dict[Value, Value]:
+    """The slices that a body gathers, by the parameter that they come from."""
+    inputs = body.graph.inputs
+    return {inputs[at]: item.value for at, item in gathered_slices(node, body).items()}
+
+
+def _is_gathered(value: Value) -> bool:
+    return any(isinstance(use.op, _GATHERS) for use, _ in value.uses)
 
 
 def _owners(model: Model) -> dict[str, Node]:
@@ -144,14 +222,29 @@ def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
 
 
 def traced(
-    model: Model, arrays: Sequence[Any], trace: Tracer, seconds: float, widen: bool | None
+    model: Model,
+    arrays: Sequence[Any],
+    trace: Tracer,
+    seconds: float,
+    widen: bool | None,
+    *,
+    iterations: int | None = None,
+    failures: list[tuple[Node, str]] | None = None,
 ) -> dict[Node, set[int]]:
-    """Run a model with a trace; returns the number of iterations of each loop."""
+    """Run a model with a trace; returns the number of iterations of each loop.
+
+    `iterations` limits the iterations of each loop. The node that fails is added to `failures`.
+    """
     session = Session(model, hoist=False, widen=widen)
+    limits = limits_of(seconds)
+    if iterations is not None:
+        limits = replace(limits, max_iterations=iterations)
     try:
-        session.run(arrays, limits=limits_of(seconds), trace=trace)
-    except IrloopError:
+        session.run(arrays, limits=limits, trace=trace)
+    except IrloopError as error:
         # A run that fails in the middle still leaves a trace.
+        if failures is not None and session.failed is not None:
+            failures.append((session.failed[0], reason_of(error)))
         return {}
     return session.counts
 

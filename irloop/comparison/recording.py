@@ -1,14 +1,14 @@
-"""Records the values of a traced run, and the order in which nodes ran."""
+"""Records the values of a traced run, and the order of nodes and iterations."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from irloop.comparison.pairing import inputs_of
-from irloop.execution.trace import TraceEvent
+from irloop.execution.trace import IterationEvent, TraceEvent
 from irloop.graph.model import Node, Value
 
-__all__ = ["KEPT_BYTES", "Recording"]
+__all__ = ["KEPT_BYTES", "Event", "Recording"]
 
 #: The bytes of traced values to keep; of longer runs only the beginning is looked at.
 KEPT_BYTES = 512 * 2**20
@@ -19,14 +19,24 @@ OVERHEAD = 200
 Iterations = tuple[int, ...]
 
 
+class Event(NamedTuple):
+    """A node ran, or, with `is_iteration`, a body of the node ran once."""
+
+    node: Node
+    at: Iterations
+    is_iteration: bool = False
+
+
 class Recording:
     """A tracer that keeps every value, by the iteration of each loop around it."""
 
     def __init__(self) -> None:
         self._left = KEPT_BYTES
         self.values: dict[tuple[Value, Iterations], Any] = {}
-        #: The nodes that ran, in order.
-        self.events: list[tuple[Node, Iterations]] = []
+        #: The nodes and iterations that ran, in order; an iteration follows the nodes of its body.
+        self.events: list[Event] = []
+        self._counts: dict[tuple[Node, Iterations], int] = {}
+        self._ended: set[tuple[Node, Iterations]] = set()
 
     def __call__(self, event: TraceEvent) -> None:
         if self._left < 0:
@@ -38,7 +48,25 @@ class Recording:
                 self._keep(value, at, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
             self._keep(value, at, made)
-        self.events.append((event.node, at))
+        self.events.append(Event(event.node, at))
+        if event.node.bodies:
+            self._ended.add((event.node, at))
+
+    def iteration(self, event: IterationEvent) -> None:
+        """Keep the parameters of a body, also those that no node reads."""
+        if self._left < 0:
+            return
+        at = event.iterations
+        inputs = event.loop.bodies[0].graph.inputs
+        for value, made in zip(inputs, event.parameters, strict=False):
+            if made is not None:
+                self._keep(value, at, made)
+        self._counts[event.loop, at[:-1]] = at[-1] + 1
+        self.events.append(Event(event.loop, at, is_iteration=True))
+
+    def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
+        """The iterations of a loop that ran inside iteration `at`, and whether the loop ended."""
+        return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep(self, value: Value, at: Iterations, made: Any) -> None:
         if (value, at) in self.values:

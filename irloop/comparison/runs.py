@@ -27,6 +27,7 @@ from irloop.progress import counted
 __all__ = [
     "Run",
     "limits_of",
+    "reason_of",
     "run_inside",
     "run_outside",
     "run_trial",

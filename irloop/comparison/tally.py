@@ -60,6 +60,8 @@ class Tally:
         self.failed: int | None = None
         #: The number of the first trial that the second model does not run.
         self.stopped: int | None = None
+        #: The number of the first trial in which only the second model reaches a limit.
+        self.limited: int | None = None
 
     def count(self) -> None:
         """Look at every trial."""
@@ -199,6 +201,8 @@ class Tally:
             return ""
         run = self._runs[lane][number]
         if run.refused or (run.late and (lane.engine == NUMPY or self._seconds < HANG)):
+            if lane.engine == NUMPY and self.limited is None:
+                self.limited = number
             self._skip(f"the second model did not run: {reason}", trial)
             return ""
         problem = f"the second model did not run: {reason}"

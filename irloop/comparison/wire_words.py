@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
+from irloop.comparison.gathered import Gathered, gathered_slices
+from irloop.comparison.likeness import unchanged
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx.control_flow import If as OnnxIf
-from irloop.dialects.onnx.convert import Identity as OnnxIdentity
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
-from irloop.dialects.openvino.convert import Identity as OpenVinoIdentity
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import (
     Carried,
-    Concatenated,
     InputPort,
     Invariant,
     LastValue,
@@ -25,12 +25,15 @@ from irloop.graph.loops import (
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
+from irloop.graph.types import Shape
 
 __all__ = ["WireDifference", "WireSide", "Wires"]
 
 #: What feeds a body parameter: a wire, the iteration number, or nothing.
-Feed = InputPort | str
+Feed = InputPort | Gathered | str
 ITERATION, NOTHING = "iteration", "nothing"
+
+_SLICES = (Sliced, ScanInput, Gathered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class WireDifference:
     """A wire that differs between two loops: its name, and its description in each model.
 
     `first` and `second` are phrases after the name, as in ``is carried from `h_next```. The lines
-    are those of the port map or back edge in each file that is an IR.
+    are those of the port map or back edge in each file that is an IR. `name` is the name in the
+    second model, `other_name` that in the first one if it is another.
     """
 
     name: str
@@ -46,6 +50,7 @@ class WireDifference:
     first: str
     second: str
     lines: tuple[int | None, int | None] = (None, None)
+    other_name: str = ""
 
 
 class WireSide(NamedTuple):
@@ -54,14 +59,30 @@ class WireSide(NamedTuple):
     node: Node
     body: Body
     places: WirePlaces
+    gathered: Mapping[int, Gathered] = MappingProxyType({})
 
     def feed(self, parameter: int) -> Feed:
         """What feeds a body parameter."""
         if parameter == self.body.ports.iteration:
             return ITERATION
+        if parameter in self.gathered:
+            return self.gathered[parameter]
         return self.body.ports.by_parameter.get(parameter, NOTHING)
 
-    def source(self, wire: InputPort) -> Value | None:
+    def without_input(self) -> Iterator[int]:
+        """The parameters that are read but have no input."""
+        for at, value in enumerate(self.body.graph.inputs):
+            if value.is_used and self.feed(at) == NOTHING:
+                yield at
+
+    def position(self, value: Value) -> int | None:
+        """The body parameter that a value is, or the one that a slice is gathered from."""
+        value = unchanged(value)
+        if value in self.body.graph.inputs:
+            return self.body.graph.inputs.index(value)
+        return next((at for at, item in self.gathered.items() if item.value is value), None)
+
+    def source(self, wire: InputPort | Gathered) -> Value | None:
         """The outer value of a wire."""
         inputs = self.node.inputs
         return inputs[wire.external] if wire.external < len(inputs) else None
@@ -131,7 +152,17 @@ class Wires:
     ) -> Wires:
         """The wires of two nodes with their bodies and the places in their files."""
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
+        if type(nodes[0].op) is not type(nodes[1].op):
+            left, right = (
+                side._replace(gathered=gathered_slices(side.node, side.body))
+                for side in (left, right)
+            )
         return cls(left, right, same)
+
+    def positions(self, first: Value, second: Value) -> tuple[int, int] | None:
+        """The parameters of two values inside the bodies; None if one of them is none."""
+        left, right = self._sides[0].position(first), self._sides[1].position(second)
+        return None if left is None or right is None else (left, right)
 
     def input(self, first: int, second: int, *, start: bool | None = None) -> WireDifference | None:
         """How the inputs of two corresponding body parameters differ; None if they do not.
@@ -150,9 +181,10 @@ class Wires:
                 return self._differs(numbers, self.fed)
             if start is False:
                 return None
-        slices = isinstance(left, Sliced | ScanInput) and isinstance(right, Sliced | ScanInput)
-        if slices and _way(self._sides[0], left) != _way(self._sides[1], right):
-            return self._differs(numbers, self.fed)
+        if isinstance(left, _SLICES) and isinstance(right, _SLICES):
+            ways = _way(self._sides[0], left), _way(self._sides[1], right)
+            if not ways[0].agrees(ways[1]):
+                return self._differs(numbers, self.fed)
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if self._same(self._sides[0].source(left), self._sides[1].source(right)):
@@ -161,7 +193,7 @@ class Wires:
 
     def _continues_alike(self, left: Carried, right: Carried, numbers: tuple[int, int]) -> bool:
         values = [
-            _behind_identities(side.result(port.result))
+            None if (value := side.result(port.result)) is None else unchanged(value)
             for side, port in zip(self._sides, (left, right), strict=True)
         ]
         kept = [
@@ -172,10 +204,16 @@ class Wires:
             return all(kept)
         return self._same(*(values[0], values[1]))
 
-    def output(self, first: int, second: int, *, axes: bool = True) -> WireDifference | None:
+    def output(
+        self,
+        first: int,
+        second: int,
+        *,
+        orders: tuple[Sequence[int] | None, Sequence[int] | None] = (None, None),
+    ) -> WireDifference | None:
         """How two corresponding outputs of the loops differ; None if they do not.
 
-        With `axes` unset, a different axis is no difference: the output is transposed afterwards.
+        `orders` are the orders into which the outputs are transposed afterwards.
         """
         numbers = (first, second)
         ports = [
@@ -189,18 +227,37 @@ class Wires:
             side.result(port.result) for side, port in zip(self._sides, (left, right), strict=True)
         ]
         joined = [not isinstance(port, LastValue) for port in (left, right)]
-        ways = [_out_way(side, port) for side, port in zip(self._sides, (left, right), strict=True)]
-        if not axes:
-            ways = [way[1:] for way in ways]
+        ways = [
+            _out_way(side, port, order)
+            for side, port, order in zip(self._sides, (left, right), orders, strict=True)
+        ]
         if joined[0] == joined[1] and ways[0] == ways[1] and self._same(sources[0], sources[1]):
             return None
-        name = self._sides[1].node.outputs[second].name
+        names = [side.node.outputs[at].name for side, at in zip(self._sides, numbers, strict=True)]
         phrases, lines = [], []
-        for side, port, at in zip(self._sides, (left, right), numbers, strict=True):
+        for side, port, at, order in zip(self._sides, (left, right), numbers, orders, strict=True):
             place, line = side.output_place(at)
-            phrases.append(f"{_out_words(side, port)} ({place})")
+            phrases.append(f"{_out_words(side, port, order)} ({place})")
             lines.append(line)
-        return WireDifference(name, self._loop, phrases[0], phrases[1], (lines[0], lines[1]))
+        other_name = "" if names[0] == names[1] else names[0]
+        both = lines[0], lines[1]
+        return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
+
+    def state_of_output(self, first: int, second: int) -> WireDifference | None:
+        """How the states differ of which two outputs are the last values, or None."""
+        parameters = []
+        for side, external in zip(self._sides, (first, second), strict=True):
+            ports = side.body.ports
+            last = [
+                port.result
+                for port in ports.outputs
+                if isinstance(port, LastValue) and port.external == external
+            ]
+            states = [port.parameter for port in ports.carried if port.result in last]
+            if len(states) != 1:
+                return None
+            parameters += states
+        return self.input(parameters[0], parameters[1], start=False)
 
     def condition(self) -> WireDifference | None:
         """How the conditions that end the loops differ; None if they do not."""
@@ -239,7 +296,13 @@ class Wires:
 
     def inputs(self) -> Iterator[tuple[int, int]]:
         """The positions of corresponding body parameters."""
-        left, right = (side.body.graph.inputs for side in self._sides)
+        left, right = (
+            [
+                side.gathered[at].value if at in side.gathered else value
+                for at, value in enumerate(side.body.graph.inputs)
+            ]
+            for side in self._sides
+        )
         for at, value in enumerate(left):
             # Mostly they are in the same order.
             likely = [at] if at < len(right) else []
@@ -271,6 +334,13 @@ class Wires:
             found = self.input(*pair) if NOTHING in feeds else None
             if found is not None:
                 yield found
+        # A parameter without an input may be the iteration number of the other loop.
+        left, right = self._sides
+        numbers = left.body.ports.iteration, right.body.ports.iteration
+        if numbers[0] is not None and numbers[1] is None:
+            yield from (self._differs((numbers[0], at), self.fed) for at in right.without_input())
+        if numbers[1] is not None and numbers[0] is None:
+            yield from (self._differs((at, numbers[1]), self.fed) for at in left.without_input())
 
     def all(self) -> Iterator[WireDifference]:
         """Every difference: first parameters, then outputs, then the trip counts."""
@@ -289,11 +359,16 @@ class Wires:
         numbers: tuple[int, int],
         words: Callable[[WireSide, int, Feed], tuple[str, int | None]],
     ) -> WireDifference:
-        name = self._sides[1].body.graph.inputs[numbers[1]].name
+        names = [
+            side.body.graph.inputs[at].producer.name
+            for side, at in zip(self._sides, numbers, strict=True)
+        ]
         first, second = self._sides
         left = words(first, numbers[0], second.feed(numbers[1]))
         right = words(second, numbers[1], first.feed(numbers[0]))
-        return WireDifference(name, self._loop, left[0], right[0], (left[1], right[1]))
+        other_name = "" if names[0] == names[1] else names[0]
+        lines = left[1], right[1]
+        return WireDifference(names[1], self._loop, left[0], right[0], lines, other_name)
 
     @staticmethod
     def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
@@ -311,7 +386,7 @@ class Wires:
         if isinstance(wire, Carried):
             value = side.result(wire.result)
             edge, edge_line = side.back_edge(parameter, wire.result)
-            if _behind_identities(value) is side.body.graph.inputs[parameter]:
+            if value is not None and unchanged(value) is side.body.graph.inputs[parameter]:
                 return f"is not carried: its back edge returns it unchanged ({edge})", edge_line
             name = "nothing" if value is None else f"`{value.name}`"
             return f"is carried from {name} ({edge})", edge_line
@@ -320,7 +395,7 @@ class Wires:
                 port, _, rest = place.partition(", ")
                 return f"is not carried: {port} has no back edge" + (rest and f", {rest}"), line
             return f"is the same in every iteration{at}", line
-        return f"is sliced {_way_words(side, wire)}{at}", line
+        return f"is sliced {_way(side, wire)}{at}", line
 
     @staticmethod
     def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
@@ -337,55 +412,93 @@ class Wires:
 def _kind(feed: Feed) -> str:
     if isinstance(feed, str):
         return feed
-    if isinstance(feed, Sliced | ScanInput):
+    if isinstance(feed, _SLICES):
         return "slice"
     return "state" if isinstance(feed, Carried) else "invariant"
 
 
-def _behind_identities(value: Value | None) -> Value | None:
-    while value is not None and isinstance(value.producer.op, OnnxIdentity | OpenVinoIdentity):
-        value = value.producer.inputs[0]
-    return value
+class _Way(NamedTuple):
+    """How slices go along an axis, in numbers that are comparable between the formats.
+
+    `first` is the first index of the first slice; a negative one counts from the end. The range is
+    that of the port map, None if there is none.
+    """
+
+    axis: int
+    step: int
+    part: int
+    first: int | None
+    range: tuple[int, int] | None
+
+    def agrees(self, other: _Way) -> bool:
+        if (self.axis, self.step, self.part) != (other.axis, other.step, other.part):
+            return False
+        if self.range is not None and other.range is not None:
+            return self.range == other.range
+        return None in (self.first, other.first) or self.first == other.first
+
+    def __str__(self) -> str:
+        words = f"along axis {self.axis}, " + ("backwards" if self.step < 0 else "forwards")
+        words += f" in steps of {abs(self.step)}" if abs(self.step) != 1 else ""
+        words += f" in parts of {self.part}" if self.part != 1 else ""
+        if self.range is not None:
+            return words + (
+                "" if self.range == (0, -1) else f" from {self.range[0]} to {self.range[1]}"
+            )
+        at_end = self.first == (0 if self.step > 0 else -self.part)
+        return words + ("" if at_end or self.first is None else f" from {self.first}")
 
 
-def _way(side: WireSide, port: Feed) -> tuple[int, ...]:
-    """Axis, direction and range of slices, in numbers that are comparable between the formats."""
-    assert isinstance(port, Sliced | ScanInput)
+def _way(side: WireSide, port: Feed) -> _Way:
+    assert isinstance(port, _SLICES)
     source = side.source(port)
-    port = from_front(port, None if source is None else shape_of(source).rank)
+    shape = None if source is None else shape_of(source)
+    if isinstance(port, Gathered):
+        first = port.first
+        if first is not None and port.stride < 0:
+            first = _from_end(first, shape, port.axis)
+        return _Way(port.axis, port.stride, port.part_size, first, None)
+    port = from_front(port, None if shape is None else shape.rank)
     if isinstance(port, ScanInput):
-        return port.axis, -1 if port.reverse else 1, 1, 1, 0, -1
-    step = -1 if port.stride < 0 else 1
-    ends = (port.start, port.end) if step > 0 else (port.end, port.start)
-    return port.axis, step, abs(port.stride), port.part_size, *ends
+        return _Way(port.axis, -1 if port.reverse else 1, 1, -1 if port.reverse else 0, (0, -1))
+    if port.stride > 0:
+        first = port.start if port.start >= 0 else None
+        return _Way(port.axis, port.stride, port.part_size, first, (port.start, port.end))
+    first = port.start + port.stride + (1 if port.start < 0 else 0)
+    first = _from_end(first, shape, port.axis)
+    return _Way(port.axis, port.stride, port.part_size, first, (port.end, port.start))
 
 
-def _way_words(side: WireSide, port: Sliced | ScanInput) -> str:
-    axis, step, stride, part, start, end = _way(side, port)
-    words = f"along axis {axis}, " + ("backwards" if step < 0 else "forwards")
-    words += f" in steps of {stride}" if stride != 1 else ""
-    words += f" in parts of {part}" if part != 1 else ""
-    whole = (0, -1)
-    return words + ("" if (start, end) == whole else f" from {start} to {end}")
+def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
+    """An index as counted from the end of an axis; None if its size is not known."""
+    if index < 0:
+        return index
+    size = None if shape is None or shape.rank is None or axis >= shape.rank else shape.dim(axis)
+    return index - size if isinstance(size, int) else None
 
 
-def _out_way(side: WireSide, port: OutputPort) -> tuple[int, ...]:
+def _out_way(
+    side: WireSide, port: OutputPort, order: Sequence[int] | None = None
+) -> tuple[int, ...]:
+    """The axis along which an output is joined, after it is transposed, and the direction."""
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)
-    if isinstance(port, ScanOutput):
-        return port.axis, -1 if port.reverse else 1
-    if isinstance(port, Concatenated):
-        return port.axis, -1 if port.stride < 0 else 1
-    return ()
+    if isinstance(port, LastValue):
+        return ()
+    backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
+    axis = port.axis
+    if order is not None and axis in order:
+        axis = list(order).index(axis)
+    return axis, -1 if backwards else 1
 
 
-def _out_words(side: WireSide, port: OutputPort) -> str:
+def _out_words(side: WireSide, port: OutputPort, order: Sequence[int] | None) -> str:
     value = side.result(port.result)
     name = "nothing" if value is None else f"`{value.name}`"
     if isinstance(port, LastValue):
         return (
             f"is {name}" if isinstance(side.node.op, OnnxIf | OpenVinoIf) else f"is the last {name}"
         )
-    axis, step = _out_way(side, port)
+    axis, step = _out_way(side, port, order)
     verb = "stacks" if isinstance(port, ScanOutput) else "joins"
     return f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")
