@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from irloop.dialects.contrib.terms import Steps, Term, WriteOut
+from irloop.dialects.contrib.terms import ScanBody, Steps, Term, WriteOut
 from irloop.graph.op import Kernel, Op
 from irloop.graph.types import ElementType, element_type_of
 
@@ -29,6 +29,30 @@ class ArraySteps(Steps):
         made = op.kernel(n_outputs)(*arrays)
         results = made if isinstance(made, tuple) else (made,)
         return [Term(self, result) for result in results]
+
+    def scan(
+        self,
+        body: ScanBody,
+        states: Sequence[Term],
+        elements: Sequence[Term],
+        fixed: Sequence[Term],
+        *,
+        reverse: bool,
+    ) -> tuple[list[Term], Term]:
+        import numpy as np
+
+        count = len(elements[0].value)
+        found, current = [], list(states)
+        for at in reversed(range(count)) if reverse else range(count):
+            parts = [Term(self, np.asarray(term.value[at])) for term in elements]
+            following, output = body(self, current, parts, fixed)
+            current = list(following)
+            found.append(output.value)
+        if reverse:
+            found.reverse()
+        first = states[0].value
+        stacked = np.stack(found) if found else np.zeros((0, *first.shape), first.dtype)
+        return current, Term(self, stacked)
 
     def constant(self, data: Any, element: ElementType) -> Term:
         import numpy as np

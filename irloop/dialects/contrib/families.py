@@ -14,6 +14,7 @@ from irloop.dialects.contrib import (
     quantize,
     quantized_elements,
     quantized_matmul,
+    recurrent,
     rotary,
     tensors,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "quantize",
     "quantized_elements",
     "quantized_matmul",
+    "recurrent",
     "rotary",
     "tensors",
 ]

@@ -170,7 +170,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
     ) -> tuple[Term, Term]:
         # Positions of padding may be before the first row.
-        rows = s.op("Max", s.cast(places, ElementType.I64), s.i64(0))
+        rows = s.most(s.cast(places, ElementType.I64), s.i64(0))
         angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)
         return (
@@ -186,12 +186,12 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         The second result is true for positions that have no source. Both are [batch, position].
         """
         room = s.size(past, 2)
-        at = s.unsqueeze(s.range(0, s.op("Max", room, length)), 0)
+        at = s.unsqueeze(s.range(0, s.most(room, length)), 0)
         fresh = at - before
         is_old = fresh < 0
-        index = s.where(is_old, s.op("Min", at, room), fresh + room)
+        index = s.where(is_old, s.least(at, room), fresh + room)
         last = room + places - 1
-        return s.op("Min", index, last), s.op("Not", s.op("Or", is_old, fresh < places))
+        return s.least(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
         """The new cache, gathered from the old cache and the new positions; 0 where `empty`."""
@@ -223,7 +223,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         """[batch, 1, queries, keys], true for keys after the query or before its window."""
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
-        hidden = columns > s.op("Min", own, s.unsqueeze(used, 1, 3) - 1)
+        hidden = columns > s.least(own, s.unsqueeze(used, 1, 3) - 1)
         if self.local_window_size <= 0:
             return hidden
         early = s.op("Not", columns > own - self.local_window_size)
@@ -237,6 +237,6 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
             if sink is None
             else s.reshape(widened(s, sink), [1, self.num_heads, 1, 1])
         )
-        most = s.op("Max", s.reduce("ReduceMax", scores, [-1]), extra)
+        most = s.most(s.reduce("ReduceMax", scores, [-1]), extra)
         powers = s.op("Exp", scores - most)
         return powers / (s.reduce("ReduceSum", powers, [-1]) + s.op("Exp", extra - most))

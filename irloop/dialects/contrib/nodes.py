@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term, WriteOut
+from irloop.dialects.contrib.terms import CannotDecomposeError, ScanBody, Steps, Term, WriteOut
+from irloop.dialects.onnx.control_flow import Scan
 from irloop.graph.builder import Builder, element_of, shape_of
-from irloop.graph.model import Graph, Value
+from irloop.graph.loops import (
+    Carried,
+    InputPort,
+    Invariant,
+    LastValue,
+    OutputPort,
+    PortMap,
+    ScanInput,
+    ScanOutput,
+)
+from irloop.graph.model import Body, Graph, Value
 from irloop.graph.op import Constant, Op
-from irloop.graph.types import ElementType, ValueType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +32,17 @@ __all__ = ["OLDEST_OPSET", "Known", "NodeSteps", "decomposed"]
 #: The oldest opset of ai.onnx for decompositions: since this opset Range, Clip and Pad have inputs
 #: for their bounds, slices have them too, and CumSum exists.
 OLDEST_OPSET = 11
+
+
+def _type(term: Term) -> ValueType:
+    found: ValueType = term.value.type
+    return found
+
+
+def _element(term: Term) -> ValueType:
+    """The type of one element along axis 0."""
+    dims = shape_of(term.value).dims or ()
+    return TensorType(element_of(term.value), Shape(dims[1:]))
 
 
 #: The value of an input of the operation by its position if it is a constant, else None.
@@ -48,6 +70,48 @@ class NodeSteps(Steps):
         values = [None if term is None else term.value for term in inputs]
         node = self._builder.emit(op, *values, n_outputs=n_outputs)
         return [Term(self, value) for value in node.outputs]
+
+    def scan(
+        self,
+        body: ScanBody,
+        states: Sequence[Term],
+        elements: Sequence[Term],
+        fixed: Sequence[Term],
+        *,
+        reverse: bool,
+    ) -> tuple[list[Term], Term]:
+        inner = self._builder.nested("body")
+        steps = NodeSteps(inner, self.opset, 1, lambda _: None)
+        given = [*states, *elements, *fixed]
+        parts = range(len(states), len(states) + len(elements))
+        own = [
+            Term(
+                steps,
+                inner.parameter(f"given_{at}", _element(term) if at in parts else _type(term)),
+            )
+            for at, term in enumerate(given)
+        ]
+        following, output = body(
+            steps, own[: len(states)], [own[at] for at in parts], own[parts.stop :]
+        )
+        # ONNX Runtime writes only one of two results that are one value (ORT102).
+        copy = steps.op("Identity", output)
+        for at, term in enumerate((*following, copy)):
+            inner.result(term.value, f"result_{at}")
+        count = len(states)
+        inputs: list[InputPort] = [Carried(at, at, at) for at in range(count)]
+        inputs += [ScanInput(at, at, 0, reverse) for at in parts]
+        inputs += [Invariant(at, at) for at in range(parts.stop, len(given))]
+        outputs: list[OutputPort] = [LastValue(at, at) for at in range(count)]
+        outputs.append(ScanOutput(count, count, 0, reverse))
+        node = self._builder.emit(
+            Scan(),
+            *[term.value for term in given],
+            n_outputs=count + 1,
+            bodies=(Body("body", inner.graph, PortMap(tuple(inputs), tuple(outputs))),),
+        )
+        made = [Term(self, value) for value in node.outputs]
+        return made[:count], made[count]
 
     def constant(self, data: Any, element: ElementType) -> Term:
         return Term(self, self._builder.constant(data, element))

@@ -14,10 +14,6 @@ _SEARCH = (
 _RANDOM = "it draws random numbers by ONNX Runtime's own generator"
 _EXPERTS = "it routes each row to experts by their scores, which irloop does not decompose"
 _PAGES = "it keeps its cache in pages that only ONNX Runtime's CUDA provider lays out"
-_STEPS = (
-    "it quantizes its input and its state anew in each step, by ONNX Runtime's own kernel; export"
-    " the model without dynamic quantisation of its LSTM"
-)
 _ORDER = (
     "it reads data in the tile order of a CUDA device, which its attributes name but do not fix"
 )
@@ -28,7 +24,6 @@ REASONS: dict[str, str] = {
     "BeamSearch": _SEARCH,
     "BitmaskBiasDropout": _RANDOM,
     "BitmaskDropout": _RANDOM,
-    "DynamicQuantizeLSTM": _STEPS,
     "EPContext": _BINARY,
     "GreedySearch": _SEARCH,
     "MoE": _EXPERTS,

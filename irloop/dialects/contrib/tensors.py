@@ -233,6 +233,6 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
         """Positions of the nearest elements; ties go to the later one (GridSample: to the even)."""
-        last = s.op("Max", s.size(x, axis) - 1, s.i64([1]))
+        last = s.most(s.size(x, axis) - 1, s.i64([1]))
         scale = s.cast(last, places.element) * 0.5
         return s.op("Floor", (places + 1) * scale + 0.5) / scale - 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["CannotDecomposeError", "Number", "Steps", "Term", "WriteOut"]
+__all__ = ["CannotDecomposeError", "Number", "ScanBody", "Steps", "Term", "WriteOut"]
 
 Number = int | float
 
@@ -155,6 +155,24 @@ class Steps(ABC):
         except CannotDecomposeError:
             return None
 
+    @abstractmethod
+    def scan(
+        self,
+        body: ScanBody,
+        states: Sequence[Term],
+        elements: Sequence[Term],
+        fixed: Sequence[Term],
+        *,
+        reverse: bool,
+    ) -> tuple[list[Term], Term]:
+        """Call `body` for each position along axis 0 of the elements, from the last if `reverse`.
+
+        `body` gets the steps to compute with, the states, the elements at the position, and the
+        fixed terms; it may use no others. It returns the next states, of the same types, and a term
+        of the shape of the first state. Returns the last states, and these terms stacked by
+        position.
+        """
+
     def op(self, type: str, *inputs: Term | None, **attributes: Any) -> Term:
         """The only (or first) output of an operation of ai.onnx."""
         return self.ops(type, *inputs, n_outputs=1, **attributes)[0]
@@ -286,10 +304,27 @@ class Steps(ABC):
         """Limit the elements to a range."""
         return self.op("Clip", x, self.like(low, x), self.like(high, x))
 
+    def most(self, x: Term, y: Term) -> Term:
+        """The larger element of each pair."""
+        if self.opset < 12 and not x.element.is_float:
+            return self.where(x > y, x, y)
+        return self.op("Max", x, y)
+
+    def least(self, x: Term, y: Term) -> Term:
+        """The smaller element of each pair."""
+        if self.opset < 12 and not x.element.is_float:
+            return self.where(x < y, x, y)
+        return self.op("Min", x, y)
+
     def square(self, x: Term) -> Term:
         """x * x."""
         return self.op("Mul", x, x)
 
+
+#: One position of a scan: steps, states, elements, fixed terms -> the next states, and an output.
+ScanBody = Callable[
+    [Steps, "Sequence[Term]", "Sequence[Term]", "Sequence[Term]"], "tuple[Sequence[Term], Term]"
+]
 
 #: A function that decomposes an operation: its outputs from its inputs (None if omitted).
 WriteOut = Callable[[Steps, "Sequence[Term | None]"], "Sequence[Term | None]"]

@@ -100,6 +100,16 @@ CASES = [
         opset=21,
         **HEADS,
     ),
+    # Max and Min have no integers before opset 12.
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(3, 2), COS, SIN],
+        outputs=3,
+        do_rotary=1,
+        local_window_size=2,
+        opset=11,
+        **HEADS,
+    ),
     Case(
         "GroupQueryAttention",
         [*half(*STEP, *PAST), *lengths(5, 5)],
