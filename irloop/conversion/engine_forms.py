@@ -2,8 +2,10 @@
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
 refuses: a slice without readers, a condition that is constant, a Concat that Abs overwrites.
-Conversion ends with these passes. `transform` runs them after the passes that a user names, and
-leaves alone what had such a form before, because the user asked for other changes.
+Conversion ends with these passes. `transform` runs them after the passes that a user names. It
+leaves alone what had such a form before, because the user asked for other changes, except where
+the engine returns what its memory happens to hold: that may have been right by luck before the
+model changed elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_l
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
 from irloop.conversion.loops.idle_loops import RemoveIdleLoops
-from irloop.conversion.loops.joined_outputs import CutJoined, has_static_count
+from irloop.conversion.loops.joined_outputs import CutJoined
 from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.loops.runnable_ports import RunnablePorts
 from irloop.conversion.loops.scan_axes import ScanAlongFront
@@ -47,7 +49,7 @@ from irloop.hazards.products import (
     scales_a_vector_product,
 )
 from irloop.passes.base import Pass, PassConfig
-from irloop.passes.common.body_barriers import BodyBarriers, wants_copies
+from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
@@ -147,8 +149,9 @@ def _has(*codes: str) -> _Test:
     return test
 
 
-def _single(item: MatcherPass, matches: Callable[[Node], bool]) -> _Form:
-    return _Form(item, lambda node, _: matches(node), matches=matches)
+def _single(item: MatcherPass, matches: Callable[[Node], bool], *, always: bool = False) -> _Form:
+    """A pass that rewrites single operations; `always` leaves none of them alone."""
+    return _Form(item, None if always else lambda node, _: matches(node), matches=matches)
 
 
 def _is_constant(node: Node, known: _Known) -> bool:
@@ -188,13 +191,13 @@ def _openvino_forms() -> list[_Form]:
         # Its own transformations of Loops fail on some port maps.
         _Form(RunnablePorts()),
         # The readers of states after their loop are known now.
-        _Form(OpenGrowingStates(), _has("OVN114")),
+        _Form(OpenGrowingStates()),
         # It loses the initial values of states whose readers are gone.
-        _Form(ReadStates(), _has("OVN104")),
+        _Form(ReadStates()),
         # It dies of parameters that two outputs return as they are.
         _Form(CopyUnchanged()),
         # It returns uninitialised memory where a loop does not start.
-        _Form(CutJoined(), lambda node, _: has_static_count(node)),
+        _Form(CutJoined()),
         # It crashes if a loop joins along another axis than 0 after an axis of size 0.
         _Form(ScanAlongFront(), _divides_by_zero),
         # Its compilation does not end at sums of f64 constants.
@@ -204,7 +207,7 @@ def _openvino_forms() -> list[_Form]:
         # It computes arithmetic with constants wrongly after some reductions.
         _single(WidenRank3Reductions(), is_reduced_wrongly),
         # It overwrites a Concat of rank 1 by its absolute values.
-        _single(KeepConcatsOfAbs(), overwrites_its_concat),
+        _single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
         # It keeps the scales of weights, computed or not, from one inference to the next.
         _single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
         # It refuses products with a constant vector that a constant scales.
@@ -212,10 +215,10 @@ def _openvino_forms() -> list[_Form]:
         # It loses dimensions that only a constant of one element brings.
         _single(NarrowOneElementConstants(), brings_dimensions),
         # The readers of the outputs of each If and each loop are known now.
-        _single(ReadBranchesBySlices(), loses_an_output),
-        _Form(ReadLoopsByCopies(), _has("OVN124")),
+        _single(ReadBranchesBySlices(), loses_an_output, always=True),
+        _Form(ReadLoopsByCopies()),
         # Bodies have their final form now: values that OpenVINO would overwrite are copied.
-        _Form(BodyBarriers(), lambda node, _: wants_copies(node)),
+        _Form(BodyBarriers()),
     ]
 
 

@@ -21,7 +21,7 @@ from irloop.passes.loop_wires import Leaving, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.trips import condition_after
 
-__all__ = ["CutJoined", "has_static_count"]
+__all__ = ["CutJoined"]
 
 
 class CutJoined(LoopPass):
@@ -46,7 +46,7 @@ class CutJoined(LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if not has_static_count(node, self.session.inference):
+        if not _has_static_count(node, self.session.inference):
             return
         joined = [
             item
@@ -62,16 +62,14 @@ class CutJoined(LoopPass):
         wires.replace(node.op, rewriter)
 
 
-def has_static_count(node: Node, inference: Inference | None = None) -> bool:
+def _has_static_count(node: Node, inference: Inference) -> bool:
     """True if OpenVINO derives the size of joined outputs without the starting condition.
 
-    Captured constants count where an inference finds them.
+    Captured constants count, too.
     """
-    if not isinstance(node.op, ov.Loop):
-        return False
     if (number_of(node.inputs[0]) or 0) <= 0 or number_of(node.inputs[1]) is not None:
         return False
-    if inference is not None and condition_after(node, inference) is True:
+    if condition_after(node, inference) is True:
         return True
     at = node.body().ports.condition
     value = None if at is None else node.body().graph.outputs[at]

@@ -93,7 +93,7 @@ def axes_of(
 ) -> Value | None:
     """The axes in OpenVINO's form; None if nothing is reduced."""
     if isinstance(op, onnx.ByAttribute):
-        return all_axes(c, data) if _lists_none(c, op, axes) else c.i64(list(op.axes))
+        return c.i64(list(op.axes)) if op.axes else all_axes(c, data)
     if axes is None or _lists_none(c, op, axes):
         return None if op.noop_with_empty_axes else all_axes(c, data)
     if known_axes(c, axes) is None and shape_of(axes).count() is None:

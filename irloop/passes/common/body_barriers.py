@@ -8,18 +8,18 @@ from irloop.dialects.openvino import comparison, elementwise
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.graph.builder import element_of
-from irloop.graph.loops import Concatenated, Invariant
+from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import is_overwritten, moving, needs_barrier, shows_parameter
+from irloop.hazards.memory import is_overwritten, needs_barrier, shows_parameter
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["BodyBarriers", "copy_of", "wants_copies"]
+__all__ = ["BodyBarriers", "copy_of"]
 
 
 class BodyBarriers(LoopPass):
@@ -81,27 +81,6 @@ class BodyBarriers(LoopPass):
                 rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)
-
-
-def wants_copies(node: Node) -> bool:
-    """True for a loop in which the pass would copy a value."""
-    if not isinstance(node.op, BodyBarriers.loops):
-        return False
-    body = node.body()
-    parameters, results = body.graph.inputs, body.graph.outputs
-    entering = {parameters[port.parameter] for port in body.ports.inputs}
-    if body.ports.iteration is not None:
-        entering.add(parameters[body.ports.iteration])
-    overwritten = moving(body)
-    for port in body.ports.carried:
-        own, value = parameters[port.parameter], results[port.result]
-        if needs_barrier(value, own, entering, overwritten):
-            return True
-    joined = [port.result for port in body.ports.outputs if isinstance(port, Concatenated)]
-    if any(shows_parameter(results[at], entering) for at in joined):
-        return True
-    captured = [port for port in body.ports.inputs if isinstance(port, Invariant)]
-    return any(is_overwritten(parameters[port.parameter]) for port in captured)
 
 
 def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
