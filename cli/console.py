@@ -280,6 +280,9 @@ def common_options(command: Command) -> Command:
 #: The factor for commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
+#: The runs of both models in a check that may be as expensive as a run may be.
+_FULL_RUNS = {"check": 2.5}
+
 
 def _limited(command: Command) -> Command:
     """Wrap a command so that time and memory are limited according to the size of its files."""
@@ -301,7 +304,9 @@ def _limited(command: Command) -> Command:
             console.max_memory = options["max_memory"]
         name = "check" if options.get("check") else context.info_name
         runs = _RUNS.get(name or "", 1.0)
-        allowance = allowance_for(files, console.max_memory, console.max_seconds, runs)
+        allowance = allowance_for(
+            files, console.max_memory, console.max_seconds, runs, _FULL_RUNS.get(name or "")
+        )
         if "max_memory" in options and options["max_memory"] is None:
             options["max_memory"] = allowance.memory
         with allowance.held(), listening(console.counted):

@@ -14,10 +14,12 @@ from irloop.errors import LimitError
 
 __all__ = ["Allowance", "allowance_for"]
 
-#: The limits for a small file, suitable for CI machines.
+#: The limits for a small file, suitable for CI machines. The only run of a model may take
+#: `ALL_STEPS`, each of several runs `STEPS`.
 MEMORY = 2 << 30
 SECONDS = 60.0
 STEPS = 400_000
+ALL_STEPS = 1_000_000
 
 #: The addition for the size of the file: bytes per byte, and bytes per second.
 BYTES_A_BYTE = 8
@@ -28,15 +30,21 @@ _A_PROCESSOR = 64 << 20
 
 
 class Allowance:
-    """Memory in bytes and seconds for the work on one model, and the steps of one run of it.
+    """Memory in bytes, seconds and steps for the work on one model.
 
-    `runs` is the number of runs that share the seconds.
+    `runs` is the number of runs that share the seconds; all of them together may take the steps of
+    `full_runs` runs.
     """
 
-    def __init__(self, memory: int, seconds: float, runs: float = 1.0) -> None:
+    def __init__(
+        self, memory: int, seconds: float, runs: float = 1.0, full_runs: float | None = None
+    ) -> None:
         self.memory = memory
         self.seconds = seconds
-        self.steps = int(STEPS * max(1.0, seconds / runs / SECONDS))
+        longer = max(1.0, seconds / runs / SECONDS)
+        together = STEPS * (runs if full_runs is None else full_runs)
+        self.all_steps = int(longer * max(ALL_STEPS, together))
+        self.steps = int(longer * STEPS) if runs > 1 else self.all_steps
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -50,7 +58,7 @@ class Allowance:
             stack.enter_context(_alarm(self.seconds))
             # Temporaries of single steps are not counted.
             memory = self.memory // 3
-            budget = Budget(memory=memory, seconds=self.seconds, operations=self.steps)
+            budget = Budget(memory, self.seconds, self.all_steps, self.steps)
             stack.enter_context(budget.entered())
             try:
                 yield
@@ -65,16 +73,19 @@ def allowance_for(
     memory: int | None = None,
     seconds: float | None = None,
     runs: float = 1.0,
+    full_runs: float | None = None,
 ) -> Allowance:
     """The limits for the work on these files, unless the user gives them.
 
-    `runs` multiplies the seconds, for commands that run models many times.
+    `runs` multiplies the seconds, for commands that run models many times; `full_runs` bounds how
+    many of these runs may take all the steps that a run may take.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(
         MEMORY + BYTES_A_BYTE * total if memory is None else memory,
         (SECONDS + total / BYTES_A_SECOND) * runs if seconds is None else seconds,
         runs if seconds is None else 1.0,
+        full_runs,
     )
 
 

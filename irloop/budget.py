@@ -28,25 +28,30 @@ class Expired(BaseException):
 class Budget:
     """Limits of the work on one model; None means no limit.
 
-    `memory` limits a single step, in bytes; `seconds` all steps together; `operations` the steps
-    that Python takes inside kernels, each about five microseconds.
+    `memory` limits a single step, in bytes; `seconds` all steps together; `operations` counts the
+    work of kernels and loops in steps of about five microseconds. `operations_a_run` is the part of
+    them that one run of a model may take.
     """
 
     memory: int | None = None
     seconds: float | None = None
     operations: int | None = None
+    operations_a_run: int | None = None
     #: Bytes of results that were computed at conversion time and are kept.
     folded: int = 0
     _deadline: float | None = field(default=None, repr=False)
     _spent: int = field(default=0, repr=False)
+    _outer: Budget | None = field(default=None, repr=False)
 
     @contextmanager
     def entered(self) -> Iterator[Budget]:
-        """Make this the budget of all work inside the block; an outer budget applies as well."""
-        outer = _CURRENT.get()
+        """Make this the budget of all work inside the block; an outer budget applies as well, and
+        pays for the work, too.
+        """
+        outer = self._outer = _CURRENT.get()
         if self.seconds is not None:
             self._deadline = time.monotonic() + self.seconds
-        for name in ("memory", "operations", "_deadline"):
+        for name in ("memory", "operations", "operations_a_run", "_deadline"):
             mine, other = getattr(self, name), getattr(outer, name)
             if mine is None or (other is not None and other < mine):
                 setattr(self, name, other)
@@ -78,16 +83,23 @@ class Budget:
         Raises:
             LimitError: with the code LIM003.
         """
-        self._spent += operations
-        if self.operations is not None and self._spent > self.operations:
-            raise LimitError(
-                f"{what} would take more steps than it may",
-                code="LIM003",
-                expected=f"at most {self.operations:,} steps",
-                found=f"{self._spent:,} steps",
-                fix="allow more time (--max-seconds) if the sizes are meant to be so",
-            )
+        payer: Budget | None = self
+        while payer is not None:
+            payer._spent += operations
+            if payer.operations is not None and payer._spent > payer.operations:
+                raise LimitError(
+                    f"{what} would take more steps than it may",
+                    code="LIM003",
+                    expected=f"at most {payer.operations:,} steps",
+                    found=f"{payer._spent:,} steps",
+                    fix="allow more time (--max-seconds) if the sizes are meant to be so",
+                )
+            payer = payer._outer
         self.check(what)
+
+    def of_a_run(self) -> Budget:
+        """A budget inside of this one, for one run of a model."""
+        return Budget(operations=self.operations_a_run)
 
     def check(self, what: str) -> None:
         """Raise if time has run out.

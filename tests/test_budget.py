@@ -301,7 +301,7 @@ def test_the_memory_inside_a_kernel_is_reserved(tmp_path: Path, text: str) -> No
         np.array(20_000_003) if "DFT" in text else np.zeros((1, 2000, 2000, 2), np.float32),
     ]
     with (
-        budget.Budget(memory=300 << 20).entered(),
+        budget.Budget(memory=340 << 20).entered(),
         pytest.raises(irloop.LimitError, match="more memory than it may"),
     ):
         irloop.run(path, values)

@@ -51,6 +51,9 @@ MOST_ELEMENTS = 1 << 30
 #: Making an element takes about so much memory, and as much again to compute with it.
 BYTES_AN_ELEMENT = 64
 
+#: The elements that are made in a step of the budget.
+ELEMENTS_A_STEP = 100
+
 #: The spread of floating-point inputs: loops that stop early need large numbers too.
 SPREADS = (1.0, 20.0)
 
@@ -241,6 +244,7 @@ def _arrays(
     random = np.random.default_rng(plan.seed)
     elements = sum(_elements(type, sizes, at) for at, type in enumerate(types))
     budget.reserve(elements * BYTES_AN_ELEMENT, "making inputs")
+    budget.spend(elements // ELEMENTS_A_STEP, "making inputs")
     for at, (type, role) in enumerate(zip(types, found, strict=True)):
         value = _value(type, role, sizes, at, plan, random)
         # Arithmetic on arrays of rank 0 gives scalars, which engines refuse.
@@ -253,8 +257,8 @@ def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
         return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):
         return 3 * _elements(type.item, sizes, at)
-    # A text is an object and a number first.
-    weight = 4 if type.element is ElementType.STRING else 1
+    # A text is an object, and a number before.
+    weight = 16 if type.element is ElementType.STRING else 1
     # NumPy refuses a shape of huge dimensions even where another one is 0.
     return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))
 

@@ -39,6 +39,9 @@ class Branches:
             for label, program in programs.items()
             if tame(program.steps)
         }
+        self._work = {
+            label: sum(step.work for step in program.steps) for label, program in programs.items()
+        }
         self._ports: dict[str, PortMap] = {body.label: body.ports for body in node.bodies}
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -62,5 +65,6 @@ class Branches:
         slots = program.slots(context)
         for slot, value in zip(program.inputs, arguments, strict=True):
             slots[slot] = value
+        context.charge(self._work[label], self._node)
         compute(slots)
         return [slots[slot] for slot in program.outputs]

@@ -30,6 +30,7 @@ from irloop.execution.state import STATEFUL, stateful_kernel
 from irloop.execution.types import body_types
 from irloop.execution.whole_axis import over_whole_axis
 from irloop.execution.wider_types import NONE, Wider, widened, widened_op, widened_type
+from irloop.execution.work import call_work, known_work, viewed_work
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value
@@ -285,7 +286,7 @@ class _Compiler:
         ins = tuple(NOTHING if v is None else frame.slot_of[v] for v in node.read_inputs)
         outs = tuple(frame.new(value) for value in node.outputs)
         if node.bodies:
-            return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0)
+            return Step(self._control(node), (CONTEXT, *ins), outs, (), node, 0, call_work(node))
         if isinstance(node.op, STATEFUL):
             stateful = _fewer_outputs(node, stateful_kernel(node))
             return Step(stateful, (CONTEXT, *ins), outs, (), node, 0)
@@ -296,8 +297,8 @@ class _Compiler:
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
             # The later iterations run without checks, so this one checks for itself.
-            return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0)
-        return Step(kernel, ins, outs, (), node, size)
+            return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0, call_work(node))
+        return Step(kernel, ins, outs, (), node, size, known_work(node, self._types))
 
     def _control(self, node: Node) -> Kernel:
         if isinstance(node.op, _BRANCHES):
@@ -381,7 +382,12 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
         room = room_needed(node, list(values), context.limits.max_memory)
         if room:
             context.check_memory(node, room)
-        return kernel(*values)
+        made = kernel(*values)
+        # A view has a size as well: the steps that read it pay for its elements only once.
+        results = made if isinstance(made, tuple) else (made,)
+        readers = sum(len(value.uses) for value in node.outputs)
+        context.charge(viewed_work(results) * (1 + readers), node)
+        return made
 
     return run
 

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from irloop import budget
 from irloop.execution.branch import truth
 from irloop.execution.failure import StepError
 from irloop.execution.program import SMALL, Context, Step, run
 from irloop.execution.trace import IterationEvent, LoopTracer
+from irloop.execution.work import AN_ITERATION
 from irloop.graph.model import Node
 
 __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
@@ -61,7 +63,7 @@ class Plan:
 
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
     may change. With `converts` a state that comes back in another element type is converted to its
-    initial one. A `tame` body is known to take little memory.
+    initial one. A `tame` body is known to take little memory, and `work` steps of the budget.
     """
 
     node: Node
@@ -72,6 +74,7 @@ class Plan:
     counter: Counter | None
     converts: bool
     tame: bool
+    work: float
     parameters: tuple[int, ...] = ()
     results: tuple[int, ...] = ()
 
@@ -98,6 +101,9 @@ class Iterations:
         self._stop = stop
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
+        self._cost = 0.0
+        # Values of unknown size may grow with the number of the iteration.
+        self._measures_again = not plan.tame and budget.current().operations is not None
         self._tame = plan.tame and not context.watched
         trace = context.trace
         self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None
@@ -140,6 +146,8 @@ class Iterations:
         for slot, add in self._gathers:
             add(0, slots[slot])
         self._look_at_types()
+        self._cost = plan.work + AN_ITERATION
+        self._context.charge(self._cost, plan.node)
         return True
 
     def _look_at_types(self) -> None:
@@ -160,6 +168,7 @@ class Iterations:
             slots[plan.counter.slot] = plan.counter.value(index)
         given = [slots[slot] for slot in plan.parameters] if self._observer else []
         produced = run(plan.steps, slots, self._context)
+        self._cost = self._context.last_cost + AN_ITERATION
         if self._observer is not None:
             made = tuple(slots[slot] for slot in plan.results)
             place = tuple(self._context.iterations)
@@ -195,9 +204,12 @@ class Iterations:
                 self._context.check_time(self._plan.node)
                 self._tell(index)
                 reached, ended = self._stretch(index, end)
+                self._context.charge(self._cost * (reached - index), self._plan.node)
                 if ended or reached < end:
                     return reached, ended
                 index = end
+                if self._measures_again:
+                    break
         except StepError as failure:
             if not failure.iterations or failure.iterations[0][0] is not self._plan.node:
                 failure.inside(self._plan.node, index)

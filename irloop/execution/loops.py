@@ -88,6 +88,7 @@ class Loop:
             self._counter(),
             self.converts,
             tame(steps),
+            sum(step.work for step in steps),
             tuple(program.inputs),
             tuple(program.outputs),
         )

@@ -22,12 +22,23 @@ from irloop.graph.types import (
     element_type_of,
 )
 
-__all__ = ["expands", "owned_bytes", "room_needed", "static_bytes", "type_of", "value_bytes"]
+__all__ = [
+    "expands",
+    "owned_bytes",
+    "room_needed",
+    "static_bytes",
+    "temporaries",
+    "type_of",
+    "value_bytes",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: No element of an output is wider than this.
 _WIDEST = 16
+
+#: Temporaries of fewer bytes are not counted.
+_FEW_BYTES = 32 << 20
 
 
 def expands(node: Node) -> bool:
@@ -73,6 +84,21 @@ def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
     if not expands(node) and _product(values) * _WIDEST <= allowed // 16:
         return 0
     return _inferred(node, values)
+
+
+def temporaries(node: Node, values: list[Any], size: int) -> int:
+    """An estimate of the bytes that a kernel takes beside its outputs of `size` bytes; 0 if few.
+
+    Most kernels hold one array like their largest operand or output while they compute, but not
+    those that move elements, or compute with two operands at the same position.
+    """
+    op = node.op
+    if op.cost == "parts" or op.reshapes or node.bodies or (op.elementwise and len(values) > 1):
+        return 0
+    for value in values:
+        if isinstance(value, np.ndarray) and value.nbytes > size:
+            size = value.nbytes
+    return size if size > _FEW_BYTES else 0
 
 
 def _product(values: list[Any]) -> int:

@@ -23,8 +23,8 @@ __all__ = ["Level", "refuse_too_many"]
 #: A loop that runs, and the iterations that it certainly takes; 0 if that is unknown.
 Level = tuple[Node, int]
 
-#: A run may take this many iterations for each operation that its budget allows.
-PER_STEP = 300
+#: A run may take this many iterations for each step that its budget allows.
+PER_STEP = 3
 
 
 def refuse_too_many(levels: Sequence[Level]) -> None:

@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from irloop import budget
 from irloop.diagnostics import Diagnostic
+from irloop.errors import LimitError
 from irloop.execution.failure import StepError, extents_of, failure_of
 from irloop.execution.limits import Limits
-from irloop.execution.memory import owned_bytes, room_needed
+from irloop.execution.memory import owned_bytes, room_needed, temporaries
 from irloop.execution.nesting import Level
 from irloop.execution.profile import RunProfile
 from irloop.execution.straight import MOST_STEPS, straight
 from irloop.execution.trace import TraceEvent, Tracer
+from irloop.execution.work import A_CHECK, A_WATCHED_CALL, call_work, work_of
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 from irloop.progress import Listener
@@ -34,6 +37,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: Steps whose values together take fewer bytes run without checks.
 SMALL = 16 * 2**20
 
+#: Steps are charged when there are so many.
+FEW_STEPS = 64
+
 #: The slots with a fixed meaning, and the first free one.
 NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
 
@@ -41,7 +47,8 @@ NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
 class Step(NamedTuple):
     """One operation: `fn` of the slots `ins` fills `outs`; `frees` are not needed afterwards.
 
-    `size` is the number of bytes of the outputs, if it is known beforehand.
+    `size` is the number of bytes of the outputs, if it is known beforehand; 0 for steps that check
+    and charge for themselves. `work` is the estimate of their work as far as types tell it.
     """
 
     fn: Kernel
@@ -50,6 +57,7 @@ class Step(NamedTuple):
     frees: tuple[int, ...]
     node: Node
     size: int | None = None
+    work: float = 0.0
 
 
 @dataclass(slots=True)
@@ -72,6 +80,9 @@ class Context:
     outermost: Sequence[Step] = ()
     live: int = 0
     deadline: float | None = None
+    #: Steps of the budget that are not charged yet, and those of the last program without checks.
+    unpaid: float = 0.0
+    last_cost: float = 0.0
 
     @property
     def watched(self) -> bool:
@@ -105,6 +116,21 @@ class Context:
                 limit=True,
                 by_clock=True,
             )
+
+    def charge(self, steps: float, node: Node) -> None:
+        """Spend steps of the budget, many at once.
+
+        Raises:
+            StepError: when the budget has no more.
+        """
+        self.unpaid += steps
+        if self.unpaid < FEW_STEPS:
+            return
+        spent, self.unpaid = int(self.unpaid), 0.0
+        try:
+            budget.spend(spent, "running the model")
+        except LimitError as error:
+            raise failure_of(node, error) from error
 
     def check_memory(self, node: Node, more: int) -> None:
         """Raise when `more` bytes exceed the limit."""
@@ -178,18 +204,21 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         StepError: of the first step that fails.
     """
     produced = 0
+    cost = 0.0
+    a_check = A_WATCHED_CALL if context.watched else A_CHECK
     told = context.told if steps is context.outermost else None
     for number, step in enumerate(steps):
         if told is not None:
             told("operations", number, len(steps))
-        fn, ins, outs, frees, node, size = step
+        fn, ins, outs, frees, node, size, _ = step
         values = [slots[slot] for slot in ins]
         context.check_time(node)
         try:
             if size is None:
                 size = room_needed(node, values, context.limits.max_memory)
-            if size:
-                context.check_memory(node, size)
+            room = size + temporaries(node, values, size)
+            if room:
+                context.check_memory(node, room)
             if context.profile is None:
                 result = fn(*values)
             else:
@@ -201,7 +230,11 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
             # leave.
             failure = failure_of(node, error)
             failure.operands = extents_of(values)
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                # Otherwise the failure and this frame, with all its values, would keep each other.
+                del failure
         if not _store(result, outs, slots, node):
             # `sweep` stores the results of kernels unchanged.
             produced += SMALL
@@ -209,11 +242,17 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
             _tell(context, context.trace, node, ins, slots, outs)
         made = sum(owned_bytes(slots[slot]) for slot in outs)
         produced += made
+        work = call_work(node)
+        if step.size != 0:
+            work += work_of(node, values, [slots[slot] for slot in outs])
+        cost += work
+        context.charge(a_check + work, node)
         context.live += made
         for slot in frees:
             context.live -= owned_bytes(slots[slot])
             slots[slot] = None
         context.check_memory(node, 0)
+    context.last_cost = cost
     return produced
 
 

@@ -135,7 +135,7 @@ class Session:
         self.failed = None
         try:
             # Overflow and division by zero give values here, not warnings.
-            with silence():
+            with silence(), budget.current().of_a_run().entered():
                 results = self._program.call(context, arguments)
         except StepError as failure:
             self.failed = failure.node, failure.operands

@@ -13,6 +13,7 @@ import numpy as np
 
 from irloop.kernels.activation import staged_softmax
 from irloop.kernels.matmul import spend_product, widened
+from irloop.kernels.work import spend_each
 
 __all__ = ["Array", "Attention", "Function", "attention", "linear_attention", "rotary_embedding"]
 
@@ -239,6 +240,7 @@ def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: floa
             else:
                 state = past.astype(np.float32)
             read = np.empty((count, batch, key_heads, shared, v.shape[-1]), np.float32)
+            spend_each(count, 50_000 + 5 * state.size, "linear attention")
             for at in range(count):
                 if fading is not None:
                     state = state * fading[at][..., None]

@@ -9,7 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.precision import unwarned
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "bit_cast",
@@ -135,17 +137,23 @@ def cast(
 def _from(x: Array) -> Array:
     if x.dtype in _SMALL_FLOATS:
         return x.astype(np.float32)
+    if x.dtype.kind == "O":
+        spend_each(x.size, 400, "reading numbers from text")
     return x.astype(np.int8) if x.dtype in _SMALL_INTEGERS else x
 
 
 def _wide(x: Array) -> Array:
-    wide = x.astype(np.float32) if x.dtype.kind == "V" else x
-    return wide.astype(np.float64) if wide.dtype.kind == "O" else wide
+    if x.dtype.kind == "O":
+        spend_each(x.size, 400, "reading numbers from text")
+        return x.astype(np.float64)
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
 
 
 def _to_string(x: Array) -> Any:
     if x.dtype.kind == "O":
         return x
+    spend_each(x.size, 2000, "writing numbers as text")
+    budget.reserve(256 * x.size, "writing numbers as text")
     wide = x.astype(np.float32) if x.dtype.kind == "V" or x.dtype == np.float16 else x
     return wide.astype(np.str_).astype(object)
 
@@ -154,6 +162,7 @@ def _to_small_float(dtype: np.dtype[Any], saturate: bool, through_half: bool) ->
     def apply(x: Array) -> Any:
         if x.dtype == dtype:
             return x
+        spend_each(x.size, 400 if x.dtype.kind == "O" else 30, "rounding to 8 bits")
         wide = x.astype(np.float64) if x.dtype.kind == "O" else x
         wide = wide if wide.dtype == np.float64 else wide.astype(np.float32)
         with np.errstate(all="ignore"):

@@ -20,7 +20,7 @@ from irloop import budget
 from irloop.kernels.correlation import correlate
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
-from irloop.kernels.work import spend_products
+from irloop.kernels.work import spend_each, spend_products
 
 __all__ = [
     "Array",
@@ -196,6 +196,9 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
         max((size - 1) * window.strides[axis] + window.extent(axis), 0)
         for axis, size in enumerate(sizes)
     ]
+    # Cropping and the bias take as much again.
+    total = items * groups * outputs * math.prod(full)
+    budget.reserve(3 * x.itemsize * total, "a transposed convolution")
     result = np.zeros((items, groups * outputs, *full), dtype=x.dtype)
     if 0 in x.shape or 0 in w.shape:
         return result
@@ -206,6 +209,7 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
     )
     filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
     spend_products(x.size * filters.shape[1], x.dtype, "a transposed convolution")
+    spend_each(x.size // depth * filters.shape[1], 5, "a transposed convolution")
     apart = all(window.extent(axis) <= stride for axis, stride in enumerate(window.strides))
     with np.errstate(all="ignore"):
         columns = np.matmul(filters, x.reshape(items, groups, depth, -1))

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from irloop import budget
 from irloop.kernels.geometry import Window
 from irloop.kernels.work import spend_products
 
@@ -73,6 +74,7 @@ def correlate(
         return result
     depth = channels // groups * math.prod(window.kernel)
     spend_products(result.size * depth, x.dtype, "a convolution")
+    budget.spend(4 * items, "a convolution")
     single = math.prod(window.kernel) == 1 and counts == sizes
     if single and all(window.reach(axis, size)[0] == 0 for axis, size in enumerate(sizes)):
         _points(x, w, groups, bias, result)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from irloop import budget
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_each
 
 __all__ = ["Array", "Function", "greedy", "greedy_by_length", "loss"]
 
@@ -115,7 +115,7 @@ def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
             chances = wide - best - np.log(np.exp(wide - best).sum(axis=2, keepdims=True))
             paths = np.full(states.shape, -np.inf, dtype=wide.dtype)
             paths[:, 0] = 0
-            budget.spend(logits.shape[1], "CTC")
+            spend_each(logits.shape[1], 50_000 + 150 * states.size, "CTC")
             for frame in range(logits.shape[1]):
                 ahead = np.where(may_stay, paths, -np.inf)
                 ahead = np.logaddexp(ahead, _shifted(paths, 1))

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.convolution import Array, Function, WindowOptions
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import spend_product, widened
 from irloop.kernels.sampling import weighted_corners
+from irloop.kernels.work import spend_each
 
 __all__ = ["base_places", "deformable"]
 
@@ -70,6 +72,9 @@ def deformable(options: WindowOptions, groups: int, offset_groups: int, *, blend
         # [N * offset groups, K, r, windows]
         moves = widened(offset).reshape(items * offset_groups, elements, rank, -1)
         base = base_places(window, sizes).astype(moves.dtype)
+        reads = moves.size // rank * channels // offset_groups
+        budget.reserve(8 * (moves.size * 2**rank + 3 * reads), "the samples of a convolution")
+        spend_each(reads * 2**rank, 5, "the samples of a convolution")
         with np.errstate(all="ignore"):
             corners = [
                 _corners(

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
-from irloop.kernels.work import spend_overlaps
+from irloop.kernels.work import spend_each, spend_overlaps
 
 __all__ = ["Array", "Detection", "Function", "corners_of", "detect", "suppressed"]
 
@@ -168,6 +169,8 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
         groups = (items, count, -1, 4)
         wide = widened(moves).reshape(groups).swapaxes(1, 2)
         worth = widened(scores).reshape(items, count, classes)
+        spend_each(worth.size, 300, "sorting scores")
+        budget.spend(4 * items * classes, "sorting scores")
         first = None
         if first_scores is not None and first_moves is not None:
             first = widened(first_moves).reshape(groups).swapaxes(1, 2)

@@ -12,6 +12,7 @@ from irloop.kernels.detection import suppressed
 from irloop.kernels.matmul import widened
 from irloop.kernels.proposals import refined
 from irloop.kernels.roi import roi_align
+from irloop.kernels.work import spend_each
 
 __all__ = ["Array", "Final", "Function", "best_rois", "detections", "prior_grid", "pyramid"]
 
@@ -129,6 +130,7 @@ def detections(final: Final) -> Function:
 
     def apply(rois: Array, moves: Array, scores: Array, image: Array) -> tuple[Array, Array, Array]:
         wide, worth = widened(rois), widened(scores)
+        spend_each(worth.size, 300, "sorting scores")
         weights = np.array(final.weights, dtype=wide.dtype)
         move = widened(moves).reshape(len(rois), -1, 4) / weights
         with np.errstate(all="ignore"):

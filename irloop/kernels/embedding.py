@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from irloop import budget
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "bags_by_offsets",
@@ -24,10 +28,18 @@ def _weighted(rows: Array, weights: Array | None) -> Array:
     return rows * weights.reshape(weights.shape + (1,) * (rows.ndim - weights.ndim))
 
 
+def _reserve(table: Array, indices: Array) -> None:
+    """Ask for the memory of the rows at the indices, and for the time to add them up."""
+    elements = indices.size * math.prod(table.shape[1:])
+    budget.reserve(3 * table.itemsize * elements, "the rows of an embedding")
+    spend_each(elements, 10, "the rows of an embedding")
+
+
 def packed_bags(mean: bool) -> Callable[..., Array]:
     """The sum or mean of the embeddings for each row of indices [batch, size]."""
 
     def run(table: Array, indices: Array, weights: Array | None = None) -> Array:
+        _reserve(table, indices)
         rows = _weighted(np.take(table, indices, 0), weights)
         total: Array = rows.sum(axis=1, dtype=rows.dtype)
         return total / np.array(indices.shape[1], rows.dtype) if mean else total
@@ -45,6 +57,7 @@ def _bags(
 ) -> tuple[Array, Array]:
     """Sum embeddings by segment, and count the embeddings of each segment."""
     inside = (segments >= 0) & (segments < count)
+    _reserve(table, indices)
     result = np.zeros((count, *table.shape[1:]), table.dtype)
     rows = _weighted(np.take(table, indices, 0), weights)
     np.add.at(result, segments[inside], rows[inside])
@@ -120,6 +133,7 @@ def sparse_fill_empty_rows(
     empty.
     """
     rows = int(dense_shape.reshape(-1)[0])
+    budget.reserve(80 * max(rows, 0), "empty rows")
     empty = np.ones(rows, dtype=np.bool_)
     empty[indices[:, 0]] = False
     missing = np.flatnonzero(empty).astype(indices.dtype)

@@ -37,9 +37,11 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
     else:
         # The difference is computed in the operands' type, as the runtimes do.
         count = max(0, math.ceil(float(last - first) / float(step)))
-    positions = np.arange(count).astype(dtype)
+    numbers: Array = np.arange(count).astype(dtype, copy=False)
     with np.errstate(over="ignore"):
-        return np.asarray(first + positions * step, dtype=dtype)
+        np.multiply(numbers, step, out=numbers)
+        np.add(numbers, first, out=numbers)
+    return numbers
 
 
 def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.errors import LimitError
+
 __all__ = ["available", "decoder"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,7 +35,10 @@ def decoder(pixel_format: str) -> Function:
         images = importlib.import_module("PIL.Image")
         try:
             with images.open(io.BytesIO(stream.tobytes())) as image:
+                budget.reserve(12 * image.width * image.height, "decoding an image")
                 pixels = np.array(image.convert("L" if gray else "RGB"), dtype=np.uint8)
+        except LimitError:
+            raise
         except Exception:  # damaged streams raise errors of any kind
             return np.zeros((0, 0, 1 if gray else 3), dtype=np.uint8)
         if gray:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.precision import unwarned
-from irloop.kernels.work import spend_products
+from irloop.kernels.work import spend_each, spend_products
 
 __all__ = [
     "Array",
@@ -116,29 +118,83 @@ def einsum(equation: str) -> Function:
     compact = "".join(equation.split())
 
     def apply(*operands: Array) -> Any:
-        _spend_sum(compact, operands)
         with np.errstate(all="ignore"):
             wide = [widened(operand) for operand in operands]
-            result = np.einsum(compact, *wide, optimize=len(wide) > 1)
+            result = np.einsum(compact, *wide, optimize=_path_of(compact, wide))
         return np.asarray(result).astype(operands[0].dtype, copy=False)
 
     return apply
 
 
-def _spend_sum(equation: str, operands: Sequence[Array]) -> None:
-    """Charge the budget for the multiplications of an einsum of one or two operands."""
-    if len(operands) > 2 or "." in equation:
-        return
+def _path_of(equation: str, operands: Sequence[Array]) -> Any:
+    """The order in which NumPy contracts operands; charges the budget for their products.
+
+    The search takes time for each pair of operands, and passes over them that are no matrix
+    product take as long as products of integers.
+    """
+    count = len(operands)
+    terms = _terms(equation, operands)
+    if terms is None:
+        return count > 1  # NumPy refuses the equation.
+    *inputs, output = [set(term) for term in terms]
     sizes: dict[str, int] = {}
-    for letters, operand in zip(equation.partition("->")[0].split(","), operands, strict=False):
-        sizes.update(zip(letters, operand.shape, strict=False))
-    spend_products(math.prod(sizes.values()), operands[0].dtype, "an einsum")
+    for term, operand in zip(terms, operands, strict=False):
+        for letter, size in zip(term, operand.shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 1))
+    path: Any = count > 1
+    if count > 2:
+        budget.spend(4 * count * count, "the order of an einsum")
+        path = np.einsum_path(equation, *operands, optimize="greedy")[0]
+    contractions = path[1:] if count > 2 else [tuple(range(count))]
+    for chosen in contractions:
+        parts = [inputs[at] for at in chosen]
+        inputs = [item for at, item in enumerate(inputs) if at not in chosen]
+        letters = set().union(*parts)
+        kept = letters & output.union(*inputs)
+        inputs.append(kept)
+        products = math.prod(sizes[letter] for letter in letters)
+        shared = set.intersection(*parts)
+        is_product = len(parts) == 2 and bool(shared) and not shared & kept
+        kind = operands[0].dtype if is_product else np.dtype(np.int64)
+        budget.reserve(8 * math.prod(sizes[letter] for letter in kept), "an einsum")
+        spend_products(products, kind, "an einsum")
+        if count > 2:
+            # Engines take long for what is no matrix product.
+            spend_each(products if not is_product else 0, 250, "an einsum")
+    return path
+
+
+def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
+    """The names of the axes of each operand and of the result; None if they do not fit.
+
+    The axes of an ellipsis are named by their numbers, counted from the last one.
+    """
+    left, arrow, right = equation.partition("->")
+    texts = left.split(",")
+    if len(texts) != len(operands):
+        return None
+    terms = []
+    most = 0
+    for text, operand in zip(texts, operands, strict=True):
+        before, dots, after = text.partition("...")
+        rest = operand.ndim - len(before) - len(after)
+        if rest < 0 or (rest and not dots):
+            return None
+        most = max(most, rest)
+        terms.append([*before, *map(str, range(rest - 1, -1, -1)), *after])
+    wide = [str(at) for at in range(most - 1, -1, -1)]
+    if arrow:
+        before, dots, after = right.partition("...")
+        return [*terms, [*before, *(wide if dots else ()), *after]]
+    counts = Counter(letter for term in terms for letter in term)
+    return [*terms, [*wide, *(letter for letter, number in counts.items() if number == 1)]]
 
 
 def inverse(*, adjoint: bool = False) -> Function:
     """The inverse of the matrices in the last two axes; `adjoint` transposes it."""
 
     def apply(x: Array) -> Any:
+        _spend_elimination(x, "an inverse")
         with np.errstate(all="ignore"):
             result = np.linalg.inv(widened(x))
         if adjoint:
@@ -148,8 +204,14 @@ def inverse(*, adjoint: bool = False) -> Function:
     return apply
 
 
+def _spend_elimination(x: Array, what: str) -> None:
+    """Charge the budget for factorising matrices; engines take a tenth of the speed of products."""
+    spend_products(10 * x.size * x.shape[-1], x.dtype, what)
+
+
 def determinant(x: Array) -> Any:
     """The determinant of the matrices in the last two axes."""
+    _spend_elimination(x, "a determinant")
     with np.errstate(all="ignore"):
         return np.asarray(np.linalg.det(widened(x))).astype(x.dtype, copy=False)
 
@@ -173,6 +235,8 @@ def attention(*, causal: bool = False) -> Function:
         factor = q.shape[-1] ** -0.5 if scale is None else float(scale.reshape(-1)[0])
         with np.errstate(all="ignore"):
             spend_product(q, k.swapaxes(-1, -2))
+            scores_size = q.size // max(q.shape[-1], 1) * k.shape[-2]
+            budget.reserve(4 * q.itemsize * scores_size, "the scores of attention")
             scores = np.matmul(q, k.swapaxes(-1, -2)) * q.dtype.type(factor)
             if causal:
                 seen = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)

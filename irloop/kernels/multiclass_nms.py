@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
-from irloop.kernels.work import spend_overlaps
+from irloop.kernels.work import spend_each, spend_overlaps
 
 __all__ = ["Array", "Function", "Limits", "matrix_nms", "multiclass_nms", "pairwise_overlaps"]
 
@@ -66,6 +66,8 @@ def _collected(
     Scores are [C, N]; boxes are [N, 4] or, with one set per class, [C, N, 4].
     """
     rows, values = [], []
+    spend_each(scores.size, 300, "sorting scores")
+    budget.spend(4 * len(scores), "sorting scores")
     for label in range(len(scores)):
         if label == limits.background:
             continue

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.kernels.work import spend_each
+
 __all__ = ["Pool", "vectorizer"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,6 +83,7 @@ def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
 
     def hits(rows: Array) -> Array:
         """How often each n-gram of the pool occurs in each row."""
+        budget.reserve(8 * len(rows) * (len(columns) + width), "counting n-grams")
         counts = np.zeros((len(rows), len(columns)), dtype=np.float32)
         for length, grams, first in pool.by_length():
             if length not in lengths or not len(grams):
@@ -89,6 +93,10 @@ def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
                 places = rows.shape[1] - (length - 1) * step
                 if places < 1:
                     break
+                reads = len(rows) * places * length
+                budget.reserve(64 * reads, "windows of items")
+                spend_each(len(grams) * length + reads, 100, "counting n-grams")
+                budget.spend(40 * length, "counting n-grams")
                 window = np.arange(places)[:, None] + np.arange(length) * step
                 row, place = np.nonzero((found := _found(numbers, items[:, window])) >= 0)
                 np.add.at(counts, (row, first + found[row, place]), 1)

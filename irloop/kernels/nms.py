@@ -13,7 +13,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels import rotated
-from irloop.kernels.work import spend_overlaps
+from irloop.kernels.work import spend_each, spend_overlaps
 
 __all__ = [
     "Array",
@@ -119,6 +119,7 @@ def non_max_suppression(
     The rows are sorted by item, class and score, or with `descending` by score alone.
     """
     budget.spend(scores.shape[0] * scores.shape[1], "suppression")
+    spend_each(scores.size, 20, "suppression")
     rows: list[tuple[int, int, int]] = []
     values: list[float] = []
     with np.errstate(all="ignore"):

@@ -11,6 +11,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.blocks import BLOCK
 from irloop.kernels.precision import floating, scalar, widened
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "batch_norm",
@@ -85,6 +86,7 @@ def _normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
     made = np.empty(x.shape, x.dtype)
     each = max(1, BLOCK // math.prod(x.shape[2:]))
     operands = [item.reshape(-1, *(1,) * (x.ndim - 2)) for item in (mean, factor, bias)]
+    budget.spend(len(x) * -(-x.shape[1] // each), "normalisation")
     for item, target in zip(x, made, strict=True):
         for first in range(0, len(item), each):
             own = slice(first, first + each)
@@ -203,7 +205,7 @@ def lrn(
         length = squares.shape[axis]
         # No window reaches beyond the ends of the axis.
         less, more = (max(0, min(reach, length - 1)) for reach in (before, after))
-        budget.spend(less + more + 1, "sums over windows")
+        spend_each(less + more + 1, 5_000 + 3 * squares.size, "sums over windows")
         padding = [(0, 0)] * squares.ndim
         padding[axis] = (less, more)
         padded = np.pad(squares, padding)

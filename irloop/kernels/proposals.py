@@ -14,6 +14,7 @@ import numpy as np
 
 from irloop.kernels.detection import suppressed
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "Anchors",
@@ -111,6 +112,7 @@ def _large_enough(boxes: Array, border: float, height: float, width: float) -> A
 
 
 def _best(selection: Selection, scores: Array) -> Array:
+    spend_each(scores.size, 500, "sorting scores")
     return np.argsort(-scores, kind="stable")[: selection.before]
 
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.lists import listed
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "bernoulli",
@@ -36,6 +38,8 @@ _HALF = np.uint64(32)
 
 def _philox(count: int, key: int, counter: int) -> Array:
     """Generate `count` blocks of four u32; block n has the counter (n, `counter`)."""
+    budget.reserve(100 * count, "random numbers")
+    spend_each(count, 200, "random numbers")
     numbers = np.arange(count, dtype=np.uint64)
     second = np.uint64(counter & (2**64 - 1))
     words = [
@@ -122,6 +126,7 @@ def philox_multinomial(
         shape = np.array([len(rows), count])
         drawn = uniform_numbers(shape, np.zeros(1, np.float32), np.ones(1, np.float32))
         chosen = np.empty((len(rows), count), dtype)
+        spend_each(count, 20_000 + 5 * rows.size, "drawing samples")
         for at in range(count):
             limits = np.cumsum(shares, axis=1)
             reached = drawn[:, at, None] * limits[:, -1:] < limits
@@ -142,6 +147,9 @@ def _generator(seed: float | None) -> np.random.Generator:
 def _drawn(
     distribution: Distribution, shape: tuple[int, ...], dtype: np.dtype[Any], seed: float | None
 ) -> Array:
+    # The generator draws in f64.
+    budget.reserve(2 * 8 * math.prod(shape), "random numbers")
+    spend_each(math.prod(shape), 50, "random numbers")
     return distribution(_generator(seed), shape).astype(dtype)
 
 
@@ -185,6 +193,7 @@ def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Arra
     """1 with the probability given by the input, else 0."""
 
     def run(chance: Array) -> Array:
+        budget.reserve(2 * 8 * chance.size, "random numbers")
         drawn = _generator(seed).uniform(0.0, 1.0, chance.shape) < chance.astype(np.float64)
         return np.asarray(drawn).astype(dtype or chance.dtype)
 
@@ -198,6 +207,9 @@ def multinomial(samples: int, dtype: np.dtype[Any], seed: float | None) -> Calla
         wide = logits.astype(np.float64)
         weights = np.exp(wide - wide.max(axis=1, keepdims=True))
         limits = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
+        compared = samples * limits.size
+        budget.reserve(2 * compared + 24 * samples * len(limits), "drawing samples")
+        spend_each(compared, 3, "drawing samples")
         drawn = _generator(seed).uniform(0.0, 1.0, (len(limits), samples))
         chosen = (drawn[:, :, None] >= limits[:, None, :-1]).sum(axis=2)
         return np.asarray(chosen).astype(dtype)

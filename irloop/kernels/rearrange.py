@@ -10,6 +10,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.lists import listed
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "batch_to_space",
@@ -181,6 +182,7 @@ def sum_of_columns(
         columns = columns.reshape(columns.shape[0], channels, *kernel, *counts)
         result = np.zeros((columns.shape[0], channels, *wide), data.dtype)
         budget.spend(math.prod(kernel), "adding up columns")
+        spend_each(columns.size, 5, "adding up columns")
         for offset in np.ndindex(*kernel):
             window: tuple[Any, ...] = tuple(
                 slice(o * d, o * d + (n - 1) * s + 1, s)

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
 from irloop.kernels.sampling import cubic_weights
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "Array",
@@ -201,6 +203,7 @@ def outside(plan: Axis, how: Resampling) -> Array | None:
 def weight_matrix(plan: Axis, how: Resampling) -> Array:
     """How much each input element contributes to each output element: [size, count]."""
     index, weights = taps(plan, how)
+    budget.reserve(16 * plan.size * plan.count, "the weights of a resized axis")
     matrix = np.zeros((plan.size, plan.count))
     columns = np.broadcast_to(np.arange(plan.count)[:, None], index.shape)
     np.add.at(matrix, (index, columns), 1.0 if weights is None else weights)
@@ -213,6 +216,9 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
         return x.take(index[:, 0], axis=plan.axis)
     shape = [1] * x.ndim
     shape[plan.axis] = plan.count
+    points = x.size // max(plan.size, 1) * plan.count
+    budget.reserve(2 * x.itemsize * points, "resizing")
+    spend_each(points * index.shape[1], 4, "resizing")
     total: Array | None = None
     for tap in range(index.shape[1]):
         weight = weights[:, tap].astype(x.dtype).reshape(shape)

@@ -14,6 +14,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "Array",
@@ -24,6 +25,9 @@ __all__ = [
     "roi_pool_bilinear",
     "roi_pool_max",
 ]
+
+#: Steps of the budget for a region, apart from its samples.
+A_REGION = 20
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -52,12 +56,15 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
-        budget.spend(len(rois), "reading regions")
+        budget.spend(A_REGION * len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             rows, no_rows = bins(y1, y2, height, data.shape[2])
             columns, no_columns = bins(x1, x2, width, data.shape[3])
+            cells_size = data.shape[1] * rows.size * columns.size
+            budget.reserve(3 * data.itemsize * cells_size, "the elements of a region")
+            spend_each(cells_size, 10, "the elements of a region")
             cells = data[int(item)][:, rows][:, :, :, columns]
             best = cells.max(axis=(2, 4))
             result[at] = np.where(no_rows[:, None] | no_columns, 0, best)
@@ -97,7 +104,7 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
-        budget.spend(len(rois), "reading regions")
+        budget.spend(A_REGION * len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
@@ -147,6 +154,7 @@ def roi_align(
     def apply(data: Array, rois: Array, items: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)
         whole = items.reshape(-1).astype(np.int64)
+        budget.spend(A_REGION * len(rois), "reading regions")
         for at, (x1, y1, x2, y2) in enumerate(widened(rois)):
             one = np.float32(scale)
             first, second = np.float32(before), np.float32(after)
@@ -175,6 +183,7 @@ def _aligned(
 ) -> Array:
     (y, y_share, y_inside), (x, x_share, x_inside) = rows, columns
     budget.reserve(24 * len(plane) * y.size * x.size, "the samples of a region")
+    spend_each(len(plane) * y.size * x.size, 10, "the samples of a region")
     # [C, sampled rows, 2, sampled columns, 2]
     cells = plane[:, y][:, :, :, x] * y_share[:, :, None, None] * x_share
     cells = cells * (y_inside[:, None, None, None] & x_inside[:, None])
@@ -206,11 +215,13 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
-        budget.spend(len(rois), "reading regions")
+        budget.spend(A_REGION * len(rois), "reading regions")
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
             plane = widened(data[int(item)])
+            budget.reserve(48 * plane.size, "the sums of a region")
+            spend_each(plane.size, 20, "the sums of a region")
             sums = np.zeros((plane.shape[0], plane.shape[1] + 1, plane.shape[2] + 1))
             sums[:, 1:, 1:] = plane.astype(np.float64).cumsum(1).cumsum(2)
             top, bottom = bins(y1, y2, data.shape[2])
@@ -237,7 +248,7 @@ def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: fl
     def apply(data: Array, rois: Array) -> Any:
         height, width = data.shape[2:]
         result = np.zeros((len(rois), outputs, group, group), data.dtype)
-        budget.spend(len(rois) * bins_y * bins_x, "reading regions")
+        budget.spend(A_REGION * len(rois) * bins_y * bins_x, "reading regions")
         for at, (item, *box) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_each
 
 __all__ = ["Array", "Function", "deformable_psroi", "roi_align_rotated"]
 
@@ -51,6 +53,10 @@ def roi_align_rotated(
             down = ratio or max(math.ceil(high / height), 0)
             if not across or not down:
                 continue
+            samples = width * across * height * down
+            budget.spend(20, "reading regions")
+            budget.reserve(samples * (100 + 16 * data.shape[1]), "the samples of a region")
+            spend_each(samples, 100 + 20 * data.shape[1], "the samples of a region")
             # Sample positions along both sides of the region, relative to its centre.
             along_x = ((np.arange(width * across) + 0.5) / (width * across) - 0.5) * wide
             along_y = ((np.arange(height * down) + 0.5) / (height * down) - 0.5)[:, None] * high
@@ -109,6 +115,9 @@ def deformable_psroi(
 
     def apply(data: Array, rois: Array, offsets: Array | None = None) -> Any:
         result = np.zeros((len(rois), outputs, group, group), dtype=data.dtype)
+        samples = outputs * group * group * bins[0] * bins[1]
+        budget.reserve(200 * samples, "the samples of a region")
+        spend_each(len(rois), 200_000 + 200 * samples, "reading regions")
         for at, (item, *bounds) in enumerate(rois.astype(np.float64)):
             if item < 0:
                 break

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "arg_extreme",
@@ -50,6 +51,7 @@ def topk(
             chosen = find(data, axis, keepdims=True)
             return np.take_along_axis(data, chosen, axis), chosen.astype(index)
         budget.reserve(40 * data.size, "the order of all elements")
+        spend_each(data.size, 300, "the order of all elements")
         ranking = _ranking(data, axis, largest)
         chosen = ranking[(slice(None),) * (axis % data.ndim) + (slice(k),)]
         if by_index:
@@ -90,6 +92,7 @@ def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], 
     def run(data: Array) -> Array:
         if data.ndim == 0 and not scalar_is_list:
             return np.zeros((0, int(bool(data))), dtype)
+        budget.reserve(2 * 8 * data.ndim * int(np.count_nonzero(data)), "coordinates of elements")
         return np.array(np.nonzero(np.atleast_1d(data)), dtype=dtype)
 
     return run
@@ -127,6 +130,7 @@ def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Arr
     side: Any = "left" if right else "right"
 
     def run(data: Array, bounds: Array) -> Array:
+        spend_each(data.size, 150, "searching in sorted elements")
         common = np.result_type(data.dtype, bounds.dtype) if bounds.size else data.dtype
         found = np.searchsorted(bounds.astype(common), data.astype(common), side=side)
         return np.asarray(found).astype(dtype).reshape(data.shape)
@@ -141,6 +145,9 @@ def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array],
     """
 
     def run(table: Array, values: Array) -> Array:
+        rounds = table.shape[-1].bit_length()
+        spend_each(values.size * rounds, 50, "searching in sorted elements")
+        budget.reserve(80 * values.size, "searching in sorted elements")
         rows = np.broadcast_to(table, (*values.shape[:-1], table.shape[-1]))
         low = np.zeros(values.shape, dtype=np.int64)
         high = np.full(values.shape, table.shape[-1], dtype=np.int64)
@@ -167,6 +174,7 @@ def unique(
 
     def run(data: Array) -> tuple[Array, Array, Array, Array]:
         budget.reserve(72 * data.size, "the distinct elements")
+        spend_each(data.size, 600, "the distinct elements")
         flat = data.reshape(-1) if axis is None else data
         at = 0 if axis is None else axis
         values, first, inverse, counts = np.unique(

@@ -13,6 +13,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.matmul import widened
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "Array",
@@ -67,6 +68,7 @@ def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) 
     for axis, length in zip(axes, lengths, strict=True):
         sizes[axis] = length
     budget.reserve(math.prod(sizes) * _COMPLEX * _TEMPORARIES, "a Fourier transform")
+    spend_each(math.prod(sizes), 150, "a Fourier transform")
 
 
 def dft(*, inverse: bool) -> Function:
@@ -208,12 +210,14 @@ def inverse_stft(*, center: bool, normalized: bool) -> Function:
         count, hop = int(size.reshape(-1)[0]), int(step.reshape(-1)[0])
         z = _complex(data if data.ndim == 4 else data[None]).swapaxes(1, 2)
         shape = _centred(widened(window), count)
+        _reserve((*z.shape[:2], count), (), ())
         with np.errstate(all="ignore"):
             frames = np.fft.irfft(z, count, axis=-1) * shape
             if normalized:
                 frames = frames * frames.dtype.type(count**0.5)
             place = np.arange(z.shape[1])[:, None] * hop + np.arange(count)
             total = int(place[-1, -1]) + 1
+            _reserve((len(z), total), (), ())
             sums = np.zeros((len(z), total), frames.dtype)
             np.add.at(sums.T, place, frames.transpose(1, 2, 0))
             weights = np.zeros(total, frames.dtype)

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.precision import unwarned
 from irloop.kernels.scores import transformed
+from irloop.kernels.work import spend_each
 
 __all__ = ["Duels", "classifier", "duel_weights", "linear_classifier", "regressor", "similarity"]
 
@@ -26,7 +28,9 @@ def similarity(kind: str, parameters: Sequence[float]) -> Function:
     gamma, shift, degree = (np.float32(x) for x in (*parameters, 0.0, 0.0, 0.0)[:3])
 
     def apply(x: Array, vectors: Array) -> Any:
+        spend_each(x.size * len(vectors), 5, "comparing with support vectors")
         if kind == "RBF":
+            budget.reserve(3 * 4 * x.size * len(vectors), "comparing with support vectors")
             distance = np.square(x[:, None, :] - vectors).sum(axis=-1)
             return np.exp(-gamma * distance)
         products = np.matmul(x, vectors.T)
@@ -79,6 +83,9 @@ def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Arr
     ends = np.cumsum(per_class)
     starts = ends - per_class
     table = np.array(coefficients, np.float32).reshape(-1, int(ends[-1]))
+    number = len(per_class) * (len(per_class) - 1) // 2
+    budget.reserve(8 * number * max(table.shape[1], 40), "the weights of support vectors")
+    budget.spend(number, "the weights of support vectors")
     pairs = list(combinations(range(len(per_class)), 2))
     weights = np.zeros((len(pairs), table.shape[1]), np.float32)
     for row, (one, other) in enumerate(pairs):
@@ -103,6 +110,7 @@ class Duels:
 
     def votes(self, scores: Array) -> Array:
         """How many comparisons each class wins, from the scores [N, pairs]: [N, classes]."""
+        spend_each(scores.shape[1], 10_000 + 10 * len(scores), "comparing classes")
         result = np.zeros((len(scores), self.count), np.int64)
         for column, (one, other) in enumerate(combinations(range(self.count), 2)):
             won = scores[:, column] > 0
@@ -142,6 +150,7 @@ def classifier(
 
 def _probabilities(won: Array, count: int) -> Array:
     """Probabilities [N, classes] from those of class pairs [N, pairs], by libsvm's iteration."""
+    budget.reserve(12 * len(won) * count * count, "comparing classes")
     share = np.zeros((len(won), count, count), np.float32)
     for column, (one, other) in enumerate(combinations(range(count), 2)):
         share[:, one, other], share[:, other, one] = won[:, column], 1 - won[:, column]
@@ -158,6 +167,7 @@ def _coupled(share: Array) -> Array:
         value = found @ slope
         if np.abs(slope - value).max() < 0.005 / count:
             break
+        spend_each(count, 20_000 + 10 * count, "coupling probabilities")
         for at in range(count):
             step = (value - slope[at]) / form[at, at]
             found[at] += step

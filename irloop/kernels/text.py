@@ -11,6 +11,7 @@ import numpy as np
 
 from irloop import budget
 from irloop.errors import LimitError
+from irloop.kernels.work import spend_each
 
 __all__ = ["can_match", "concat", "full_match", "normalizer", "packed", "split", "unpacked"]
 
@@ -68,6 +69,8 @@ def full_match(pattern: str) -> Function:
             expression = engine.compile(pattern, options)
         except engine.error as error:
             raise ValueError(f"{pattern!r} is not an expression of RE2: {error}") from error
+        length = sum(map(len, x.flat))
+        spend_each(length + 50 * x.size, 10 + len(pattern) // 10, "matching an expression")
         matches = np.frompyfunc(lambda text: expression.fullmatch(text) is not None, 1, 1)
         return np.asarray(matches(x), dtype=np.bool_)
 
@@ -85,6 +88,8 @@ def split(delimiter: str, limit: int | None) -> Function:
         parts = [text.split(delimiter or None, most) for text in x.flat]
         counts = np.fromiter(map(len, parts), dtype=np.int64, count=len(parts))
         width = int(counts.max(initial=0))
+        budget.reserve(24 * len(parts) * width, "the parts of strings")
+        spend_each(len(parts) * width, 50, "splitting strings")
         padded = [item for found in parts for item in found + [""] * (width - len(found))]
         return _strings(padded, (*x.shape, width)), counts.reshape(x.shape)
 

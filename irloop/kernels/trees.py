@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -9,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.linear_models import chosen, of_two
 from irloop.kernels.precision import unwarned
 from irloop.kernels.scores import transformed
+from irloop.kernels.work import spend_each
 
 __all__ = ["MODES", "Forest", "classifier", "ensemble", "of_lists", "of_numbers"]
 
@@ -60,11 +63,14 @@ class Forest:
             ValueError: when a tree has a cycle, or a feature does not exist.
         """
         self._check(x)
+        budget.reserve(24 * len(self.roots) * len(x), "descending in trees")
         at = np.tile(self.roots, (len(x), 1))
         for _ in range(len(self.modes) + 1):
             row, tree = np.nonzero(self.modes[at] != _LEAF)
             if not row.size:
                 return at
+            spend_each(row.size, 300, "descending in trees")
+            budget.reserve(200 * row.size, "descending in trees")
             node = at[row, tree]
             holds = self._holds(node, x[row, self.features[node]])
             at[row, tree] = np.where(holds, self.true[node], self.false[node])
@@ -127,6 +133,7 @@ def of_lists(
     lists = (features, splits, *true, *false, tracks or modes)
     if any(len(item) != inner for item in lists) or len(leaf_targets) != leaves:
         raise ValueError("the lists of nodes or leaves differ in length")
+    budget.reserve(9 * (inner + leaves) * targets, "the weights of leaves")
     weights = np.zeros((inner + leaves, targets), dtype=leaf_weights.dtype)
     votes = np.zeros(weights.shape, dtype=np.bool_)
     place = np.arange(inner, inner + leaves), np.array(leaf_targets, dtype=np.int64)
@@ -202,6 +209,7 @@ def of_numbers(
     owners = _numbered(keys, voting)
     if owners.min(initial=0) < 0:
         raise ValueError("a vote belongs to a node that does not exist")
+    budget.reserve(9 * count * targets, "the weights of leaves")
     weights = np.zeros((count, targets), dtype=vote_weights.dtype)
     votes = np.zeros(weights.shape, dtype=np.bool_)
     place = owners, np.array(vote_targets, dtype=np.int64)
@@ -235,6 +243,8 @@ def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
 def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
     """Aggregate the leaves of each row: [N, targets]; 0 where no leaf votes."""
     shape = (len(leaves), forest.weights.shape[1])
+    budget.reserve(16 * (math.prod(shape) + forest.weights.size), "the votes of trees")
+    spend_each(leaves.shape[1], 5_000 + 10 * math.prod(shape), "the votes of trees")
     if how in ("SUM", "AVERAGE"):
         total = np.zeros(shape, dtype=forest.weights.dtype)
         for column in leaves.T:

@@ -8,16 +8,28 @@ import numpy as np
 
 from irloop import budget
 
-__all__ = ["spend_overlaps", "spend_products", "spend_windows"]
+__all__ = ["spend_each", "spend_overlaps", "spend_products", "spend_windows"]
 
 #: Sums of products with fewer multiplications than this are not charged.
-FEW = 1 << 24
+FEW = 1 << 18
 
 #: Multiplications per step of the budget: floats use all processors, integers one.
-OF_FLOATS, OF_INTEGERS = 200_000, 5_000
+OF_FLOATS, OF_INTEGERS = 100_000, 5_000
+
+#: Nanoseconds in a step of the budget.
+A_STEP = 5_000
 
 #: Elements of windows per step of the budget.
 OF_WINDOWS = 50_000
+
+
+def spend_each(count: int, nanoseconds: int, what: str) -> None:
+    """Spend the steps for `count` pieces of work that take so many nanoseconds each.
+
+    Raises:
+        LimitError: when fewer steps are left in the budget.
+    """
+    budget.spend(count * nanoseconds // A_STEP, what)
 
 
 def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
@@ -36,7 +48,7 @@ def spend_overlaps(count: int) -> None:
     Raises:
         LimitError: when fewer steps are left in the budget.
     """
-    budget.spend(5 + count // 400, "suppressing boxes")
+    budget.spend(5 + count // 200, "suppressing boxes")
 
 
 def spend_windows(count: int) -> None:

@@ -12,8 +12,8 @@ import irloop
 from irloop.budget import Budget
 from irloop.errors import LimitError
 
-#: Steps of a run; 300 times as many iterations are allowed.
-STEPS = 10
+#: Steps of a run; three times as many iterations are allowed.
+STEPS = 1_000
 
 
 def info(name: str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:

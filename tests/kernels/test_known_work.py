@@ -12,7 +12,25 @@ from irloop import LimitError
 from irloop.budget import Budget
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
-from irloop.kernels import detection, generate, nms, pooling, quantize, search, sequence
+from irloop.kernels import (
+    attention,
+    convert,
+    convolution,
+    ctc,
+    detection,
+    embedding,
+    generate,
+    matmul,
+    nms,
+    pooling,
+    quantize,
+    roi,
+    search,
+    sequence,
+    signal,
+    text,
+)
+from irloop.kernels import random as rng
 from irloop.kernels.geometry import Window
 
 #: 3,000 boxes that do not touch, so that all are kept.
@@ -42,6 +60,48 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     )(np.zeros((1, 1, 200, 200))),
     "products of integers": lambda: quantize.matmul_integer(
         np.ones((1100, 1100), np.uint8), np.ones((1100, 1100), np.uint8)
+    ),
+    "a determinant": lambda: matmul.determinant(np.eye(400, dtype=np.float32)),
+    "an inverse": lambda: matmul.inverse()(np.eye(400, dtype=np.float32)),
+    "an einsum of many operands": lambda: matmul.einsum(",".join(["ab"] * 40) + "->")(
+        *[np.ones((2, 2))] * 40
+    ),
+    "an einsum that is no matrix product": lambda: matmul.einsum("ab,cd,ef->")(
+        *[np.ones((30, 30))] * 3
+    ),
+    "numbers as text": lambda: convert.cast(np.dtype(object))(np.zeros(20_000)),
+    "numbers in text": lambda: convert.cast(np.dtype("f4"))(np.full(100_000, "1", object)),
+    "the parts of strings": lambda: text.split(" ", None)(
+        np.array(["a " * 2000] + [""] * 1000, object)
+    ),
+    "coordinates": lambda: search.nonzero(np.dtype("i8"), scalar_is_list=True)(np.ones((300, 300))),
+    "positions in rows": lambda: search.search_sorted(True, np.dtype("i8"))(
+        np.zeros((1, 1000)), np.zeros((1, 60_000))
+    ),
+    "random numbers": lambda: rng.philox_uniform(np.dtype("f4"), 1, 1)(
+        np.array([200_000]), np.zeros(1, np.float32), np.ones(1, np.float32)
+    ),
+    "samples": lambda: rng.philox_multinomial(np.dtype("i8"), 1, 1, replace=True, logs=False)(
+        np.ones((1, 4)), np.array([5_000])
+    ),
+    "a Fourier transform": lambda: signal.dft(inverse=False)(np.zeros((20_000, 2)), np.array([0])),
+    "rows of an embedding": lambda: embedding.packed_bags(False)(
+        np.zeros((2, 1000), np.float32), np.zeros((10, 200), np.int64)
+    ),
+    "the rows of a sparse matrix": lambda: embedding.sparse_fill_empty_rows(
+        np.ones(1), np.array([50_000, 1]), np.zeros((1, 2), np.int64), np.zeros(1)
+    ),
+    "a transposed convolution": lambda: convolution.transposed(
+        convolution.WindowOptions(strides=(1000, 1000)), placement=lambda _, size, *__: (0, size)
+    )(np.zeros((1, 1, 2, 2)), np.zeros((1, 1, 1, 1))),
+    "regions": lambda: roi.roi_align(1, 1, 1, 1.0, "avg", at_least_one=True)(
+        np.zeros((1, 1, 2, 2)), np.zeros((1_000, 4)), np.zeros(1_000)
+    ),
+    "steps of linear attention": lambda: attention.linear_attention(
+        rule="linear", query_heads=1, key_heads=1, scale=1.0
+    )(*[np.zeros((1, 1_000, 1))] * 3),
+    "frames of CTC": lambda: ctc.loss(collapse=False, merge=True, unique=False)(
+        np.zeros((1, 1_000, 2)), np.array([2]), np.zeros((1, 1), np.int64), np.array([1])
     ),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }

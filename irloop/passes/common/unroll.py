@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from irloop import budget
 from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -34,6 +35,10 @@ from irloop.passes.trips import one_element, trip_count
 __all__ = ["FoldTrips", "Unroll"]
 
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
+
+
+#: Steps of the budget for a copied node: later passes and the writer process it as well.
+STEPS_A_COPY = 25
 
 
 @dataclass(eq=False)
@@ -90,6 +95,8 @@ class Unroll(ModelPass):
         copies = _Copies(model, node, rewriter, count)
         if not copies.possible():
             return
+        if count > 1:
+            budget.spend(STEPS_A_COPY * size, "unrolling a loop")
         rewriter.replace_node(node, copies.make())
 
 

@@ -1,0 +1,87 @@
+"""Runs pay for their iterations and for the values that they make."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+from irloop.budget import Budget
+from irloop.formats.onnx import reader
+from irloop.graph.model import Model
+
+#: A loop that counts up to its input.
+COUNTING = """
+    <ir_version: 8, opset_import: ["" : 16]>
+    m (float limit) => (float last) {
+       zero = Constant <value = float {0}> ()
+       last = Loop (, , zero) <body = step (int64 i, bool c, float s) => (bool on, float n) {
+          one = Constant <value = float {1}> ()
+          n = Add (s, one)
+          on = Less (n, limit)
+       }>
+    }
+"""
+
+#: A loop whose state doubles each time.
+DOUBLING = """
+    <ir_version: 8, opset_import: ["" : 16]>
+    m (int64 trips, float[1] x) => (float[n] y) {
+       y = Loop (trips, , x) <body = step (int64 i, bool c, float[a] s) => (bool on, float[b] n) {
+          on = Identity (c)
+          n = Concat <axis = 0> (s, s)
+       }>
+    }
+"""
+
+
+def model(text: str) -> Model:
+    return reader.from_proto(onnx.parser.parse_model(text))
+
+
+def counted(limit: float, steps: int) -> float:
+    with Budget(operations=steps).entered():
+        return float(irloop.run(model(COUNTING), [np.float32(limit)])["last"])
+
+
+def test_a_loop_whose_condition_stays_true_ends_at_the_limit_of_steps() -> None:
+    assert counted(1000, 10_000) == 1000
+    with pytest.raises(irloop.LimitError, match="more steps than it may") as refused:
+        counted(np.inf, 10_000)
+    assert not refused.value.by_clock
+
+
+def test_values_that_grow_are_paid_for() -> None:
+    def run(trips: int) -> int:
+        with Budget(operations=5_000).entered():
+            made = irloop.run(model(DOUBLING), [np.int64(trips), np.ones(1, np.float32)])
+            return int(made["y"].size)
+
+    assert run(16) == 2**16
+    with pytest.raises(irloop.LimitError, match="more steps than it may"):
+        run(27)
+
+
+def test_several_runs_share_the_steps_of_a_command() -> None:
+    subject, found = model(COUNTING), []
+
+    def repeat() -> None:
+        for _ in range(20):
+            found.append(float(irloop.run(subject, [np.float32(20_000)])["last"]))  # noqa: PERF401
+
+    with (
+        Budget(operations=100_000).entered(),
+        pytest.raises(irloop.LimitError, match="more steps than it may"),
+    ):
+        repeat()
+    # A run takes more than a twentieth of the steps, and less than all of them.
+    assert 1 <= len(found) < 20
+    assert set(found) == {20_000.0}
+
+
+def test_a_run_may_take_its_part_only() -> None:
+    with Budget(operations=1_000_000, operations_a_run=2_000).entered():
+        with pytest.raises(irloop.LimitError, match="at most 2,000 steps"):
+            irloop.run(model(COUNTING), [np.float32(100_000)])
+        assert float(irloop.run(model(COUNTING), [np.float32(100)])["last"]) == 100
