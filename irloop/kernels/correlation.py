@@ -264,8 +264,10 @@ class _FlatColumns(_Columns):
         self._places = [(phases.index(phase), offset) for phase, offset in places]
         window = layout.window
         self._kernel = window.kernel
+        # The planes of transposed data may be a view, whose elements are apart.
+        apart = self._planes.strides[-1]
         self._steps = tuple(
-            step * d * x.itemsize for step, d in zip(layout.steps, window.dilations, strict=True)
+            step * d * apart for step, d in zip(layout.steps, window.dilations, strict=True)
         )
         self._regular = len(phases) == 1 and max(window.strides) == 1
         self.row = layout.row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
@@ -123,3 +123,20 @@ def test_data_of_padding_alone(items: int) -> None:
     )
     wanted = np.broadcast_to(np.arange(3, dtype=np.float32)[:, None, None], (items, 3, 2, 3))
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_data_with_its_channels_last_is_read_in_its_order(group: int) -> None:
+    """A Transpose gives the kernel a view of data in another order."""
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[1,5,6,4] x, float[4,{4 // group},2,3] w) => (float[a,b,c,d] y) {{
+        t = Transpose<perm = [0, 3, 1, 2]>(x)  y = Conv<group = {group}>(t, w)
+    }}"""
+    model = parser.parse_model(text)
+    random = np.random.default_rng(group)
+    x = random.standard_normal((1, 5, 6, 4)).astype(np.float32)
+    given = {"x": x, "w": random.standard_normal((4, 4 // group, 2, 3)).astype(np.float32)}
+    runtime: Any = onnxruntime
+    peer = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = Session(reader.from_proto(model)).run(given).values()
+    np.testing.assert_allclose(found, peer.run(None, given)[0], 1e-5, 1e-5)

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.terms import Steps, Term
+from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 
 __all__ = [
     "EmbedLayerNormalization",
     "LayerNormalization1",
+    "QEmbedLayerNormalization",
     "SimplifiedLayerNormalization",
     "SkipLayerNormalization",
     "SkipSimplifiedLayerNormalization",
@@ -267,3 +268,32 @@ class EmbedLayerNormalization(
             zeros = s.expand(s.constant([0], ElementType.I32), [s.size(ids, 0)])
             found.append(zeros if mask is None else s.reduce("ReduceSum", mask, [1], keep=False))
         return [*found, total] if s.n_outputs > 2 else found
+
+
+class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", inputs=18, outputs=None):
+    """EmbedLayerNormalization of quantized embeddings, gamma and beta."""
+
+    operands = (
+        "ids: i32, segment_ids?: i32, words: i8 | u8, positions: i8 | u8, segments?: i8 | u8,"
+        " gamma: i8 | u8, beta: i8 | u8, mask?: i32, scales...: any -> f32, mask_index: i32"
+    )
+
+    epsilon: float = EPSILON
+
+    omissible: ClassVar[frozenset[int]] = frozenset({1, 4, 7, 10, 15})
+
+    def decompose(
+        self, s: Steps, ids: Term, segment_ids: Term | None, *inputs: Term | None
+    ) -> Sequence[Term]:
+        words, positions, segments, gamma, beta = (
+            None if x is None or scale is None or zero is None else self._wide(s, x, scale, zero)
+            for x, scale, zero in zip(inputs[:5], inputs[6:11], inputs[11:16], strict=True)
+        )
+        if words is None or positions is None or gamma is None or beta is None:
+            raise CannotDecomposeError("it lacks embeddings, scales or zero points")
+        plain = EmbedLayerNormalization(epsilon=self.epsilon)
+        given = (words, positions, segments, gamma, beta)
+        return plain.decompose(s, ids, segment_ids, *given, inputs[5], None)
+
+    def _wide(self, s: Steps, x: Term, scale: Term, zero: Term) -> Term:
+        return s.op("DequantizeLinear", x, s.scalar(scale), s.scalar(zero))

@@ -8,11 +8,14 @@ from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.convolution import channels_first, channels_last
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.dialects.onnx.shape import Flatten
+from irloop.graph.types import ElementType
 
 __all__ = [
+    "NhwcMaxPool",
     "QLinearAdd",
     "QLinearAveragePool",
     "QLinearConcat",
+    "QLinearConv",
     "QLinearGlobalAveragePool",
     "QLinearLeakyRelu",
     "QLinearMul",
@@ -222,3 +225,63 @@ class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
         x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = inputs
         first, second = dequantized(s, x, x_scale, x_zero), dequantized(s, y, y_scale, y_zero)
         return quantized(s, s.where(condition, first, second), scale, zero, x)
+
+
+class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
+    """QLinearConv of ai.onnx; with `channels_last` the channels of x and the result are last."""
+
+    operands = (
+        "x: i8 | u8, x_scale: f32, x_zero_point: i8 | u8, w: i8 | u8, w_scale: f32,"
+        " w_zero_point: i8 | u8, y_scale: f32, y_zero_point: i8 | u8, b?: i32 -> i8 | u8"
+    )
+
+    auto_pad: str = "NOTSET"
+    channels_last: int = 0
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def decompose(self, s: Steps, x: Term, *inputs: Term | None) -> Term:
+        found = s.op(
+            "QLinearConv",
+            channels_first(s, x) if self.channels_last else x,
+            *inputs,
+            auto_pad=self.auto_pad,
+            dilations=self.dilations,
+            group=self.group,
+            kernel_shape=self.kernel_shape,
+            pads=self.pads,
+            strides=self.strides,
+        )
+        return channels_last(s, found) if self.channels_last else found
+
+
+class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
+    """MaxPool of 8-bit numbers with the channels last."""
+
+    operands = "x: i8 | u8 -> i8 | u8"
+
+    kernel_shape: tuple[int, ...]
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        first = channels_first(s, x)
+        # MaxPool takes numbers of 8 bits since opset 12.
+        first = first if s.opset >= 12 else s.cast(first, ElementType.F32)
+        found = s.op(
+            "MaxPool",
+            first,
+            kernel_shape=self.kernel_shape,
+            auto_pad=self.auto_pad,
+            ceil_mode=bool(self.ceil_mode),
+            dilations=self.dilations,
+            pads=self.pads,
+            strides=self.strides,
+        )
+        return channels_last(s, s.cast(found, x.element))

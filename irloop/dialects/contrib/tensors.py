@@ -16,6 +16,7 @@ __all__ = [
     "CDist",
     "CropAndResize",
     "ExpandDims",
+    "GatherND",
     "GridSample",
     "Inverse",
     "Pad",
@@ -101,6 +102,15 @@ class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
     def decompose(self, s: Steps, x: Term) -> Sequence[Term]:
         found = s.ops("Unique", x, n_outputs=4, in_order=False)
         return found[0], found[2], found[3]
+
+
+class GatherND(ContribOp, type="GatherND", inputs=2):
+    """GatherND of ai.onnx without batch axes."""
+
+    operands = "data: any, indices: i32 | i64 -> any"
+
+    def decompose(self, s: Steps, data: Term, indices: Term) -> Term:
+        return s.op("GatherND", data, s.cast(indices, ElementType.I64))
 
 
 class GridSample(ContribOp, type="GridSample", inputs=2):

@@ -129,6 +129,91 @@ def pooled(d: Draw) -> tuple[list[int], dict[str, Any]]:
     return [batch, channels, *spatial], words
 
 
+def convolution(d: Draw) -> Case:
+    """QLinearConv."""
+    one, other = d.pick([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+    group, inside, outside, axes = d.pick([1, 1, 2]), d.size(1, 3), d.size(1, 3), d.pick([1, 2, 2])
+    kernel = [d.size(1, 3) for _ in range(axes)]
+    spatial = [d.size(4, 6) for _ in range(axes)]
+    last = d.pick([0, 1])
+    channels = group * inside
+    shape = [d.size(1, 2), *spatial, channels] if last else [d.size(1, 2), channels, *spatial]
+    filters = group * outside
+    scales = [filters] if d.chance(0.4) else []
+    inputs = trimmed(
+        [
+            *(d.codes(*shape, type=one), *point(d, one)),
+            d.codes(filters, inside, *kernel, type=other, bits=7),
+            d.scale(*scales),
+            np.zeros(scales, other) if other is np.int8 else d.codes(type=other, bits=6),
+            *(d.scale(low=0.05, high=0.3), d.codes(type=one)),
+            d.codes(filters, type=np.int32, bits=10) if d.chance() else None,
+        ]
+    )
+    if other is np.uint8 and scales:
+        inputs[5] = np.full(scales, inputs[5])
+    words: dict[str, Any] = {}
+    if d.chance():
+        words["strides"] = [d.size(1, 2) for _ in range(axes)]
+    if d.chance():
+        # OpenVINO pads convolutions of 8 bits with a kernel of one element wrongly.
+        words["pads"] = [d.size(0, size - 1) for size in [*kernel, *kernel]]
+    return Case(
+        "QLinearConv",
+        inputs,
+        constants=[1, 2, 3, 4, 5, 6, 7, 8][: len(inputs) - 1],
+        opset=d.opset(),
+        codes=1,
+        opens=False,
+        channels_last=last,
+        group=group,
+        **words,
+    )
+
+
+def max_pool(d: Draw) -> Case:
+    """NhwcMaxPool."""
+    axes = d.pick([1, 2, 2])
+    kernel = [d.size(1, 3) for _ in range(axes)]
+    x = d.codes(
+        d.size(1, 2),
+        *(d.size(4, 6) for _ in range(axes)),
+        d.size(1, 3),
+        type=d.pick([np.uint8, np.int8]),
+    )
+    words: dict[str, Any] = {"kernel_shape": kernel}
+    if d.chance():
+        words["strides"] = [d.size(1, 2) for _ in range(axes)]
+    if d.chance():
+        words["pads"] = [d.size(0, k - 1) for k in [*kernel, *kernel]]
+    return Case("NhwcMaxPool", [x], opset=d.opset(), **words)
+
+
+def embedding(d: Draw) -> Case:
+    """QEmbedLayerNormalization."""
+    batch, length, hidden = d.size(1, 3), d.size(1, 5), d.pick([4, 8])
+    element = d.pick([np.uint8, np.int8])
+    ids = d.codes(batch, length, type=np.int32, bits=4) & 7
+    rows = [(8, hidden), (9, hidden), (2, hidden), (hidden,), (hidden,)]
+    tables: list[Array | None] = [d.codes(*shape, type=element) for shape in rows]
+    scales: list[Array | None] = [d.scale() for _ in rows]
+    zeros: list[Array | None] = [d.codes(type=element) for _ in rows]
+    segments = d.chance()
+    if not segments:
+        tables[2] = scales[2] = zeros[2] = None
+    mask = d.codes(batch, length, type=np.int32, bits=2) & 1 if d.chance() else None
+    inputs = [ids, (ids & 1) if segments else None, *tables, mask, *scales, *zeros]
+    constants = [at for at in range(2, 18) if at != 7 and inputs[at] is not None]
+    return Case(
+        "QEmbedLayerNormalization",
+        inputs,
+        outputs=2,
+        constants=constants if d.chance() else [],
+        opset=d.opset(),
+        tolerance=1e-4,
+    )
+
+
 def concat(d: Draw) -> Case:
     """QLinearConcat."""
     element = d.pick([np.uint8, np.int8])
@@ -331,6 +416,9 @@ DRAWERS: dict[str, Drawer] = {
             "QLinearAveragePool",
         )
     },
+    "QLinearConv": convolution,
+    "NhwcMaxPool": max_pool,
+    "QEmbedLayerNormalization": embedding,
     "QLinearConcat": concat,
     "QLinearWhere": where,
     "DynamicQuantizeMatMul": dynamic_product,

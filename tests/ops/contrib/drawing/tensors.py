@@ -25,6 +25,19 @@ def expand_dims(d: Draw) -> Case:
     return Case("ExpandDims", [x, axis], constants=constants, opset=opset)
 
 
+def gather_nd(d: Draw) -> Case:
+    """GatherND."""
+    shape = d.shape(1, 4)
+    depth = d.size(1, len(shape))
+    count = d.shape(1, 2)
+    rows = [d.random.integers(0, size, count) for size in shape[:depth]]
+    indices = np.stack(rows, -1).astype(d.pick([np.int32, np.int64]))
+    inputs: list[Array | None] = [d.floats(*shape), indices]
+    # The last size of the indices decides the rank of the result, so it has to be known.
+    constants = d.constants([1], inputs)
+    return Case("GatherND", inputs, constants=constants, opset=d.opset(), opens=False)
+
+
 def pad(d: Draw) -> Case:
     """Pad."""
     shape = [d.size(3, 5) for _ in range(d.size(1, 4))]
@@ -139,6 +152,7 @@ def early(type: str) -> Drawer:
 
 DRAWERS: dict[str, Drawer] = {
     "ExpandDims": expand_dims,
+    "GatherND": gather_nd,
     "Pad": pad,
     "Range": numbers,
     "Trilu": trilu,
