@@ -36,17 +36,31 @@ class ParsedOnce(os.PathLike[str]):
     """A path that keeps its parsed content until `close`, for several readers of one file.
 
     It can be passed wherever a path can; readers of formats that support it fill `content`.
+    Validation also leaves the model that it has read; the next reader takes it (`take_model`).
     """
 
     def __init__(self, path: Path) -> None:
         self.path = os.fspath(path)
         self.content: Any = None
+        self._model: tuple[Any, str] | None = None
 
     def __fspath__(self) -> str:
         return self.path
 
+    def leave_model(self, model: Any, weights: str = "") -> None:
+        """Leave a model of this file and its weights, with declared types, that nobody else uses."""
+        self._model = model, os.path.abspath(weights)
+
+    def take_model(self, weights: str = "") -> Any:
+        """The model that was left, for one caller only; None without one of these weights."""
+        model, self._model = self._model, None
+        if model is None or model[1] != os.path.abspath(weights):
+            return None
+        return model[0]
+
     def close(self) -> None:
         """Release the content, whose size follows the numbers of layers and edges."""
+        self._model = None
         if self.content is not None:
             self.content.clear()
             self.content = None

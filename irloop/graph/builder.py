@@ -39,6 +39,9 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         """Return `wish` if it is free, else `wish` with the first free number."""
+        if wish not in self._taken:
+            self._taken.add(wish)
+            return wish
         name = wish
         stem = re.sub(r"_\d+$", "", wish) or wish
         while name in self._taken:

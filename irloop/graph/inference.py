@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irloop.errors import InferenceError, InferenceKind, IrloopError, plain_reason
 from irloop.graph.cost import bytes_to_fold
@@ -55,13 +55,15 @@ VISIT_LIMIT = 5_000_000
 class NodeArguments:
     """`Arguments` of one node of a graph that an `Inference` works on."""
 
-    __slots__ = ("_inference", "n_outputs", "node", "types")
+    __slots__ = ("_inference", "looked", "n_outputs", "node", "types")
 
     def __init__(self, node: Node, inference: Inference) -> None:
         self.node = node
         self._inference = inference
+        #: True once the operation has asked for the elements of an input, not only for its type.
+        self.looked = False
         self.types: tuple[ValueType | None, ...] = tuple(
-            None if value is None else value.type for value in node.inputs
+            [None if value is None else value.type for value in node.inputs]
         )
         self.n_outputs = len(node.outputs)
 
@@ -102,6 +104,7 @@ class NodeArguments:
 
     def constant(self, position: int) -> Array | None:
         """The value of an input that is constant and small, or None."""
+        self.looked = True
         value = self.node.inputs[position] if position < len(self.types) else None
         return None if value is None else self._inference.constant(value)
 
@@ -115,7 +118,14 @@ class NodeArguments:
     def dims(self, position: int) -> tuple[Dim, ...] | None:
         """The elements of an integer input as far as they are known, or None for nothing."""
         value = self.node.inputs[position] if position < len(self.types) else None
-        return None if value is None else self._inference.dims(value)
+        if value is None:
+            return None
+        found = self._inference.dims(value)
+        type = self.types[position]
+        has_sizes = not isinstance(type, TensorType) or type.element not in _NO_SIZES
+        # The answer for other elements follows from their type.
+        self.looked |= found is not None or has_sizes
+        return found
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
@@ -178,6 +188,17 @@ class NodeArguments:
         )
 
 
+class _Known(NamedTuple):
+    """The inferred types of an operation with inputs of certain types.
+
+    `kept` are the objects whose identity the key has: while they exist, no others get it.
+    """
+
+    types: list[ValueType]
+    kept: object
+    looked: bool
+
+
 class Inference:
     """Infers graphs and remembers the constants it found.
 
@@ -193,6 +214,10 @@ class Inference:
         self._declared: dict[Value, ValueType] = {}
         self._hints: dict[Value, TensorType] = {}
         self._seen: dict[Graph, tuple[int, tuple[ValueType, ...], dict[int, bytes]]] = {}
+        #: The types of outputs by operation, identity of the input types, and declared types.
+        self._known: dict[tuple[Any, ...], _Known] = {}
+        #: Equal types share one object, so that keys of `_known` are equal.
+        self._types: dict[ValueType, ValueType] = {}
         self._visits = 0
 
     def run(
@@ -216,6 +241,8 @@ class Inference:
             for node, given in zip(graph.parameters, types, strict=True):
                 node.outputs[0].type = given
         for index, node in enumerate(graph.parameters):
+            value = node.outputs[0]
+            value.type = self._types.setdefault(value.type, value.type)
             array = None if constants is None else constants.get(index)
             if array is None:
                 self._constants.pop(node.outputs[0], None)
@@ -237,13 +264,25 @@ class Inference:
                 code="IRL499",
                 found=f"more than {VISIT_LIMIT} visits",
             )
-        for value in node.outputs:
-            self._declared.setdefault(value, value.type)
-            self._constants.pop(value, None)
-            self._dims.pop(value, None)
-        if isinstance(node.op, UnknownOp):
+        op, outputs = node.op, node.outputs
+        constants, dims, declared = self._constants, self._dims, self._declared
+        for value in outputs:
+            declared.setdefault(value, value.type)
+            constants.pop(value, None)
+            dims.pop(value, None)
+        if isinstance(op, UnknownOp):
+            return
+        if isinstance(op, Constant):
+            given = op.tensor.type
+            outputs[0].type = self._types.setdefault(given, given)
             return
         args = NodeArguments(node, self)
+        key = self._key(node, args)
+        known = None if key is None else self._known_types(key, node)
+        if known is not None:
+            for value, type in zip(outputs, known, strict=True):
+                value.type = type
+            return
         try:
             types = _types_of(node, args)
         except InferenceError as error:
@@ -251,11 +290,63 @@ class Inference:
                 raise
             self.errors.append(error)
             return
-        for value, inferred in zip(node.outputs, types, strict=False):
-            value.type = _completed(inferred, self._declared[value])
+        shared = self._types
+        for value, inferred in zip(outputs, types, strict=False):
+            found = _completed(inferred, declared[value])
             if value in self._hints:
-                value.type = _refined(value.type, self._hints[value])
+                found = _refined(found, self._hints[value])
+            value.type = shared.setdefault(found, found)
         self._fold(node, args)
+        if key is not None:
+            self._keep_types(key, node, args)
+
+    def _key(self, node: Node, args: NodeArguments) -> tuple[Any, ...] | None:
+        """What the types of the outputs follow from, as long as no elements are looked at.
+
+        Large models repeat themselves. None for nodes whose results are not kept.
+        """
+        if node.bodies or self._hints or not args.types:
+            return None
+        declared = [self._declared[value] for value in node.outputs]
+        return (node.op, len(args.types), *map(id, args.types), *declared)
+
+    def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
+        """The types that an equal operation got; None if there was none, or elements matter."""
+        try:
+            known = self._known.get(key)
+        except TypeError:  # an attribute without a hash
+            return None
+        if known is None or self._depends_on_values(node, looked=known.looked):
+            return None
+        return known.types
+
+    def _keep_types(self, key: tuple[Any, ...], node: Node, args: NodeArguments) -> None:
+        """Keep the types of the outputs for equal operations, unless elements matter."""
+        outputs = node.outputs
+        if self._depends_on_values(node, looked=args.looked):
+            return
+        if any(value in self._constants or value in self._dims for value in outputs):
+            return
+        with suppress(TypeError):  # an attribute without a hash
+            found = [value.type for value in outputs]
+            self._known[key] = _Known(found, args.types, looked=args.looked)
+
+    def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
+        """True if the result may follow from elements of the inputs, not only from their types.
+
+        `looked` tells whether inference of this operation asks for elements. Those that are not
+        constant are all the same to it. Operations of constants alone are folded.
+        """
+        dims = self._dims
+        for value in node.inputs:
+            if value is None:
+                continue
+            is_constant = self._may_be_constant(value)
+            if value in dims or (looked and is_constant):
+                return True
+            if not (looked or is_constant):
+                return False
+        return not looked
 
     def declare(self, value: Value, type: ValueType) -> None:
         """Use `type` where inference of `value` finds nothing."""
@@ -296,7 +387,7 @@ class Inference:
         return tuple(int(item) for item in array.reshape(-1))
 
     def _fold(self, node: Node, args: NodeArguments) -> None:
-        if node.bodies or isinstance(node.op, Constant) or not node.outputs:
+        if node.bodies or not node.outputs:
             return
         partial = known_dims(node, args)
         if partial is not None:

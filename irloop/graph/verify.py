@@ -40,22 +40,28 @@ def verify(graph: Graph) -> None:
 
 
 def _verify_node(node: Node, graph: Graph, seen: set[Value]) -> None:
-    _require(node.graph is graph, node, "a node that belongs to another graph")
+    if node.graph is not graph:
+        raise _broken(node, "a node that belongs to another graph")
     for position, value in enumerate(node.inputs):
         if value is None:
             continue
-        _require(value in seen, node, f"input {position} is not made before it in this graph")
-        _require((node, position) in value.uses, node, f"input {position} does not know its use")
+        if value not in seen:
+            raise _broken(node, f"input {position} is not made before it in this graph")
+        if not value.is_read_by(node, position):
+            raise _broken(node, f"input {position} does not know its use")
     _verify_uses(node)
 
 
 def _verify_uses(node: Node) -> None:
     for index, value in enumerate(node.outputs):
-        _require(value.producer is node, node, f"output {index} has another producer")
-        _require(value.index == index, node, f"output {index} counts itself as {value.index}")
+        if value.producer is not node:
+            raise _broken(node, f"output {index} has another producer")
+        if value.index != index:
+            raise _broken(node, f"output {index} counts itself as {value.index}")
         for user, position in value.uses:
             read = user.inputs[position] if position < len(user.inputs) else None
-            _require(read is value, node, f"output {index} lists a use that does not read it")
+            if read is not value:
+                raise _broken(node, f"output {index} lists a use that does not read it")
 
 
 def _verify_ports(node: Node, body: Body) -> None:
@@ -84,4 +90,8 @@ def _verify_ports(node: Node, body: Body) -> None:
 
 def _require(holds: bool, node: Node, message: str) -> None:
     if not holds:
-        raise VerifyError(f"{node_path(node)}: {message}", location=node.location)
+        raise _broken(node, message)
+
+
+def _broken(node: Node, message: str) -> VerifyError:
+    return VerifyError(f"{node_path(node)}: {message}", location=node.location)

@@ -18,7 +18,7 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Document, Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
-from irloop.graph.model import Graph, Node, Value, take_apart
+from irloop.graph.model import Graph, Model, Node, Value, take_apart
 from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
@@ -26,7 +26,7 @@ from irloop.validation.declared import PACKED
 from irloop.validation.errors import Errors
 from irloop.validation.repair import repaired
 
-__all__ = ["Analysis", "LightInference", "Numbers"]
+__all__ = ["Analysis", "LightInference", "Numbers", "types_of"]
 
 
 class _Kind:
@@ -85,58 +85,20 @@ class Numbers:
 
 
 class LightInference(Inference):
-    """Inference that folds only dimensions, and never raises.
-
-    Large models repeat themselves, so the result for an operation is cached by its attributes and
-    input types, unless the operation looked at a value.
-    """
+    """Inference that folds only dimensions, and never raises."""
 
     def __init__(self) -> None:
         super().__init__(tolerant=True)
-        self._known: dict[tuple[int, ...], tuple[object, list[ValueType]]] = {}
-        self._types: dict[ValueType, ValueType] = {}
-        self._looked = False
 
     def visit(self, node: Node) -> None:
-        if isinstance(node.op, Constant):
-            # Equal types share one object, so that lookups for their readers succeed.
-            value = node.outputs[0]
-            value.type = self._types.setdefault(value.type, value.type)
-            return
-        declared = self._declared
-        given = [None if value is None else value.type for value in node.inputs]
-        said = [declared.setdefault(value, value.type) for value in node.outputs]
-        key = (id(node.op), len(given), *map(id, given), *map(id, said))
-        known = None if node.bodies else self._known.get(key)
-        if known is not None:
-            for value, type in zip(node.outputs, known[1], strict=True):
-                value.type = type
-            return
-        before = len(self.errors)
-        self._looked = False
         try:
             super().visit(node)
         except IrloopError:
             raise
         except Exception:  # an operation class that fails on nonsense leaves the declared types
             return
-        for value in node.outputs:
-            value.type = self._types.setdefault(value.type, value.type)
-        if not (self._looked or node.bodies or len(self.errors) > before):
-            # The objects in the key are kept alive, so that no other object can reuse their
-            # identity.
-            self._known[key] = (given, said), [value.type for value in node.outputs]
-
-    def declared(self, value: Value) -> ValueType:
-        """The type that a value had before inference."""
-        return self._declared.get(value, value.type)
-
-    def dims(self, value: Value) -> tuple[Dim, ...] | None:
-        self._looked = True
-        return super().dims(value)
 
     def constant(self, value: Value) -> Any:
-        self._looked = True
         if value in self._constants:
             return self._constants[value]
         found: Any = None
@@ -149,10 +111,14 @@ class LightInference(Inference):
         self._constants[value] = found
         return found
 
+    def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
+        return looked and super()._depends_on_values(node, looked=True)
+
     def _fold(self, node: Node, args: NodeArguments) -> None:
         made = node.outputs[0].type if node.outputs and not node.bodies else None
         comparator = type(node.op).comparator
         if comparator is not None:
+            args.looked = True
             self._compare(node, comparator)
         if not isinstance(made, TensorType) or not made.element.is_integer:
             return
@@ -186,7 +152,8 @@ class LightInference(Inference):
 class Analysis:
     """The inferred graph of a document; empty if it cannot be built.
 
-    `nets` are the indexes of the root and all bodies, the root first. A layer with one of the
+    `nets` are the indexes of the root and all bodies, the root first. With `keeps_types` the model
+    can be `released` to another reader at the end. A layer with one of the
     `errors` becomes an unknown operation with its declared outputs, so that an error hides nothing
     about the layers around it.
     """
@@ -197,12 +164,16 @@ class Analysis:
         weights: str,
         nets: Sequence[NetIndex],
         errors: Errors | None = None,
+        *,
+        keeps_types: bool = False,
     ) -> None:
         self.errors: list[InferenceError] = []
         #: Every layer that became a node, together with the node.
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
-        self._graph: Graph | None = None
+        self._model: Model | None = None
+        #: The types that the file declares, for the next reader of the model.
+        self._declared: list[tuple[Value, ValueType]] = []
         inference = LightInference()
         by_net = {id(index.net): index for index in nets}
         indexes: dict[int, NetIndex] | None = by_net
@@ -210,7 +181,9 @@ class Analysis:
             # The repaired document has other nets, which have no indexes yet.
             document, indexes = repaired(document, nets[0], by_net, errors), None
         try:
-            self._graph = graph = read_document(document, weights, indexes).graph
+            self._model = read_document(document, weights, indexes)
+            graph = self._model.graph
+            self._declared = types_of(graph) if keeps_types else []
             # Rules inspect a body on its own, before its owner passes types and shapes to it.
             bodies = all_graphs(graph) if len(nets) > 1 else ()
             for body in bodies:
@@ -264,8 +237,28 @@ class Analysis:
                 return found if isinstance(found, TensorType) else None
         return None
 
+    def released(self) -> Model | None:
+        """The model as it was read, with declared types; this object must not be used any more."""
+        model, self._model = self._model, None
+        for value, type in self._declared:
+            value.type = type
+        self.close()
+        return model
+
     def close(self) -> None:
         """Free the graph immediately, without the garbage collector."""
-        if self._graph is not None:
-            take_apart(self._graph)
+        if self._model is not None:
+            take_apart(self._model.graph)
         self.pairs.clear()
+        self._declared.clear()
+
+
+def types_of(graph: Graph) -> list[tuple[Value, ValueType]]:
+    """Every value of a graph and its bodies with its present type."""
+    return [
+        (value, value.type)
+        for each in all_graphs(graph)
+        for nodes in (each.parameters, each.nodes)
+        for node in nodes
+        for value in node.outputs
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from irloop.files import ParsedOnce
 from irloop.formats.openvino import texts
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
 from irloop.formats.openvino.numbers import unsigned
@@ -47,8 +48,10 @@ _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
 class Context:
     """One model and everything derived from it."""
 
-    def __init__(self, document: Document, weights: str) -> None:
+    def __init__(self, document: Document, weights: str, path: ParsedOnce | None = None) -> None:
         self.document = document
+        #: The path that keeps the document and takes over the model that is read.
+        self._path = path
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
@@ -63,10 +66,14 @@ class Context:
         This frees the memory of a large file at once, without the garbage collector.
         """
         self.weights.close()
+        first: Analysis | None = self.__dict__.get("first_analysis")
+        if self._path is not None and first is not None:
+            self._path.leave_model(first.released(), self.weights.path)
         for name in ("analysis", "first_analysis"):
             analysis: Analysis | None = self.__dict__.pop(name, None)
             if analysis is not None:
                 analysis.close()
+        keep_document |= self._path is not None
         for index in () if keep_document else self.__dict__.get("nets", ()):
             for layer in index.net.layers:
                 del layer.net
@@ -474,7 +481,8 @@ class Context:
         """The inferred graph of the file as it is, before all errors are known."""
         from irloop.validation.analysis import Analysis
 
-        return Analysis(self.document, self.weights.path, self.nets)
+        kept = self._path is not None
+        return Analysis(self.document, self.weights.path, self.nets, keeps_types=kept)
 
     @cached_property
     def analysis(self) -> Analysis:

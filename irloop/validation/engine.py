@@ -142,7 +142,7 @@ def validate(
     report = Report()
     with collector_paused():
         if _is_onnx(file):
-            findings = _onnx_findings(file, selection, targets)
+            findings = _onnx_findings(path, selection, targets)
         else:
             findings = _ir_findings(path, weights, selection, targets)
         for item in findings:
@@ -196,12 +196,12 @@ def _is_onnx(file: str) -> bool:
 
 
 def _onnx_findings(
-    file: str, selection: _Selection, engines: tuple[str, ...]
+    path: str | os.PathLike[str], selection: _Selection, engines: tuple[str, ...]
 ) -> Iterator[Diagnostic]:
     from irloop.validation.onnx_context import OnnxContext
 
     try:
-        context = OnnxContext(file)
+        context = OnnxContext(path)
     except ReadError as error:
         for item in error.diagnostics:
             yield replace(item, code="ONX101") if item.code == ReadError.code else item
@@ -213,6 +213,7 @@ def _onnx_findings(
 
         for graph in context.inferred_graphs[:1]:
             yield from hazard_findings(graph, engines, selection.reported)
+    context.close()
 
 
 def _ir_findings(
@@ -232,7 +233,7 @@ def _ir_findings(
         return
     bin_file = os.path.splitext(file)[0] + ".bin" if weights is None else os.fspath(weights)
     selection.suppressed = of_document(document)
-    context = Context(document, bin_file)
+    context = Context(document, bin_file, path if isinstance(path, ParsedOnce) else None)
     asked = any(engine.startswith("openvino-2021") for engine in engines)
     context.concerns_2021 = asked or "IRL901" in selection.select
     try:
@@ -244,7 +245,7 @@ def _ir_findings(
     except ReadError as error:  # libxml2 refuses what expat accepts
         yield from error.diagnostics
     finally:
-        context.close(keep_document=isinstance(path, ParsedOnce))
+        context.close()
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:

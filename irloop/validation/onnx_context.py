@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
 from irloop.diagnostics import Location
 from irloop.errors import InferenceError, IrloopError
+from irloop.files import ParsedOnce
 from irloop.formats.onnx.outline import Outline, OutlineGraph, OutlineNode, outline_of
 from irloop.formats.onnx.reader import read
 from irloop.formats.onnx.signature import NEWEST, STANDARD, Signature, signature_of
-from irloop.graph.model import Graph, Value
+from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
-from irloop.validation.analysis import LightInference
+from irloop.validation.analysis import LightInference, types_of
 from irloop.validation.errors import Errors
 from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
 
@@ -66,14 +68,28 @@ class OnnxContext:
         ReadError: when the file does not contain an ONNX model at all.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        #: The path that keeps the file and takes over the model that is read.
+        self._kept = path if isinstance(path, ParsedOnce) else None
+        self._file = self._kept or ParsedOnce(path)
         self.path = Path(path)
-        self.outline: Outline = outline_of(path)
+        self.outline: Outline = outline_of(self._file)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
         #: Why the model cannot be read; None if it can.
         self.read_error: IrloopError | None = None
         self._graph: Graph | None = None
+        self._model: Model | None = None
+        #: The types that the file declares, for the next reader of the model.
+        self._declared: list[tuple[Value, ValueType]] = []
+
+    def close(self) -> None:
+        """Leave the model, with declared types, to the next reader of a path that keeps it."""
+        if self._kept is None or self._model is None:
+            return
+        for value, type in self._declared:
+            value.type = type
+        self._kept.leave_model(self._model)
 
     @cached_property
     def graphs(self) -> list[OutlineGraph]:
@@ -204,9 +220,14 @@ class OnnxContext:
     def _inference(self) -> LightInference:
         inference = LightInference()
         try:
-            graph = read(self.path).graph
-            inference.run(graph)
-            self._graph = graph
+            model = read(self._file)
+            if self._kept is None:
+                self._file.close()
+            else:
+                self._declared = types_of(model.graph)
+                self._model = model
+            inference.run(model.graph)
+            self._graph = model.graph
         except (IrloopError, RecursionError) as error:
             self.read_error = error if isinstance(error, IrloopError) else None
         return inference

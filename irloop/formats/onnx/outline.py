@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -19,7 +18,7 @@ from irloop.errors import IrloopError
 from irloop.formats.onnx.attributes import kind_of
 from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.signature import kind_name
-from irloop.formats.onnx.source import load
+from irloop.formats.onnx.source import loaded
 from irloop.formats.onnx.tensors import tensor_from_proto
 from irloop.formats.onnx.types import ELEMENT_TYPES, require_text, type_from_proto
 from irloop.formats.onnx.versions import domain_of, implied_opset
@@ -145,9 +144,8 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     Raises:
         ReadError: when the file cannot be read or has another format.
     """
-    file = Path(path)
-    files = ExternalFiles(file.parent)
-    proto = load(file, files)
+    found = loaded(path)
+    proto, files = found.proto, found.files
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {domain_of(item.domain): int(item.version) for item in proto.opset_import}
     opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)

@@ -19,6 +19,7 @@ import onnx
 from irloop.diagnostics import NOWHERE, Location
 from irloop.dialects.onnx import ONNX
 from irloop.errors import IrloopError, ReadError
+from irloop.files import ParsedOnce
 from irloop.formats.onnx.attributes import Opaque, kind_of, op_from_attributes, read_value
 from irloop.formats.onnx.control import LABELS, ReadBody, Wiring, wire
 from irloop.formats.onnx.external import ExternalFiles
@@ -41,7 +42,7 @@ from irloop.formats.onnx.scopes import (
     source_of,
     step_into,
 )
-from irloop.formats.onnx.source import load
+from irloop.formats.onnx.source import loaded
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
 from irloop.formats.onnx.types import require_text, type_from_proto, type_to_proto
 from irloop.formats.onnx.versions import (
@@ -53,9 +54,10 @@ from irloop.formats.onnx.versions import (
 )
 from irloop.graph.collector import collector_paused
 from irloop.graph.model import Body, Graph, Model, Node, Value
-from irloop.graph.op import Op, UnknownOp
+from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor
 from irloop.graph.types import UNKNOWN_TYPE, ElementType
+from irloop.graph.walk import all_nodes
 from irloop.progress import counted
 
 __all__ = ["from_proto", "read"]
@@ -68,7 +70,7 @@ Expand = Callable[[str, str], bool]
 
 
 def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model:
-    """Read the model in an .onnx file.
+    """Read the model in an .onnx file; a `ParsedOnce` is loaded only if that has not happened yet.
 
     Weights are mapped, not read, so constants of any size are cheap. Functions of the model are
     expanded; operations that the standard defines as functions are expanded if `expand` returns
@@ -78,13 +80,28 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
         ReadError: when the file is not an ONNX model, contradicts itself, or is newer than the
             installed onnx package.
     """
-    file = Path(path)
-    files = ExternalFiles(file.parent)
-    location = Location(file=os.fspath(file))
+    known: Model | None = path.take_model() if isinstance(path, ParsedOnce) else None
+    if known is not None and not _may_expand(known, expand):
+        return known
+    location = Location(file=os.fspath(Path(path)))
     try:
-        return _model(load(file, files), files, location, expand)
+        found = loaded(path)
+        return _model(found.proto, found.files, location, expand)
     except IrloopError as error:
         raise _placed(error, location) from None
+
+
+def _may_expand(model: Model, expand: Expand | None) -> bool:
+    """True if `expand` asks for an operation of a model that was read without it."""
+    if expand is None:
+        return False
+    ops = (node.op for node in all_nodes(model.graph))
+    kinds = {
+        (op.name, op.op_domain) if isinstance(op, UnknownOp) else (op.type, op.domain)
+        for op in ops
+        if not isinstance(op, Constant)
+    }
+    return any(expand(type, domain) for type, domain in kinds)
 
 
 def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model:

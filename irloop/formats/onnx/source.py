@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
-from irloop.files import open_regular, read_regular
+from irloop.files import ParsedOnce, open_regular, read_regular
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
 from irloop.formats.onnx.wire import Tokens, cut
 from irloop.graph.tensor import MappedFile
 
-__all__ = ["load"]
+__all__ = ["Loaded", "load", "loaded"]
 
 #: The beginnings of other files, what these files are, and what to do.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
@@ -43,6 +43,34 @@ BIG = 1 << 20
 
 #: The number of bytes that are read at once while searching for the weights.
 PAGE = 1 << 16
+
+
+class Loaded:
+    """A ModelProto, which nobody may change, and the files with its weights."""
+
+    def __init__(self, proto: onnx.ModelProto, files: ExternalFiles) -> None:
+        self.proto = proto
+        self.files = files
+
+    def clear(self) -> None:
+        """Release the message; models that were read from it keep the files."""
+        self.proto = onnx.ModelProto()
+
+
+def loaded(path: str | os.PathLike[str]) -> Loaded:
+    """The ModelProto in a file; that of a `ParsedOnce` is loaded at the first call only.
+
+    Raises:
+        ReadError: as `load`.
+    """
+    if isinstance(path, ParsedOnce) and isinstance(path.content, Loaded):
+        return path.content
+    file = Path(path)
+    files = ExternalFiles(file.parent)
+    found = Loaded(load(file, files), files)
+    if isinstance(path, ParsedOnce):
+        path.content = found
+    return found
 
 
 def load(path: Path, files: ExternalFiles) -> onnx.ModelProto:

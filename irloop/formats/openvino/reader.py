@@ -39,8 +39,12 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         ReadError: when one of the files is missing, damaged, or something else.
     """
     with collector_paused():
+        file = os.fspath(weights or default_weights(path))
+        known: Model | None = path.take_model(file) if isinstance(path, ParsedOnce) else None
+        if known is not None:
+            return known
         document = parse(path)
-        model = read_document(document, weights or default_weights(path))
+        model = read_document(document, file)
         if not isinstance(path, ParsedOnce):
             document.clear()
         return model
