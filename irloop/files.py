@@ -48,7 +48,7 @@ class ParsedOnce(os.PathLike[str]):
         return self.path
 
     def leave_model(self, model: Any, weights: str = "") -> None:
-        """Leave a model of this file and its weights, with declared types, that nobody else uses."""
+        """Leave a model of this file and its weights, as it was read; nobody else may use it."""
         self._model = model, os.path.abspath(weights)
 
     def take_model(self, weights: str = "") -> Any:

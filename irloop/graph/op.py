@@ -50,6 +50,8 @@ class Registry:
         self._ignore_case = ignore_case
         self._classes: dict[tuple[str, str], list[type[Op]]] = {}
         self._load: Callable[[str | None, str], None] | None = None
+        #: The results of `find`, which is asked for every node of a model.
+        self._found: dict[tuple[str, str, int], type[Op]] = {}
 
     def load_by(self, load: Callable[[str | None, str], None]) -> None:
         """Have `load(type, domain)` import what registers a type before it is looked up.
@@ -75,10 +77,20 @@ class Registry:
         if any(other.since == cls.since for other in versions):
             raise TypeError(f"two classes for {cls.type} since {cls.since}")
         versions.append(cls)
+        self._found.clear()
         versions.sort(key=lambda item: item.since)
 
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
         """The class for `type_name` in `opset`, or None."""
+        key = (*self._key(domain, type_name), opset)
+        found = self._found.get(key)
+        if found is None:
+            found = self._newest(type_name, opset, domain)
+            if found is not None:
+                self._found[key] = found
+        return found
+
+    def _newest(self, type_name: str, opset: int, domain: str) -> type[Op] | None:
         self._loaded(type_name, domain)
         found = None
         for cls in self._classes.get(self._key(domain, type_name), ()):

@@ -124,6 +124,11 @@ class Record:
         return f"{self.__class__.__qualname__}({shown})"
 
     @classmethod
+    def has_fields(cls) -> bool:
+        """True if there is at least one field."""
+        return bool(cls._fields)
+
+    @classmethod
     def attribute_types(cls) -> dict[str, Any]:
         """The type of each field by its name, as an object and no longer as the text of the source.
 

@@ -238,6 +238,8 @@ def fold(node: Node) -> FoldedNode:
         return _fold_loop(node)
     if isinstance(node.op, Scan | Scan8):
         return _fold_scan(node)
+    if not node.bodies:
+        return FoldedNode(list(node.inputs), list(node.outputs))
     labels = {label: name for name, label in LABELS.get(type(node.op), {}).items()}
     captured: set[int] = set()
     bodies = []

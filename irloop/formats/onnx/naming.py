@@ -38,6 +38,9 @@ class Scope:
     def fresh(self, wish: str) -> str:
         """`wish` if it is unused here, else `wish` with the first unused number."""
         name = wish = wish or "value"
+        if not self._is_taken(wish):
+            self._taken.add(wish)
+            return wish
         stem = re.sub(r"_\d+$", "", wish) or wish
         while self._is_taken(name):
             self._next[stem] = self._next.get(stem, 0) + 1

@@ -118,6 +118,8 @@ class _Writer:
         self._model = model
         self._store = store
         self._version = _ir_version(model)
+        #: Operation classes of the opsets of the model.
+        self._valid: set[type[Op]] = set()
 
     def model(self) -> onnx.ModelProto:
         """The whole model."""
@@ -208,6 +210,9 @@ class _Writer:
             self._body(_body_proto(proto, body.attribute), node, body, scope, found)
 
     def _outputs(self, node: Node, folded: FoldedNode, scope: Scope, schema: Any) -> list[str]:
+        first = folded.outputs[0] if len(folded.outputs) == 1 else None
+        if first is not None and first.is_used:
+            return [scope.names[first]]
         optional = onnx.defs.OpSchema.FormalParameterOption.Optional
         names = []
         for index, value in enumerate(folded.outputs):
@@ -228,6 +233,8 @@ class _Writer:
 
     def _require_valid(self, node: Node) -> None:
         op, domain = node.op, _domain(node)
+        if type(op) in self._valid:
+            return
         opset = self._model.opsets.get(domain)
         place = f"{op.label} {node_path(node)!r}"
         if opset is None:
@@ -247,11 +254,15 @@ class _Writer:
                 expected=f"an operation of opset {opset}",
                 found=op.label,
             )
+        if not isinstance(op, UnknownOp):
+            self._valid.add(type(op))
 
     def _attributes(
         self, proto: onnx.NodeProto, node: Node, folded: FoldedNode, schema: Any
     ) -> None:
         op = node.op
+        if not (op.has_fields() or folded.attributes or node.attributes):
+            return
         where = f"{op.label} {node_path(node)!r}"
         described = {} if schema is None else dict(schema.attributes)
         values = {**_own_attributes(op, schema, where), **folded.attributes, **node.attributes}

@@ -116,7 +116,15 @@ class _Writer:
         self._has_info = version >= 11
         self._version = version
         self._names = Names()
-        self._types: dict[tuple[TensorType, int], tuple[str, str]] = {}
+        #: The precision and the lines of dimensions, by the identity of a type, and the depth.
+        self._types: dict[tuple[int, int], tuple[str, str]] = {}
+        #: Ports without names and information, by the identity of their type, number and depth.
+        self._plain: dict[tuple[int, int, int], str] = {}
+        #: The type and version of a layer as attributes, by the operation class.
+        self._kinds: dict[type[Op], str] = {}
+        #: The attributes of equal operations as text; None for classes whose equal attributes may
+        #: have different texts (0 and -0).
+        self._attributes: dict[type[Op], dict[Op, str] | None] = {}
 
     def model(self, model: Model) -> None:
         """Write the whole file."""
@@ -153,6 +161,7 @@ class _Writer:
         edges: list[str] = []
         results = graph.results + [graph.results[index] for index in doubled]
         self._line(depth, "<layers>")
+        add_edge = edges.append
         nodes = [*graph.parameters, *graph.nodes, *results]
         layers: Iterable[Node] = nodes
         if graph.owner is None:
@@ -162,7 +171,7 @@ class _Writer:
             wires = wires_of(node, inputs) if node.bodies else Wires(inputs, node.outputs)
             for port, value in enumerate(wires.inputs):
                 source, source_port = places[value]
-                edges.append(
+                add_edge(
                     f'<edge from-layer="{source}" from-port="{source_port}" '
                     f'to-layer="{number}" to-port="{port}"/>'
                 )
@@ -180,7 +189,6 @@ class _Writer:
 
     def _layer(self, node: Node, number: int, wires: Wires, depth: int) -> None:
         op = node.op
-        kind, version = _type_of(node)
         name = self._names.layers.get(node, node.name)
         names = node.attributes.get("output_names")
         extra = ""
@@ -188,12 +196,11 @@ class _Writer:
             extra = f' output_names="{escape(str(names))}"'
         self._line(
             depth,
-            f'<layer id="{number}" name="{escape(name)}" type="{escape(kind)}" '
-            f'version="{escape(version)}"{extra}>',
+            f'<layer id="{number}" name="{escape(name)}" {self._kind(node)}{extra}>',
         )
-        data = self._data(node, op)
+        data = self._data_text(node, op)
         if data:
-            self._line(depth + 1, f"<data{attributes_text(data)}/>")
+            self._line(depth + 1, f"<data{data}/>")
         for line in wires.lines:
             self._line(depth + 1, line)
         if wires.inputs:
@@ -205,13 +212,40 @@ class _Writer:
         if self._has_info and node.info:
             self._info(node.info, depth + 1)
         self._line(depth, "</layer>")
-        self._flush()
+        if len(self._lines) > _LINES:
+            self._flush()
+
+    def _kind(self, node: Node) -> str:
+        """The type and version of a layer, as in ``type="Add" version="opset1"``."""
+        cls = type(node.op)
+        known = self._kinds.get(cls)
+        if known is None:
+            kind, version = _type_of(node)
+            known = f'type="{escape(kind)}" version="{escape(version)}"'
+            if cls is not UnknownOp:
+                self._kinds[cls] = known
+        return known
 
     def _body(self, body: Body, doubled: list[int], depth: int) -> None:
         tag = "body" if body.label == "body" else f"{body.label}_body"
         self._line(depth, f"<{tag}>")
         self._net(body.graph, depth + 1, doubled)
         self._line(depth, f"</{tag}>")
+
+    def _data_text(self, node: Node, op: Op) -> str:
+        """The attributes of the `data` of a layer, each with a space before it."""
+        if node.attributes or isinstance(op, (Parameter, Constant, Result, UnknownOp)):
+            return attributes_text(self._data(node, op))
+        cls = type(op)
+        if cls not in self._attributes:
+            has_floats = "float" in str(cls.attribute_types())
+            self._attributes[cls] = None if has_floats else {}
+        texts = self._attributes[cls]
+        if texts is None:
+            return attributes_text(self._data(node, op))
+        if op not in texts:
+            texts[op] = attributes_text(self._data(node, op))
+        return texts[op]
 
     def _data(self, node: Node, op: Op) -> dict[str, str]:
         others = {name: str(text) for name, text in node.attributes.items()}
@@ -240,27 +274,34 @@ class _Writer:
     ) -> None:
         self._line(depth, f"<{tag}>")
         for port, value in enumerate(values, first):
-            precision, dims = self._type_lines(node, value, depth + 1)
             names = self._names.values.get(value, value.names) if tag == "output" else ()
+            info: Mapping[str, Any] = value.info if tag == "output" and self._has_info else {}
+            key = id(value.type), port, depth
+            if key in self._plain and not names and not info:
+                self._lines.append(self._plain[key])
+                continue
+            start = len(self._lines)
+            precision, dims = self._type_lines(node, value, depth + 1)
             text = f' names="{escape(names_text(names))}"' if names else ""
             head = f'<port id="{port}" precision="{precision}"{text}'
-            info: Mapping[str, Any] = value.info if tag == "output" and self._has_info else {}
             extra = info_of_attributes(info) if info else None
             if not dims and extra is None:
                 self._line(depth + 1, f"{head}/>")
-                continue
-            self._line(depth + 1, f"{head}>")
-            self._lines.append(dims)
-            if extra is not None:
-                for line in extra_lines(extra, depth + 2):
+            else:
+                self._line(depth + 1, f"{head}>")
+                self._lines.append(dims)
+                for line in () if extra is None else extra_lines(extra, depth + 2):
                     self._line(0, line)
-            self._line(depth + 1, "</port>")
+                self._line(depth + 1, "</port>")
+            if not names and not info:
+                self._plain[key] = "".join(self._lines[start:])
         self._line(depth, f"</{tag}>")
 
     def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
         """The precision and the lines of the dimensions of a port."""
         declared = _tensor_type(node, value)
-        found = self._types.get((declared, depth))
+        key = id(declared), depth
+        found = self._types.get(key)
         if found is not None:
             return found
         precision = precision_of(declared.element)
@@ -272,7 +313,7 @@ class _Writer:
         indent = _TABS[depth + 1]
         dims = [dim if isinstance(dim, int) else -1 for dim in declared.shape.dims or ()]
         lines = "".join(f"{indent}<dim>{dim}</dim>\n" for dim in dims)
-        self._types[declared, depth] = (precision, lines)
+        self._types[key] = (precision, lines)
         return precision, lines
 
     def _info(self, info: Mapping[str, Any], depth: int) -> None:
@@ -281,6 +322,9 @@ class _Writer:
             for line in extra_lines(extra, depth):
                 self._line(0, line)
 
+
+#: The number of lines that are written at once.
+_LINES = 1000
 
 #: Indentation by depth; the reader's nesting limit applies to the writer, too.
 _TABS = tuple("\t" * depth for depth in range(1024))
