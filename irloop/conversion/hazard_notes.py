@@ -28,6 +28,5 @@ def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
             cause=f"{match.hazard.title}: {match.hazard.effect.value}",
             fix=match.hazard.fix,
         )
-        for match in find_hazards(model.graph, engine)
-        if match.hazard.concerns_conversion
+        for match in find_hazards(model.graph, engine, of_conversion=True)
     ]

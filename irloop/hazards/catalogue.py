@@ -105,13 +105,16 @@ def _begins(measured: str, asked: str) -> bool:
     return left[:shorter] == right[:shorter]
 
 
-def find_hazards(graph: Graph, target: str) -> Iterator[Match]:
+def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:
     """The places in a graph, bodies included, with the pattern of a hazard of an engine.
+
+    `of_conversion` looks only for hazards that concern the result of a conversion.
 
     Raises:
         UsageError: as `hazards_of`.
     """
-    wanted = [item() for item in hazards_of(target)]
+    chosen = hazards_of(target)
+    wanted = [item() for item in chosen if item.concerns_conversion or not of_conversion]
     for_all = [hazard for hazard in wanted if not hazard.only_with_body]
     for node in all_nodes(graph):
         for hazard in wanted if node.bodies else for_all:

@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["Envelope", "has_plain_markup"]
+__all__ = ["EDGE_ATTRIBUTES", "Envelope", "has_plain_markup"]
 
 _LOOP_ENTRY = ("axis", "start", "end", "stride", "part_size", "purpose")
 _ENTRY = ("external_port_id", "internal_layer_id")
 _ENDS = ("from-layer", "to-layer")
 _PORTS = ("from-port", "to-port")
+EDGE_ATTRIBUTES = (*_ENDS, *_PORTS)
 #: The required and the optional attributes of elements.
 _ATTRIBUTES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "net": (("version",), ("name",)),
     "layer": (("id", "name", "type", "version"), ("output_names", "precision")),
     "input port": (("id",), ("names", "precision")),
     "output port": (("id", "precision"), ("names",)),
-    "edge": ((*_ENDS, *_PORTS), ()),
+    "edge": (EDGE_ATTRIBUTES, ()),
     "back edge": (_ENDS, _PORTS),
     "loop entry": (_ENTRY, _LOOP_ENTRY),
     "branch entry": (_ENTRY, ("purpose",)),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from xml.parsers import expat
@@ -30,9 +30,11 @@ from irloop.formats.openvino.document import (
     Port,
     PortMapSection,
 )
-from irloop.formats.openvino.envelope import Envelope, has_plain_markup
+from irloop.formats.openvino.envelope import EDGE_ATTRIBUTES, Envelope, has_plain_markup
 from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
+from irloop.formats.openvino.plain_parts import ATTRIBUTE as PART
+from irloop.formats.openvino.plain_parts import Edges, Part, Ports, taken
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.graph.collector import collector_paused
 from irloop.progress import told
@@ -91,9 +93,12 @@ class _JoinedDims(dict[str, tuple[str, ...]]):
 class _Builder:
     """Fills a `Net` from expat's events; each open element has a table of allowed children."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, parts: Sequence[Part] = ()) -> None:
         self.file = file
-        #: The number of ports with their dimensions in an attribute (see `joined_dims`).
+        #: What is not in the document that is parsed (see `plain_parts`).
+        self._parts = parts
+        #: The number of these parts that were met, and of ports with their dimensions in an
+        #: attribute (see `joined_dims`).
         self.joined = 0
         self.envelope = Envelope()
         self.net: Net | None = None
@@ -351,14 +356,50 @@ class _Builder:
         return _SKIP
 
     def _open_inputs(self, attributes: dict[str, str]) -> _Table:
+        if PART in attributes:
+            return self._plain_ports(attributes)
         self.envelope.open_child("input", attributes)
         return self._inputs
 
     def _open_outputs(self, attributes: dict[str, str]) -> _Table:
+        if PART in attributes:
+            return self._plain_ports(attributes)
         self.envelope.open_child("output", attributes)
         return self._outputs
 
+    def _plain_ports(self, attributes: dict[str, str]) -> _Table:
+        """Add the ports of a part to the open layer."""
+        part = self._parts[int(attributes[PART])]
+        assert isinstance(part, Ports)
+        self.joined += 1
+        first, layer, envelope = self._parser.CurrentLineNumber, self._layer, self.envelope
+        sides = (("input", part.inputs, layer.inputs), ("output", part.outputs, layer.outputs))
+        for kind, ports, made in sides:
+            if ports is None:
+                continue
+            envelope.open_child(kind, _NO_DATA)
+            for port in ports:
+                if not part.checked:
+                    envelope.check(f"{kind} port", port.attributes)
+                    port.dims = self.dims.setdefault(port.dims, port.dims)
+                key, line = self._ids[port.id], first + port.line
+                made.append(Port(key, port.precision, port.names, port.dims, line))
+        part.checked = True
+        return _SKIP
+
+    def _plain_edges(self, number: int) -> None:
+        """Add the edges of a part to the open net."""
+        part = self._parts[number]
+        assert isinstance(part, Edges)
+        self.joined += 1
+        first, edges, ids = self._parser.CurrentLineNumber, self._current.edges, self._ids
+        self.envelope.check("edge", dict.fromkeys(EDGE_ATTRIBUTES, ""))
+        for line, (a, b, c, d) in part:
+            edges.append(Edge(ids[a], ids[b], ids[c], ids[d], first + line))
+
     def _net_part(self, name: str, table: _Table, attributes: dict[str, str]) -> _Table:
+        if name == "edges" and PART in attributes:
+            self._plain_edges(int(attributes.pop(PART)))
         self.envelope.open_part(name, attributes)
         return table
 
@@ -542,10 +583,12 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
 
 
 def _built(data: bytes, name: str) -> _Builder:
-    """Parse the bytes, the dimensions of each port as an attribute if possible."""
-    shorter, count = joined(data)
+    """Parse the bytes without plain parts, the other dimensions as attributes if possible."""
+    rest, parts, count = taken(data)
+    shorter, more = joined(rest)
+    count += more
     if count:
-        builder = _Builder(name)
+        builder = _Builder(name, parts)
         # An error is raised below, with the column in the file as it is.
         with suppress(ReadError):
             builder.parse(shorter)

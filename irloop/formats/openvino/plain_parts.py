@@ -1,0 +1,155 @@
+"""Takes ports and edges in their usual form out of an IR, so that parsing a large one is faster.
+
+    <input>                    <input _part_="7"/>
+      <port id="0" precision="FP32">
+        <dim>1</dim>    ->
+      </port>
+    </input>
+
+The parser calls Python for every element, and nearly all elements are ports, dimensions and edges.
+They are the same in many layers, so each text is read once, here. Line breaks are kept: the lines
+of all other elements are the same, columns are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["ATTRIBUTE", "Edges", "Part", "PlainPort", "Ports", "taken"]
+
+#: The attribute with the number of a part.
+ATTRIBUTE = "_part_"
+
+_SPACE = rb"[ \t\n]*+"
+_PORT = (
+    rb'<port id="[0-9]{1,9}"(?: precision="[A-Za-z0-9]{1,16}")?+'
+    # Printable ASCII without the characters that markup or entities need.
+    rb"(?: names=\"[ !#-%'-;=?-~]*+\")?+"
+    rb"(?:/>|>" + _SPACE + rb"(?:<dim>-?[0-9]{1,20}</dim>" + _SPACE + rb")*+</port>)"
+)
+_INPUT = rb"<input>" + _SPACE + rb"(?:" + _PORT + _SPACE + rb")++</input>"
+_OUTPUT = rb"<output>" + _SPACE + rb"(?:" + _PORT + _SPACE + rb")++</output>"
+_EDGE = (
+    rb'<edge from-layer="[0-9]{1,18}" from-port="[0-9]{1,9}" '
+    rb'to-layer="[0-9]{1,18}" to-port="[0-9]{1,9}" ?+/>'
+)
+_EDGES = rb"<edges>" + _SPACE + rb"(?:" + _EDGE + _SPACE + rb")++</edges>"
+_PARTS = re.compile(
+    _INPUT + rb"(?:" + _SPACE + _OUTPUT + rb")?+" + rb"|" + _OUTPUT + rb"|" + _EDGES
+)
+#: One port of a part, or the tag before the outputs.
+_ITEM = re.compile(
+    r'(<output>)|<port id="(\d+)"(?: precision="(\w+)")?(?: names="([^"]*)")?(/?>)'
+    r"((?:\s*<dim>[^<]*</dim>)*)"
+)
+_ONE_EDGE = re.compile(
+    r'(\s*)<edge from-layer="(\d+)" from-port="(\d+)" to-layer="(\d+)" to-port="(\d+)"'
+)
+_DIM = re.compile(r"<dim>([^<]*)</dim>")
+
+#: Encodings in which the tags are the bytes of ASCII.
+_ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
+
+#: Texts with which tags may have another meaning, or lines another number.
+_UNUSUAL = (b"_part_", b"_dims_", b"<!", b"\r")
+
+
+@dataclass(slots=True, eq=False)
+class PlainPort:
+    """A port; `line` counts from the first line of its part."""
+
+    id: str
+    precision: str | None
+    names: str | None
+    dims: tuple[str, ...]
+    line: int
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The attributes that the tag has."""
+        found = {"id": self.id, "precision": self.precision, "names": self.names}
+        return {name: text for name, text in found.items() if text is not None}
+
+
+@dataclass(slots=True, eq=False)
+class Ports:
+    """The `<input>` and the `<output>` of a layer; None for a missing one."""
+
+    inputs: list[PlainPort] | None
+    outputs: list[PlainPort] | None
+    #: True once the attributes of the ports were checked.
+    checked: bool = False
+
+
+class Edges:
+    """The `<edges>` of a net."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    def __iter__(self) -> Iterator[tuple[int, tuple[str, str, str, str]]]:
+        """Line (from that of the section on), and the four attributes, for each edge."""
+        line = 0
+        for match in _ONE_EDGE.finditer(self._text.decode("ascii"), len("<edges>")):
+            space, *ends = match.groups()
+            line += space.count("\n")
+            yield line, (ends[0], ends[1], ends[2], ends[3])
+
+
+Part = Ports | Edges
+
+
+def taken(data: bytes) -> tuple[bytes, list[Part], int]:
+    """The document without its plain parts, the parts, and the number of places they were at.
+
+    A text of this form may be somewhere else than in a layer. The caller counts the parts that it
+    finds where they belong, and reads the original document if some are missing. A document with
+    anything unusual is returned unchanged.
+    """
+    if any(text in data for text in _UNUSUAL) or _ENCODING.search(data, 0, 1024):
+        return data, [], 0
+    parts = _Parts()
+    shorter, count = _PARTS.subn(parts, data)
+    return shorter, parts.found, count
+
+
+class _Parts(dict[bytes, bytes]):
+    """A cache of replacements by matched text, because ports occur repeatedly in a model."""
+
+    def __init__(self) -> None:
+        self.found: list[Part] = []
+
+    def __call__(self, match: re.Match[bytes]) -> bytes:
+        return self[match.group()]
+
+    def __missing__(self, text: bytes) -> bytes:
+        tag = text[1 : text.index(b">")]
+        part = Edges(text) if tag == b"edges" else _ports(text.decode("ascii"))
+        lines = b"\n" * text.count(b"\n")
+        number = len(self.found)
+        self.found.append(part)
+        made = b'<%b %b="%d">%b</%b>' % (tag, ATTRIBUTE.encode(), number, lines, tag)
+        if tag != b"edges":
+            self[text] = made
+        return made
+
+
+def _ports(text: str) -> Ports:
+    """The ports in the text of an `<input>`, an `<output>`, or both."""
+    inputs: list[PlainPort] | None = [] if text.startswith("<input>") else None
+    outputs: list[PlainPort] | None = None if "<output>" not in text else []
+    current = outputs if inputs is None else inputs
+    line = at = 0
+    for match in _ITEM.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        tag, key, precision, names, _, dims = match.groups()
+        if tag is not None:
+            current = outputs
+            continue
+        assert current is not None  # an output follows its tag
+        found = tuple(_DIM.findall(dims))
+        current.append(PlainPort(key, precision, names, found, line))
+    return Ports(inputs, outputs)
