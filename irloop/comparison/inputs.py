@@ -48,11 +48,13 @@ INTEGERS = ((-8, 9), (1, 4), (0, 1))
 MOST_DIMS = 64
 MOST_ELEMENTS = 1 << 30
 
-#: Making an element takes about so much memory, and as much again to compute with it.
-BYTES_AN_ELEMENT = 64
+#: The memory that an element takes while its input is made, one input after the other, and the
+#: memory that it takes afterwards.
+BYTES_TO_MAKE = 24
+BYTES_TO_KEEP = 8
 
 #: The elements that are made in a step of the budget.
-ELEMENTS_A_STEP = 100
+ELEMENTS_A_STEP = 1000
 
 #: The spread of floating-point inputs: loops that stop early need large numbers too.
 SPREADS = (1.0, 20.0)
@@ -242,9 +244,10 @@ def _arrays(
     plan: _Plan,
 ) -> Iterator[Any]:
     random = np.random.default_rng(plan.seed)
-    elements = sum(_elements(type, sizes, at) for at, type in enumerate(types))
-    budget.reserve(elements * BYTES_AN_ELEMENT, "making inputs")
-    budget.spend(elements // ELEMENTS_A_STEP, "making inputs")
+    counts = [_elements(type, sizes, at) for at, type in enumerate(types)]
+    largest = max(counts, default=0)
+    budget.reserve(largest * BYTES_TO_MAKE + sum(counts) * BYTES_TO_KEEP, "making inputs")
+    budget.spend(sum(counts) // ELEMENTS_A_STEP, "making inputs")
     for at, (type, role) in enumerate(zip(types, found, strict=True)):
         value = _value(type, role, sizes, at, plan, random)
         # Arithmetic on arrays of rank 0 gives scalars, which engines refuse.

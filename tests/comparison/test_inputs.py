@@ -6,10 +6,11 @@ import numpy as np
 import onnx
 import pytest
 
+from irloop.budget import Budget
 from irloop.comparison.inputs import Trial, made_trials
 from irloop.comparison.roles import roles
 from irloop.comparison.sizes import sizes_of
-from irloop.errors import UsageError
+from irloop.errors import LimitError, UsageError
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
@@ -139,4 +140,17 @@ def test_names_and_ranges_of_dimensions_are_kept_to() -> None:
 def test_what_no_array_can_hold_is_refused(shape: str) -> None:
     subject = model(f"m (float[{shape}] x) => (float[{shape}] z) {{ z = Identity (x) }}")
     with pytest.raises(UsageError, match="as large as this"):
+        trials(subject)
+
+
+def test_inputs_are_made_in_the_memory_that_they_take() -> None:
+    """Pyramids of feature maps: only one input at a time is drawn as f64."""
+    subject = model("""
+    m (float[500,1000] a, float[250,1000] b, float[250,1000] c) => (float[500,1000] z) {
+        z = Identity (a)
+    }""")
+    with Budget(memory=24_000_000).entered():
+        found = trials(subject)[0].arrays
+    assert [array.nbytes for array in found] == [2_000_000, 1_000_000, 1_000_000]
+    with Budget(memory=16_000_000).entered(), pytest.raises(LimitError, match="making inputs"):
         trials(subject)
