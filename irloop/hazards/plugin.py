@@ -29,12 +29,12 @@ __all__ = [
     "is_computed",
     "is_sized_by_constants",
     "is_written_as_loop",
-    "keeps_its_memory",
     "looks_up_memory",
     "loses_its_memory",
     "one_of_several",
     "overwrites_its_concat",
     "passes_an_input_on",
+    "reads_earlier_memory",
     "reduced_wrongly",
     "sums_double_constants",
     "taken_over",
@@ -151,16 +151,23 @@ def loses_its_memory(value: Value) -> bool:
     return any(not isinstance(user.op, ShapeOf3 | Slice) for user, _ in value.uses)
 
 
-def keeps_its_memory(value: Value) -> bool:
-    """True for an output of a loop that has different memory in each inference.
+def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
+    """The readers of a loop output that may read its memory of an earlier inference.
 
-    Its size is unknown, and it is a result of its graph. Strings are not included.
+    The output has an unknown size. It has different memory in each request if it is a result of its
+    graph; otherwise its memory may move, and only loops that read it do not notice. Strings are not
+    included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
-        return False
+        return []
     if element_of(value) is ElementType.STRING:
-        return False
-    return any(isinstance(user.op, Result) for user, _ in value.uses)
+        return []
+    is_result = any(isinstance(user.op, Result) for user, _ in value.uses)
+    return [
+        (user, at)
+        for user, at in value.uses
+        if (is_result or is_loop(user)) and not looks_up_memory(user)
+    ]
 
 
 def looks_up_memory(user: Node) -> bool:

@@ -589,18 +589,3 @@ def test_types_that_contradict_each_other_are_no_reason_to_stop() -> None:
 
     _, profile = irloop.transform(model_of(build, (F32, (1, 2))), ["dead_code"])
     assert not profile.modified
-
-
-def test_a_hazard_of_memory_in_a_loop_that_no_pass_changes(tmp_path: Path) -> None:
-    """The result of a Loop that does not run may be right by luck until other operations go."""
-    m = IrModel()
-    x = m.input("x", None)
-    loop = m.loop(m.input("n", element=I64))
-    state = loop.state(x)
-    loop.carry(state, loop(elementwise.Negative(), loop.invariant(x)))
-    loop.last_of(state)
-    m(elementwise.Add(), x, x)
-    runs: Runs = [([[1, 2], 0], [[1, 2]]), ([[3], 2], [[-3]]), ([[4, 5, 6], 0], [[4, 5, 6]])]
-    model = m.done(*loop.done())
-    # dead_code removes the sum, and nothing else.
-    assert "read_states" in transformed(model, "dead_code", runs, tmp_path)

@@ -143,6 +143,18 @@ def _dropped_before_iteration() -> Model:
     return m.done(*loop.done())
 
 
+def _loop_reads_a_loop() -> Model:
+    m = IrModel()
+    x = m.input("x", None)
+    first = m.loop(m.input("n", element=I64))
+    state = first.state(x)
+    first.carry(state, first(Add(), state, first.invariant(x)))
+    first.last_of(state)
+    second = m.loop(m.constant(1, I64))
+    second.last(second(Negative(), second.invariant(*first.done())))
+    return m.done(*second.done())
+
+
 def _choice_of_itself() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
@@ -334,6 +346,19 @@ CASES = (
             run([3, 7, [1, -2], 10], [[11, 12]]),
             run([0, 7, [4, -5], 10], [[4, -5]]),
             run([2, 7, [1, -2], 100], [[99, 98]]),
+        ),
+    ),
+    Case(
+        "openvino_loop_reads_a_loop",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "An input of a loop may be any value, such as an output of another loop.",
+        _loop_reads_a_loop,
+        (
+            run([[1, 2], 2], [[-3, -6]]),
+            run([[4, 5], 0], [[-4, -5]]),
+            run([[7, 8], 1], [[-14, -16]]),
+            run([[3], 2], [[-9]]),
         ),
     ),
     Case(

@@ -1,10 +1,10 @@
-"""Protects outputs of loops that are model outputs from OpenVINO's CPU plugin."""
+"""Protects outputs of loops from readings of OpenVINO's CPU plugin in earlier memory."""
 
 from __future__ import annotations
 
 from irloop.graph.model import Model, Value
 from irloop.graph.walk import all_nodes
-from irloop.hazards.plugin import keeps_its_memory, looks_up_memory
+from irloop.hazards.plugin import reads_earlier_memory
 from irloop.passes.base import ModelPass
 from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.forms import Emitter
@@ -15,7 +15,7 @@ __all__ = ["ReadLoopsByCopies"]
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets readers of a loop output that is also a model output read a copy of it.
+    """Lets other loops, and all readers of a model output, read a copy of a loop output.
 
     Given::
 
@@ -25,7 +25,7 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    Hazard OVN124 is the reason. Elementwise operations do not have it.
+    Hazards OVN124 and OVN141 are the reason. Elementwise operations do not have them.
     """
 
     name = "read_loops_by_copies"
@@ -36,9 +36,7 @@ class ReadLoopsByCopies(ModelPass):
             value
             for node in all_nodes(model.graph)
             for value in node.outputs
-            if keeps_its_memory(value)
-            and not all(looks_up_memory(user) for user, _ in value.uses)
-            and not self.transformation_callback(node)
+            if reads_earlier_memory(value) and not self.transformation_callback(node)
         ]
         if not found:
             return False
@@ -51,8 +49,8 @@ class ReadLoopsByCopies(ModelPass):
 
 
 def _read_by_copy(value: Value, rewriter: MatchRewriter) -> None:
-    uses = [use for use in value.uses if not looks_up_memory(use[0])]
+    readers = reads_earlier_memory(value)
     node = value.producer
     copy = copy_of(value, Emitter(rewriter, node.following, node.name).emit)
-    for user, position in uses:
+    for user, position in readers:
         rewriter.set_input(user, position, copy)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.graph.model import Node
+from irloop.graph.op import Result
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import keeps_its_memory, looks_up_memory
+from irloop.hazards.plugin import reads_earlier_memory
 
 __all__ = ["LoopOutputIsAnOutput"]
 
@@ -38,6 +39,7 @@ class LoopOutputIsAnOutput(
     only_with_body = True
 
     def find(self, node: Node) -> Iterator[str]:
-        for value in filter(keeps_its_memory, node.outputs):
-            if not all(looks_up_memory(user) for user, _ in value.uses):
+        for value in node.outputs:
+            is_result = any(isinstance(user.op, Result) for user, _ in value.uses)
+            if is_result and reads_earlier_memory(value):
                 yield f"output {value.index} is an output of the model and read by others"

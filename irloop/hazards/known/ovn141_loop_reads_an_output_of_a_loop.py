@@ -1,0 +1,45 @@
+"""OVN141: a loop that reads an output of another loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.graph.op import Result
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.plugin import reads_earlier_memory
+
+__all__ = ["LoopReadsAnOutputOfALoop"]
+
+
+class LoopReadsAnOutputOfALoop(
+    Hazard,
+    code="OVN141",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A loop that reads an output of another loop",
+    effect=Effect.STALE,
+    minimal=False,
+    case="openvino_loop_reads_a_loop",
+    fix="Let the loop read Maximum(y, y).",
+):
+    """A loop that reads an output of another loop.
+
+    What happens:
+        The memory of the output moves when the sizes of other values change. A loop whose own
+        sizes and trip count stay the same keeps reading where the output was: it computes with
+        numbers of an earlier inference, or with others.
+    Where:
+        A Loop or TensorIterator reads an output of unknown size of another one. It depends on the
+        rest of the model whether the memory moves.
+    What irloop does:
+        Conversion to IR and `transform` let the loop read a copy.
+    """
+
+    only_with_body = True
+
+    def find(self, node: Node) -> Iterator[str]:
+        for value in node.outputs:
+            is_result = any(isinstance(user.op, Result) for user, _ in value.uses)
+            if not is_result and reads_earlier_memory(value):
+                yield f"another loop reads output {value.index}"
