@@ -27,7 +27,7 @@ from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.memory import type_of
 from irloop.execution.trace import TraceEvent
-from irloop.graph.clone import clone_graph
+from irloop.graph.clone import clone_graph, clone_model
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Value
 from irloop.graph.op import Constant, Parameter
@@ -80,7 +80,7 @@ def reduce(
         UnsupportedError: when irloop's own executor cannot run one of them.
     """
     # The rest of a model no longer has the lines of its file.
-    models = (replace(read_side(first), source=None), replace(read_side(second), source=None))
+    models = _prepared(read_side(first)), _prepared(read_side(second))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)
     for step in (work.cut_around_divergence, work.cut_around_loop):
@@ -91,6 +91,13 @@ def reduce(
         # Inner values are outputs now, and a file must declare their types.
         Inference(tolerant=True).run(model.graph)
     return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
+
+
+def _prepared(model: Model) -> Model:
+    """A copy with all types that can be inferred: a file of ONNX declares few inside of bodies."""
+    copy = replace(clone_model(model), source=None)
+    Inference(tolerant=True).run(copy.graph)
+    return copy
 
 
 class _Reduction:
@@ -133,7 +140,7 @@ class _Reduction:
             found = self.judge(pair)
         except IrloopError:
             return False
-        if not found.compared or found.outcome != "different":
+        if found.outcome != "different" or not (found.compared or found.cause):
             return False
         # Two models that differ for another reason are another case.
         return self._kind is None or _kind(found) == self._kind
@@ -154,7 +161,11 @@ class _Reduction:
         return self._cut_around(pair, loops=True)
 
     def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
-        found = _locate(pair, self._tolerance, self._seconds, loops=loops)
+        try:
+            found = _locate(pair, self._tolerance, self._seconds, loops=loops)
+        except IrloopError:
+            # A model that cannot be run at all has no values to cut at.
+            found = None
         if found is None:
             return pair
         values, agreed, records = found

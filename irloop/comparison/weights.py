@@ -37,6 +37,10 @@ def distance(old: Tensor, new: Tensor) -> str:
         return f"{old.type} -> {new.type}"
     if old.element is ElementType.STRING:
         return f"{int((old.numpy() != new.numpy()).sum())} of {old.count} strings differ"
+    if old.count == 1:
+        items = [item.numpy().reshape(-1)[0] for item in (old, new)]
+        if items[0] != items[1]:
+            return f"{items[0]} -> {items[1]}"
     sums = _Sums()
     for left, right in zip(_parts(old), _parts(new), strict=True):
         sums.add(left, right)

@@ -159,3 +159,19 @@ def test_plain_data(tmp_path: Path) -> None:
         "same": True,
         "changes": [{"kind": "renamed", "path": "rnn/body/product", "message": "was called 'x_W'"}],
     }
+
+
+def test_a_constant_of_one_element_is_given_by_both_numbers(tmp_path: Path) -> None:
+    source = SOURCE.parents[1] / "halving" / "model.xml"
+    text = source.read_text(encoding="utf-8")
+    offset = 9
+    assert 'name="half" type="Const" version="opset1">' in text
+    assert f'element_type="f32" shape="1,1" offset="{offset}"' in text
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text(text, encoding="utf-8")
+    data = bytearray(source.with_suffix(".bin").read_bytes())
+    (old,) = struct.unpack_from("<f", data, offset)
+    struct.pack_into("<f", data, offset, old + 1)
+    wrong.with_suffix(".bin").write_bytes(data)
+    messages = [item.message for item in irloop.diff(source, wrong).changes]
+    assert messages == [f"{old} -> {old + 1}"]

@@ -83,3 +83,20 @@ def test_a_constant_trip_count_is_lowered(tmp_path: Path) -> None:
         "Multiply"
     ]
     assert operations(found.second) == 1
+
+
+def test_a_model_that_stops_is_reduced(tmp_path: Path) -> None:
+    """Six elements cannot be cut into slices of four, so the second model computes nothing."""
+    text = RECURRENT.read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.xml"
+    old = f'internal_layer_id="0" {FORWARDS}'
+    assert text.count(old) == 1
+    wide = old.replace('stride="1" part_size="1"', 'stride="4" part_size="4"')
+    wrong.write_text(text.replace(old, wide), encoding="utf-8")
+    wrong.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    found = irloop.reduce(RECURRENT, wrong)
+    assert found.comparison.outcome == "different"
+    assert found.comparison.cause is not None
+    assert "in steps of 4 in parts of 4" in found.comparison.cause.message
+    assert operations(found.first) <= 3
+    assert operations(found.second) <= 3
