@@ -28,7 +28,7 @@ __all__ = [
 AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 
 #: The call of a kernel of one pass, of a few passes, and of one with many parts.
-ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 20.0
+ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 #: Bytes made, and bytes read, in a step of the budget.
 MADE, READ = 4_000, 16_000
