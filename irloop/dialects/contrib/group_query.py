@@ -29,7 +29,7 @@ __all__ = ["GroupQueryAttention"]
 HIDDEN = -3.4028234663852886e38
 
 
-class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16), outputs=None):
+class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17), outputs=None):
     """Attention of queries to a cache of keys and values, to which the new ones are appended.
 
     Inputs: query [batch, positions, heads * size], or query, keys and values side by side; key and
@@ -43,7 +43,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         "query: float, key?: float, value?: float, past_key?: float, past_value?: float,"
         " seqlens_k: i32, total_sequence_length: i32, cos_cache?: float, sin_cache?: float,"
         " position_ids?: i64, attention_bias?: float, head_sink?: float, k_scale?: f32,"
-        " v_scale?: f32, q_norm_weight?: float, k_norm_weight?: float"
+        " v_scale?: f32, q_norm_weight?: float, k_norm_weight?: float, query_seqlens?: i32"
         " -> float, present_key: float, present_value: float, output_qk?: float"
     )
 
@@ -55,6 +55,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
     v_quant_type: str = "NONE"
     kv_cache_bit_width: int = 0
     local_window_size: int = -1
+    k_norm_epsilon: float | None = None
+    q_norm_epsilon: float | None = None
     qk_norm_epsilon: float = 9.999999974752427e-07
     qk_output: int = 0
     rotary_interleaved: int = 0
@@ -113,11 +115,15 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         v_scale: Term | None,
         q_norm: Term | None,
         k_norm: Term | None,
+        query_lengths: Term | None,
     ) -> Sequence[Term]:
+        if query_lengths is not None:
+            raise CannotDecomposeError("its queries have lengths of their own (query_seqlens)")
         self._require_plain(s, (q_norm, k_norm))
         q, k, v = self._heads(s, query, key, value)
         if q_norm is not None and k_norm is not None:
-            q, k = (self._normed(s, x, w) for x, w in ((q, q_norm), (k, k_norm)))
+            q = self._normed(s, q, q_norm, self.q_norm_epsilon)
+            k = self._normed(s, k, k_norm, self.k_norm_epsilon)
         places = s.size(query, 1)
         length = s.reshape(s.cast(total, ElementType.I64), [1])
         used = s.unsqueeze(s.cast(s.reshape(last_places, [-1]), ElementType.I64), 1) + 1
@@ -161,9 +167,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
             heads_of(s, value, self.kv_num_heads),
         )
 
-    def _normed(self, s: Steps, x: Term, weight: Term) -> Term:
+    def _normed(self, s: Steps, x: Term, weight: Term, epsilon: float | None) -> Term:
         wide = widened(s, x)
-        found = divided_by_rms(s, wide, widened(s, weight), -1, self.qk_norm_epsilon)[0]
+        number = self.qk_norm_epsilon if epsilon is None else epsilon
+        found = divided_by_rms(s, wide, widened(s, weight), -1, number)[0]
         return s.cast(found, x.element)
 
     def _rotated(
@@ -217,7 +224,15 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 16),
         found = widened(s, q) @ s.swap_last(self._shared(s, keys)) * scale
         if self.softcap:
             found = s.op("Tanh", found / self.softcap) * self.softcap
-        return found if addend is None else found + widened(s, addend)
+        return found if addend is None else found + self._extended(s, widened(s, addend), keys)
+
+    def _extended(self, s: Steps, addend: Term, keys: Term) -> Term:
+        """The addend with zeros for the rest of the cache, which may be longer than its use."""
+        if addend.dims[3] is not None and addend.dims[3] == keys.dims[2]:
+            return addend
+        rest = s.op("Sub", s.size(keys, 2), s.size(addend, 3))
+        sizes = [s.size(addend, axis) for axis in range(3)]
+        return s.concat(3, addend, s.expand(s.like(0.0, addend), [*sizes, rest]))
 
     def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
         """[batch, 1, queries, keys], true for keys after the query or before its window."""

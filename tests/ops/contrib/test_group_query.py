@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
-from tests.ops.contrib.against_runtime import Case, agree, drawn, half
+from irloop.execution.session import Session
+from tests.ops.contrib.against_runtime import Case, agree, drawn, half, model_of
 
 HEADS: dict[str, Any] = {"num_heads": 4, "kv_num_heads": 2}
 QUERY, KEY, VALUE = drawn(1, 2, 3, 64), drawn(2, 2, 3, 32), drawn(3, 2, 3, 32)
@@ -90,6 +92,13 @@ CASES = [
         outputs=3,
         **HEADS,
     ),
+    # The cache is longer than the addend, which has a place for each position in use.
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(3, 2), None, None, None, drawn(7, 2, 1, 1, 3)],
+        outputs=3,
+        **HEADS,
+    ),
     Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3)], causal=0, **HEADS),
     Case(
         "GroupQueryAttention",
@@ -123,3 +132,26 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
+
+
+def test_norms_of_queries_and_keys_are_those_of_their_definition(
+    engines: Engines, tmp_path: Path
+) -> None:
+    """ONNX Runtime's CPU refuses them: it gets queries and keys that are divided already."""
+    weights = [drawn(11, 16), drawn(12, 16)]
+    plain = Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3)], **HEADS)
+    normed = []
+    for x, heads, weight, epsilon in zip((QUERY, KEY), (4, 2), weights, (0.5, 0.25), strict=True):
+        rows = x.reshape(2, 3, heads, 16)
+        root = np.sqrt((rows.astype(np.float64) ** 2).mean(-1, keepdims=True) + epsilon)
+        normed.append((rows / root * weight).astype(np.float32).reshape(x.shape))
+    path = tmp_path / "model.onnx"
+    plain.inputs[:2] = normed
+    path.write_bytes(model_of(plain).SerializeToString())
+    (expected,) = engines.run("onnxruntime", path, plain.given, tmp_path)
+    inputs = [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), *[None] * 7, *weights]
+    words = {**HEADS, "q_norm_epsilon": 0.5, "k_norm_epsilon": 0.25}
+    case = Case("GroupQueryAttention", inputs, **words)
+    path.write_bytes(model_of(case).SerializeToString())
+    (found,) = Session(irloop.read_model(path)).run(case.given).values()
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
