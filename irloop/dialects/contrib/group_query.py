@@ -134,7 +134,13 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         if self.do_rotary:
             if cos is None or sin is None:
                 raise CannotDecomposeError("it rotates, and has no tables of cosines and sines")
-            q, k = self._rotated(s, q, k, cos, sin, rows if position_ids is None else position_ids)
+            turned = rows
+            if position_ids is not None:
+                # In a first prompt ONNX Runtime reads the first number alone and counts on.
+                given = s.cast(position_ids, ElementType.I64)
+                start = s.slice(s.slice(given, 0, 0, 1), 1, 0, 1)
+                turned = s.where(is_first, start + s.unsqueeze(s.range(0, places), 0), given)
+            q, k = self._rotated(s, q, k, cos, sin, turned)
         keys, values = k, v
         if past_key is not None and past_value is not None:
             index, empty = self._cache_index(s, past_key, places, length, before)

@@ -86,6 +86,37 @@ CASES = [
         do_rotary=1,
         **HEADS,
     ),
+    # A first prompt starts at the number of its first item; a step reads each number.
+    Case(
+        "GroupQueryAttention",
+        [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), COS, SIN, PLACES + np.array([[2], [7]])],
+        outputs=3,
+        do_rotary=1,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *PAST, *lengths(5, 5), COS, SIN, np.array([[2], [7]], np.int64)],
+        outputs=3,
+        do_rotary=1,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [
+            QUERY[:1],
+            KEY[:1],
+            VALUE[:1],
+            *(item[:1] for item in PAST),
+            *lengths(7),
+            COS,
+            SIN,
+            np.array([[9, 2, 5]], np.int64),
+        ],
+        outputs=3,
+        do_rotary=1,
+        **HEADS,
+    ),
     Case(
         "GroupQueryAttention",
         [*STEP, *PAST, *lengths(5, 5), None, None, None, drawn(7, 1, 4, 1, 5), drawn(8, 4)],
