@@ -281,7 +281,7 @@ def common_options(command: Command) -> Command:
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
 #: The runs of both models in a check that may be as expensive as a run may be.
-_FULL_RUNS = {"check": 2.5}
+_FULL_RUNS = {"check": 4.0}
 
 
 def _limited(command: Command) -> Command:

@@ -21,9 +21,11 @@ SECONDS = 60.0
 STEPS = 400_000
 ALL_STEPS = 1_000_000
 
-#: The addition for the size of the file: bytes per byte, and bytes per second.
+#: The addition for the size of the file: bytes per byte, bytes per second, and the bytes that allow
+#: the steps of a small file once more. A convolution uses each of its weights thousands of times.
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
+BYTES_ALL_STEPS = 1 << 20
 
 #: Address space that NumPy's threads reserve for each processor, used or not.
 _A_PROCESSOR = 64 << 20
@@ -33,15 +35,21 @@ class Allowance:
     """Memory in bytes, seconds and steps for the work on one model.
 
     `runs` is the number of runs that share the seconds; all of them together may take the steps of
-    `full_runs` runs.
+    `full_runs` runs. `size` is that of the files, in bytes.
     """
 
     def __init__(
-        self, memory: int, seconds: float, runs: float = 1.0, full_runs: float | None = None
+        self,
+        memory: int,
+        seconds: float,
+        runs: float = 1.0,
+        full_runs: float | None = None,
+        *,
+        size: int = 0,
     ) -> None:
         self.memory = memory
         self.seconds = seconds
-        longer = max(1.0, seconds / runs / SECONDS)
+        longer = max(1.0, seconds / runs / SECONDS) + size / BYTES_ALL_STEPS
         together = STEPS * (runs if full_runs is None else full_runs)
         self.all_steps = int(longer * max(ALL_STEPS, together))
         self.steps = int(longer * STEPS) if runs > 1 else self.all_steps
@@ -86,6 +94,7 @@ def allowance_for(
         (SECONDS + total / BYTES_A_SECOND) * runs if seconds is None else seconds,
         runs if seconds is None else 1.0,
         full_runs,
+        size=total,
     )
 
 

@@ -1,0 +1,36 @@
+"""The steps that a command may take, by the size of its files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from irloop.allowance import STEPS, allowance_for
+from irloop.kernels.work import OF_FLOATS
+
+
+def test_a_check_of_an_ordinary_convolutional_net_has_enough_steps(tmp_path: Path) -> None:
+    """16 layers of 64 channels, 3 x 3, on 160 x 160 pixels; a check runs each model six times."""
+    weights = 16 * 64 * 64 * 9
+    path = tmp_path / "model.onnx"
+    path.touch()
+    os.truncate(path, 4 * weights)
+    allowance = allowance_for([str(path)], runs=10.0, full_runs=4.0)
+    products_a_run = weights * 160 * 160
+    assert products_a_run // OF_FLOATS < allowance.steps
+    assert 12 * products_a_run // OF_FLOATS < allowance.all_steps
+
+
+def test_a_small_file_gets_no_more_than_the_steps_of_its_runs(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"-" * 1024)
+    allowance = allowance_for([str(path)], runs=10.0, full_runs=4.0)
+    assert STEPS <= allowance.steps < 1.01 * STEPS
+    assert 4 * STEPS <= allowance.all_steps < 1.01 * 4 * STEPS
+
+
+def test_more_seconds_allow_more_steps(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.touch()
+    one, two = (allowance_for([str(path)], seconds=seconds) for seconds in (60.0, 120.0))
+    assert two.all_steps == 2 * one.all_steps
