@@ -21,7 +21,7 @@ from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree, traced
 from irloop.comparison.verdict import Verdict, verdict_of
-from irloop.errors import IrloopError
+from irloop.errors import IrloopError, UsageError
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.walk import all_nodes
@@ -60,6 +60,9 @@ def find_cause(
             counts = traced(
                 model, given, recording, seconds, widen, iterations=most, failures=failed
             )
+        except UsageError:
+            # The inputs do not fit: the models are not two forms of one, so nothing corresponds.
+            return None
         except IrloopError:
             # A model that cannot run may still have wires that differ from those of the other
             # model.

@@ -13,7 +13,7 @@ from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.runs import limits_of, reason_of
 from irloop.dialects.classes import classes_of
-from irloop.errors import IrloopError
+from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import Session
 from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Body, Graph, Model, Node, Value
@@ -233,7 +233,8 @@ def traced(
 ) -> dict[Node, set[int]]:
     """Run a model with a trace; returns the number of iterations of each loop.
 
-    `iterations` limits the iterations of each loop. The node that fails is added to `failures`.
+    `iterations` limits the iterations of each loop. The node that fails is added to `failures`;
+    with this list, inputs that do not fit the model are a UsageError.
     """
     session = Session(model, hoist=False, widen=widen)
     limits = limits_of(seconds)
@@ -243,8 +244,13 @@ def traced(
         session.run(arrays, limits=limits, trace=trace)
     except IrloopError as error:
         # A run that fails in the middle still leaves a trace.
-        if failures is not None and session.failed is not None:
+        if failures is None:
+            return {}
+        if session.failed is not None:
             failures.append((session.failed[0], reason_of(error)))
+        elif isinstance(error, UsageError):
+            # The inputs do not fit the model.
+            raise
         return {}
     return session.counts
 

@@ -41,15 +41,26 @@ def test_types_and_shapes() -> None:
     ("old", "new", "said"),
     [
         # One apart, where float64 has no odd numbers.
-        (np.array([2**60]), np.array([2**60 + 1]), "1 of 1 elements of i64[1] differ"),
+        (np.array([0, 2**60]), np.array([0, 2**60 + 1]), "1 of 2 elements of i64[2] differ"),
+        (np.array([2**60]), np.array([2**60 + 1]), "1152921504606846976 -> 1152921504606846977"),
         (np.array([0.0]), np.array([-0.0]), "no element of f64[1] differs in value"),
-        (np.array([0.0]), np.array([2.0]), "by 2 at most; norm 0 -> 2, that of the difference inf"),
-        (np.array([np.inf]), np.array([1.0]), "1 of 1 elements of f64[1] differ, by inf at most"),
+        (
+            np.array([0.0, 0.0]),
+            np.array([2.0, 0.0]),
+            "by 2 at most; norm 0 -> 2, that of the difference inf",
+        ),
+        (
+            np.array([np.inf, 0.0]),
+            np.array([1.0, 0.0]),
+            "1 of 2 elements of f64[2] differ, by inf at most",
+        ),
+        (np.array([np.inf]), np.array([1.0]), "inf -> 1.0"),
         (np.array([1, 2], ml_dtypes.bfloat16), np.array([1, 3], ml_dtypes.bfloat16), "1 of 2"),
         (np.array([True, False]), np.array([True, True]), "1 of 2 elements of boolean[2] differ"),
         (np.array([1, 2], np.complex64), np.array([1, 2j], np.complex64), "by 2.83 at most"),
-        (np.array(1.0), np.array(2.0), "by 1 at most; norm 1 -> 2"),
-        (np.array([255], np.uint8), np.array([0], np.uint8), "by 255 at most"),
+        (np.array([1.0, 0.0]), np.array([2.0, 0.0]), "by 1 at most; norm 1 -> 2"),
+        (np.array(1.0), np.array(2.0), "1.0 -> 2.0"),
+        (np.array([255, 7], np.uint8), np.array([0, 7], np.uint8), "by 255 at most"),
     ],
 )
 def test_numbers_of_all_kinds(old: weights.Array, new: weights.Array, said: str) -> None:
