@@ -280,7 +280,7 @@ def common_options(command: Command) -> Command:
 #: The factor for commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
-#: The runs of both models in a check that may be as expensive as a run may be.
+#: All runs of a check together may take as many steps as so many runs at their limit.
 _FULL_RUNS = {"check": 4.0}
 
 

@@ -187,7 +187,7 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """The body parameters before the iteration number that only bodies get which do not read them.
+    """The body parameters before the iteration number that only nested bodies get, to no use.
 
     OpenVINO removes these parameters, from the innermost body outwards.
     """

@@ -27,6 +27,7 @@ __all__ = [
     "computes_as_loop",
     "has_no_element",
     "is_computed",
+    "is_result",
     "is_sized_by_constants",
     "is_written_as_loop",
     "looks_up_memory",
@@ -151,6 +152,11 @@ def loses_its_memory(value: Value) -> bool:
     return any(not isinstance(user.op, ShapeOf3 | Slice) for user, _ in value.uses)
 
 
+def is_result(value: Value) -> bool:
+    """True for a value that is a result of its graph."""
+    return any(isinstance(user.op, Result) for user, _ in value.uses)
+
+
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     """The readers of a loop output that may read its memory of an earlier inference.
 
@@ -162,11 +168,11 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
         return []
     if element_of(value) is ElementType.STRING:
         return []
-    is_result = any(isinstance(user.op, Result) for user, _ in value.uses)
+    any_reader = is_result(value)
     return [
         (user, at)
         for user, at in value.uses
-        if (is_result or is_loop(user)) and not looks_up_memory(user)
+        if (any_reader or is_loop(user)) and not looks_up_memory(user)
     ]
 
 
@@ -195,7 +201,7 @@ def passes_an_input_on(node: Node) -> bool:
         return False
     if element_of(given) is not element_of(node.output) or shape_of(given).is_static:
         return False
-    return taken_over(given) and any(isinstance(user.op, Result) for user, _ in node.output.uses)
+    return taken_over(given) and is_result(node.output)
 
 
 def overwrites_its_concat(node: Node) -> bool:

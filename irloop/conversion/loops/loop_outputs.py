@@ -1,4 +1,4 @@
-"""Protects outputs of loops from readings of OpenVINO's CPU plugin in earlier memory."""
+"""Copies outputs of loops for readers that OpenVINO's CPU plugin lets read old memory."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class ParameterDroppedBeforeIteration(
         It is given to the next parameter. If there is none, or if it does not fit, OpenVINO
         refuses the model or the inference.
     Where:
-        The body of a Loop has the iteration number after a parameter that only nested loops and
-        branches get, and none of them reads it. OpenVINO's optimisations may make any parameter
+        In the body of a Loop, the iteration number comes after a parameter that goes only to nested
+        loops and branches, none of which reads it. OpenVINO's optimisations may make any parameter
         one of these.
     What irloop does:
         Conversion to IR and `transform` let the iteration number be the first parameter.
@@ -39,4 +39,4 @@ class ParameterDroppedBeforeIteration(
 
     def find(self, node: Node) -> Iterator[str]:
         for parameter in dropped_before_iteration(node) if is_loop(node) else ():
-            yield f"only bodies that do not read parameter {parameter} get it"
+            yield f"parameter {parameter} goes only to nested bodies that do not read it"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.graph.model import Node
-from irloop.graph.op import Result
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import reads_earlier_memory
+from irloop.hazards.plugin import is_result, reads_earlier_memory
 
 __all__ = ["LoopReadsAnOutputOfALoop"]
 
@@ -40,6 +39,5 @@ class LoopReadsAnOutputOfALoop(
 
     def find(self, node: Node) -> Iterator[str]:
         for value in node.outputs:
-            is_result = any(isinstance(user.op, Result) for user, _ in value.uses)
-            if not is_result and reads_earlier_memory(value):
+            if not is_result(value) and reads_earlier_memory(value):
                 yield f"another loop reads output {value.index}"
