@@ -19,7 +19,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
-from irloop.hazards.patterns import is_loop, number_of, read_inputs
+from irloop.hazards.patterns import is_loop, is_view, number_of, read_inputs
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
@@ -30,6 +30,7 @@ __all__ = [
     "is_result",
     "is_sized_by_constants",
     "is_written_as_loop",
+    "joined_repeatedly",
     "looks_up_memory",
     "loses_its_memory",
     "one_of_several",
@@ -174,6 +175,31 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
         for user, at in value.uses
         if (any_reader or is_loop(user)) and not looks_up_memory(user)
     ]
+
+
+def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
+    """The readers of a loop output that one Concat gets more than once; none for other outputs.
+
+    The output has a known size, another input or output of the loop has not. The plugin computes
+    the parts of such a Concat where the whole is; the loop fills only one of the parts.
+    """
+    ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]
+    if not is_loop(value.producer) or not shape_of(value).is_static:
+        return []
+    if all(shape_of(item).is_static for item in ports):
+        return []
+    reached: set[Node] = set()
+    pending = [value]
+    while pending and len(reached) < _SOURCES:
+        for user, _ in pending.pop().uses:
+            if not isinstance(user.op, Concat) and not is_view(user):
+                continue
+            if user not in reached:
+                reached.add(user)
+                pending += user.outputs
+            elif isinstance(user.op, Concat):
+                return list(value.uses)
+    return []
 
 
 def looks_up_memory(user: Node) -> bool:

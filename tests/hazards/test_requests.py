@@ -1,4 +1,4 @@
-"""A fault of OpenVINO that occurs if each inference has a request of its own."""
+"""Faults of OpenVINO that occur if each inference has a request of its own."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from irloop.conformance.suite import arrays_of, write_case
 from irloop.hazards.catalogue import hazards
 from tests.conversion.both_engines import needs_engines
 
-HAZARD = hazards()["OVN124"]
-
 
 @needs_engines
-def test_a_matmul_reads_the_loop_output_of_an_earlier_inference(tmp_path: Path) -> None:
-    if version("openvino") not in HAZARD.versions:
-        pytest.skip(f"measured in {HAZARD.versions}")
-    (case,) = (item for item in CASES if item.name == HAZARD.case)
+@pytest.mark.parametrize("code", ["OVN124", "OVN142"])
+def test_an_operation_reads_the_loop_output_of_an_earlier_inference(
+    tmp_path: Path, code: str
+) -> None:
+    hazard = hazards()[code]
+    if version("openvino") not in hazard.versions:
+        pytest.skip(f"measured in {hazard.versions}")
+    (case,) = (item for item in CASES if item.name == hazard.case)
     model, path = write_case(case, tmp_path)
     sets = [arrays_of(run.inputs, model.graph.inputs) for run in case.runs]
     copied = tmp_path / "copied.xml"

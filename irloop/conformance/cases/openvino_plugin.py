@@ -66,6 +66,17 @@ def _loop_is_an_output() -> Model:
     return m.done(rows, m(MatMul(transpose_a=True), rows, rows))
 
 
+def _concat_of_one_output() -> Model:
+    m = IrModel()
+    loop = m.loop(m.input("n", element=I64))
+    state = loop.state(m.input("x", 1, 2))
+    loop.carry(state, loop(Negative(), state))
+    loop.last_of(state)
+    loop.joined(loop(Negative(), state), 0)
+    last, joined = loop.done()
+    return m.done(joined, m(Concat(1), last, last))
+
+
 def _eight_bits() -> Model:
     m = IrModel()
     small = m(Convert(F8), m.input("x", 2))
@@ -359,6 +370,19 @@ CASES = (
             run([[4, 5], 0], [[-4, -5]]),
             run([[7, 8], 1], [[-14, -16]]),
             run([[3], 2], [[-9]]),
+        ),
+    ),
+    Case(
+        "openvino_loop_concat_of_one_output",
+        FEATURE,
+        "OpenVINO Concat-1",
+        "The inputs may be any values, also one value several times.",
+        _concat_of_one_output,
+        (
+            run([1, [[1, 2]]], [[[-1, -2]], [[-1, -2, -1, -2]]]),
+            run([2, [[3, 4]]], [[[-3, -4], [3, 4]], [[3, 4, 3, 4]]]),
+            run([1, [[5, 6]]], [[[-5, -6]], [[-5, -6, -5, -6]]]),
+            run([3, [[7, 8]]], [[[-7, -8], [7, 8], [-7, -8]], [[-7, -8, -7, -8]]]),
         ),
     ),
     Case(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from irloop.graph.model import Model, Value
+from irloop.graph.model import Model, Node, Value
 from irloop.graph.walk import all_nodes
-from irloop.hazards.plugin import reads_earlier_memory
+from irloop.hazards.plugin import joined_repeatedly, looks_up_memory, reads_earlier_memory
 from irloop.passes.base import ModelPass
 from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.forms import Emitter
@@ -15,7 +15,10 @@ __all__ = ["ReadLoopsByCopies"]
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets other loops, and all readers of a model output, read a copy of a loop output.
+    """Lets operations read copies of loop outputs whose memory OpenVINO takes for another.
+
+    These are other loops, all readers of a model output, and a Concat that gets an output of known
+    size more than once.
 
     Given::
 
@@ -25,7 +28,7 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    Hazards OVN124 and OVN141 are the reason. Elementwise operations do not have them.
+    Hazards OVN124, OVN141 and OVN142 are the reason. Elementwise operations do not have them.
     """
 
     name = "read_loops_by_copies"
@@ -36,7 +39,7 @@ class ReadLoopsByCopies(ModelPass):
             value
             for node in all_nodes(model.graph)
             for value in node.outputs
-            if reads_earlier_memory(value) and not self.transformation_callback(node)
+            if _readers(value) and not self.transformation_callback(node)
         ]
         if not found:
             return False
@@ -48,8 +51,13 @@ class ReadLoopsByCopies(ModelPass):
         return True
 
 
+def _readers(value: Value) -> list[tuple[Node, int]]:
+    repeated = [(user, at) for user, at in joined_repeatedly(value) if not looks_up_memory(user)]
+    return repeated or reads_earlier_memory(value)
+
+
 def _read_by_copy(value: Value, rewriter: MatchRewriter) -> None:
-    readers = reads_earlier_memory(value)
+    readers = _readers(value)
     node = value.producer
     copy = copy_of(value, Emitter(rewriter, node.following, node.name).emit)
     for user, position in readers:
