@@ -28,6 +28,7 @@ from irloop.conversion.loops.scan_axes import ScanAlongFront
 from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
 from irloop.conversion.loops.unchanged_values import CopyUnchanged
 from irloop.conversion.loops.unread_states import ReadStates
+from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.column_products import ColumnsForVectors
 from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
@@ -39,6 +40,7 @@ from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_nodes
 from irloop.hazards.catalogue import hazards
+from irloop.hazards.convolutions import pads_skipped_data
 from irloop.hazards.patterns import scanned_across
 from irloop.hazards.plugin import (
     brings_dimensions,
@@ -212,6 +214,8 @@ def _openvino_forms() -> list[_Form]:
         _single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
         # It refuses products with a constant vector that a constant scales.
         _single(ColumnsForScaledVectors(), scales_a_vector_product),
+        # It moves strides through padded convolutions.
+        _single(GroupPaddedConvolutions(), pads_skipped_data),
         # It loses dimensions that only a constant of one element brings.
         _single(NarrowOneElementConstants(), brings_dimensions),
         # The readers of the outputs of each If and each loop are known now.

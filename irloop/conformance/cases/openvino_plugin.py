@@ -7,6 +7,7 @@ from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Greater, LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Multiply, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
@@ -214,6 +215,12 @@ def _scaled_product_with_a_vector() -> Model:
     m = IrModel()
     product = m(MatMul(), m.input("x", 2, 1, 2), m.constant([1, 2]))
     return m.done(m(Multiply(), product, m.constant(10)))
+
+
+def _padded_convolution() -> Model:
+    m = IrModel()
+    op = Convolution(strides=(2,), pads_begin=(1,), pads_end=(1,), dilations=(1,))
+    return m.done(m(op, m(Abs(), m.input("x", 1, 1, 3)), m.constant([[[2]]])))
 
 
 def _sequence_of_an_empty_batch() -> Model:
@@ -432,6 +439,15 @@ CASES = (
         "1D second operand is unsqueezed to 2D by adding an axis of size 1 to the right.",
         _scaled_product_with_a_vector,
         (run([[[[1, 2]], [[3, 4]]]], [[[50], [110]]]),),
+    ),
+    Case(
+        "padded_convolution_of_single_places",
+        FEATURE,
+        "OpenVINO Convolution-1",
+        "Strides skip places of the padded data, whatever computes the data.",
+        _padded_convolution,
+        # The padded data are [0, 1, 2, 3, 0].
+        (run([[[1, -2, -3]]], [[[0, 4, 0]]]),),
     ),
     Case(
         "openvino_sequence_of_an_empty_batch",

@@ -21,6 +21,15 @@ def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
     return x if perm == list(range(rank)) else s.transpose(x, perm)
 
 
+def exchanged(s: Steps, x: Term) -> Term:
+    """A matrix [..., K, M] as [..., M, K], its elements in the order that they had.
+
+    ONNX Runtime reads a matrix like this that it has to transpose and multiply by a vector.
+    """
+    sizes = [s.size(x, axis) if dim is None else dim for axis, dim in enumerate(x.dims)]
+    return s.reshape(x, [*sizes[:-2], sizes[-1], sizes[-2]])
+
+
 class _Product(ContribOp):
     alpha: float = 1.0
     trans_a: int = attribute(default=0, name="transA")
@@ -28,8 +37,10 @@ class _Product(ContribOp):
 
     def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
         """alpha * A' @ B'."""
-        # ONNX Runtime does not transpose a matrix that it multiplies by a vector.
-        left = a if b.rank == 1 else transposed(s, a, bool(self.trans_a), bool(batch_a))
+        if b.rank == 1 and a.rank > 1:
+            left = exchanged(s, a) if self.trans_a else a
+        else:
+            left = transposed(s, a, bool(self.trans_a), bool(batch_a))
         right = transposed(s, b, bool(self.trans_b), bool(batch_b))
         found = left @ right
         return found if self.alpha == 1 else found * self.alpha

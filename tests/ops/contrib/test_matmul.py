@@ -24,7 +24,10 @@ CASES = [
         transB=1,
     ),
     Case("FusedMatMul", [drawn(1, 5), drawn(2, 5, 6)], transA=1),
-    # ONNX Runtime does not transpose a matrix that it multiplies by a vector.
+    # ONNX Runtime does not move the elements of a matrix that it multiplies by a vector.
+    Case("FusedMatMul", [drawn(1, 5, 3), drawn(2, 5)], transA=1),
+    Case("FusedMatMul", [drawn(1, 2, 5, 3), drawn(2, 5)], transA=1, constants=[1]),
+    Case("TransposeMatMul", [drawn(1, 1, 2), drawn(2, 1)], transA=1, transB=1),
     Case("FusedMatMul", [drawn(1, 5, 5), drawn(2, 5)], transA=1),
     Case("FusedMatMul", [drawn(1, 5), drawn(2, 5, 5)], transB=1),
     Case("TransposeMatMul", [drawn(1, 2, 3, 5), drawn(2, 5)], alpha=2.0, constants=[1]),

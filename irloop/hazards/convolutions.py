@@ -1,0 +1,63 @@
+"""Convolutions that OpenVINO's CPU plugin computes wrongly.
+
+Hazards use these functions to find their patterns, and conversion to avoid them.
+"""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.convolution import Convolution
+from irloop.dialects.openvino.padding import Pad, Pad12
+from irloop.graph.builder import shape_of
+from irloop.graph.model import Node, Value
+
+__all__ = ["pads_skipped_data"]
+
+#: The most values that are looked at between two convolutions.
+_MOST = 64
+
+
+def pads_skipped_data(node: Node) -> bool:
+    """True for a padded 1 x 1 convolution of which only some places are computed in the end.
+
+    OpenVINO then reads only every second place of its data, say, and pads what is left. Its own
+    strides skip the places, or those of a convolution that reads the result; a Pad before it
+    counts as its padding. The data come from an elementwise operation or another convolution.
+    """
+    op = node.op
+    if not isinstance(op, Convolution) or not _is_of_single_places(node):
+        return False
+    data = node.inputs[0]
+    is_padded = any(op.pads_begin) or any(op.pads_end)
+    if data is not None and isinstance(data.producer.op, Pad | Pad12):
+        is_padded, data = True, data.producer.inputs[0]
+    if not is_padded or data is None:
+        return False
+    source = data.producer.op
+    if not (source.elementwise or isinstance(source, Convolution)):
+        return False
+    return any(step > 1 for step in op.strides) or _is_skipped(node.output)
+
+
+def _is_of_single_places(node: Node) -> bool:
+    """True for a convolution whose filters have the size 1 along each axis."""
+    filters = node.inputs[1] if len(node.inputs) > 1 else None
+    dims = None if filters is None else shape_of(filters).dims
+    return dims is not None and len(dims) > 2 and all(size == 1 for size in dims[2:])
+
+
+def _is_skipped(value: Value) -> bool:
+    """True if a convolution reads only some places of a value, or of one computed from it."""
+    waiting, seen = [value], {value}
+    while waiting and len(seen) < _MOST:
+        for reader, position in waiting.pop().uses:
+            op = reader.op
+            if isinstance(op, Convolution) and position == 0:
+                if any(step > 1 for step in op.strides):
+                    return True
+                follows = _is_of_single_places(reader)
+            else:
+                follows = op.elementwise
+            if follows and reader.output not in seen:
+                seen.add(reader.output)
+                waiting.append(reader.output)
+    return False
