@@ -447,7 +447,7 @@ CASES = (
         "Strides skip places of the padded data, whatever computes the data.",
         _padded_convolution,
         # The padded data are [0, 1, 2, 3, 0].
-        (run([[[1, -2, -3]]], [[[0, 4, 0]]]),),
+        (run([[[[1, -2, -3]]]], [[[[0, 4, 0]]]]),),
     ),
     Case(
         "openvino_sequence_of_an_empty_batch",

@@ -25,7 +25,7 @@ class GroupPaddedConvolutions(MatcherPass):
 
         y = GroupConvolution(Relu(x), Unsqueeze(w) [1, O, C, 1, 1], pads, strides)
 
-    Hazard OVN142 is the reason: y would have another shape.
+    Hazard OVN143 is the reason: y would have another shape.
     """
 
     name = "group_padded_convolutions"

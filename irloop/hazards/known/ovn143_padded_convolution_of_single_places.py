@@ -1,4 +1,4 @@
-"""OVN142: a padded 1 x 1 convolution of which places are skipped."""
+"""OVN143: a padded 1 x 1 convolution of which places are skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PaddedConvolutionOfSinglePlaces"]
 
 class PaddedConvolutionOfSinglePlaces(
     Hazard,
-    code="OVN142",
+    code="OVN143",
     engine="openvino",
     versions=("2026.4.1",),
     title="A padded 1 x 1 convolution with strides",
