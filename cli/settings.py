@@ -16,7 +16,9 @@ __all__ = ["Settings", "find_settings", "read_settings"]
 FAIL_ON = ("error", "warning")
 #: The largest settings file that is read.
 MOST = 1 << 24
-KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines")
+#: The findings of one code in one file that are listed by default.
+MAX_SAME = 100
+KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-same-findings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Settings:
     severity: Mapping[str, Severity] = field(default_factory=dict)
     baseline: str | None = None
     engines: tuple[str, ...] = ()
+    #: The most findings of one code in one file that are listed; 0 lists all.
+    max_same: int = MAX_SAME
 
     def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
         """`findings` with the project's severities; a code takes precedence over a group."""
@@ -123,6 +127,11 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
     baseline = table.get("baseline")
     if baseline is not None and not isinstance(baseline, str):
         raise UsageError(f"{path}: baseline is not a path", found=repr(baseline))
+    max_same = table.get("max-same-findings", MAX_SAME)
+    if type(max_same) is not int or max_same < 0:
+        raise UsageError(
+            f"{path}: max-same-findings is not a number of findings", found=repr(max_same)
+        )
     return Settings(
         select=_codes(table, "select", path),
         ignore=_codes(table, "ignore", path),
@@ -130,6 +139,7 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
         severity=_severities(table.get("severity", {}), path),
         engines=_texts(table, "engines", path),
         baseline=baseline and os.path.join(os.path.dirname(path), baseline),
+        max_same=max_same,
     )
 
 

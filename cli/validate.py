@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from irloop.diagnostics import Diagnostic, Severity, one_line
+from irloop.diagnostics import Cap, Diagnostic, Severity, one_line
 from irloop.errors import UsageError
 from irloop.files import open_regular
 
@@ -72,6 +72,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
   fail-on = "warning"
   baseline = "known.json"
   severity = {IRL9 = "info"}
+  max-same-findings = 100
 """
 
 
@@ -121,6 +122,14 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "--write-baseline",
     is_flag=True,
     help="Write all findings to the baseline, and do not fail because of them.",
+)
+@click.option(
+    "--max-same-findings",
+    "max_same",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="List at most N findings of one code in one file, and count the others; 0 lists all.  "
+    "[default: 100]",
 )
 @click.option(
     "--fix",
@@ -235,6 +244,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             settings.engines,
             console.max_memory,
             console.max_seconds,
+            # A baseline needs all findings to tell the known ones from the new ones.
+            (settings.max_same or None) if baseline is None else None,
         )
         for model in readable
     ]
@@ -255,6 +266,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         console.note(f"wrote {baseline.path}: {known}, {len(findings)} of them in these models")
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
+        findings = _first(findings, settings.max_same or None)
     files = [console.named(model) for model in readable]
     found = _Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
@@ -285,6 +297,7 @@ def _settings(options: dict[str, Any]) -> Settings:
         severity=found.severity,
         engines=tuple(options["engines"]) or found.engines,
         baseline=options["baseline"] or found.baseline,
+        max_same=found.max_same if options["max_same"] is None else options["max_same"],
     )
 
 
@@ -309,6 +322,12 @@ def _new(
     if gone:
         console.note(f"{gone} known findings are gone; --write-baseline forgets them")
     return new
+
+
+def _first(findings: list[Diagnostic], most: int | None) -> list[Diagnostic]:
+    """At most so many findings of each code in each file, and one that counts the others."""
+    cap = Cap(most)
+    return [*filter(cap.wants, findings), *cap.rest()]
 
 
 def _report(text: str) -> tuple[str, str]:

@@ -21,6 +21,7 @@ class Job(NamedTuple):
     engines: tuple[str, ...] = ()
     memory: int | None = None
     seconds: float | None = None
+    max_same: int | None = None
 
 
 class Outcome(NamedTuple):
@@ -62,7 +63,12 @@ def run(job: Job) -> Outcome:
     try:
         with allowance_for([job.model, job.weights], job.memory, job.seconds).held():
             report = validate(
-                job.model, job.weights, select=job.select, ignore=job.ignore, engines=job.engines
+                job.model,
+                job.weights,
+                select=job.select,
+                ignore=job.ignore,
+                engines=job.engines,
+                max_same=job.max_same,
             )
     except (ReadError, LimitError, InternalError) as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])

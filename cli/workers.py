@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, parent_process
 from types import TracebackType
 from typing import Any
 
 from irloop.allowance import allowance_for
+from irloop.lifeline import end_with
 
 from .validation_job import IrloopFailure, Job, Outcome, done, lost
 
@@ -145,6 +147,9 @@ def _serve(pipe: Any) -> None:
     """Do jobs until there are no more."""
     # Ctrl-C is meant for the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None and os.name == "posix":
+        end_with(parent.sentinel)
     while True:
         try:
             job = pipe.recv()

@@ -16,6 +16,7 @@ __all__ = [
     "DRAWERS",
     "NOWHERE",
     "SHOWN_ROWS",
+    "Cap",
     "Diagnostic",
     "Location",
     "Report",
@@ -35,9 +36,8 @@ def one_line(text: str) -> str:
     r"""Escape `text` so that terminals and CI services show it as one line and never execute it.
 
     Line breaks, tabs, control characters, direction marks and every other invisible character
-    become escapes such as ``
-    `` or ``\u202e``; so does the start of a CI command. All names, paths and attributes of a model
-    pass through this function before they are printed.
+    become escapes such as ``\n`` or ``\u202e``; so does the start of a CI command. All names, paths
+    and attributes of a model pass through this function before they are printed.
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _spelt(char) for char in text)
@@ -160,6 +160,43 @@ class Diagnostic:
         if self.location.file is not None:
             return self
         return replace(self, location=replace(self.location, file=file))
+
+
+class Cap:
+    """Selects the first findings of each code and severity of a file, and counts the others."""
+
+    def __init__(self, most: int | None) -> None:
+        """`most` is the number of findings to list; None lists all."""
+        self._most = most
+        self._counts: dict[tuple[str | None, str, Severity], int] = {}
+        #: The location of the first finding that is not listed.
+        self._places: dict[tuple[str | None, str, Severity], Location] = {}
+
+    def wants(self, item: Diagnostic) -> bool:
+        """True if a finding should be listed; False if it is only counted."""
+        if self._most is None:
+            return True
+        key = (item.location.file, item.code, item.severity)
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if count <= self._most:
+            return True
+        self._places.setdefault(key, item.location)
+        return False
+
+    def rest(self) -> Iterator[Diagnostic]:
+        """One finding for all that are not listed of a code and severity of a file."""
+        most = self._most or 0
+        for key, place in self._places.items():
+            _, code, severity = key
+            count = self._counts[key]
+            yield Diagnostic(
+                code,
+                severity,
+                f"{count - most:,} more of {code} in this file; the first of them is here",
+                place,
+                found=f"{count:,} findings, of which {most:,} are listed",
+                fix="list all with --max-same-findings 0",
+            )
 
 
 @dataclass(slots=True)

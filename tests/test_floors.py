@@ -18,7 +18,7 @@ ROWS = (
     ("format_options",),
     ("files",),
     ("budget", "progress"),
-    ("allowance", "boundary"),
+    ("allowance", "boundary", "lifeline"),
     ("graph", "kernels"),
     ("dialects",),
     ("hazards",),
@@ -51,6 +51,7 @@ HOMES = {
 WITHOUT_NUMPY = (
     "irloop/__init__.py",
     "irloop/allowance.py",
+    "irloop/lifeline.py",
     "irloop/diagnostics.py",
     "irloop/errors.py",
     "irloop/format_options.py",
@@ -164,6 +165,7 @@ def test_every_package_has_a_floor() -> None:
         "errors",
         "files",
         "format_options",
+        "lifeline",
         "progress",
         "testing",
     }
@@ -242,6 +244,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
 def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
     below = {
         *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
+        "lifeline",
         "graph",
     }
     allowed = {"irloop", "fleet", "cli", *below}

@@ -14,7 +14,7 @@ from typing import IO, Any
 from irloop.engines import wire
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
-from irloop.engines.watch import MEMORY, Watch
+from irloop.engines.watch import MEMORY, Watch, kill
 
 __all__ = ["Process"]
 
@@ -54,6 +54,8 @@ class Process:
         self._ready = False
         self._failed: Answer | None = None
         self._child: subprocess.Popen[bytes] | None = None
+        #: The writing end of a pipe; the child ends when it closes, as it does when we are killed.
+        self._lifeline: IO[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._start()
         if model is not None:
@@ -115,8 +117,8 @@ class Process:
         child, self._child, self._ready = self._child, None, False
         if child is None:
             return
-        child.kill()
-        for stream in (child.stdin, child.stdout, self._log):
+        kill(child)
+        for stream in (child.stdin, child.stdout, self._log, self._lifeline):
             _close(stream)
         child.wait()
 
@@ -173,13 +175,23 @@ class Process:
         self._log = tempfile.TemporaryFile(prefix="irloop-")  # noqa: SIM115 (close ends it)
         # The child imports from the same directories as this process, and from no others.
         places = os.pathsep.join(place or os.getcwd() for place in sys.path)
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "irloop.engines.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
-        )
+        ours: list[int] = []
+        if os.name == "posix":
+            reader, writer = os.pipe()
+            ours, self._lifeline = [reader], os.fdopen(writer, "wb", buffering=0)
+        try:
+            self._child = subprocess.Popen(  # noqa: S603 (our interpreter, and a number)
+                [sys.executable, "-P", "-m", "irloop.engines.worker", *map(str, ours)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                pass_fds=ours,
+                start_new_session=True,
+                env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
+            )
+        finally:
+            for pipe in ours:
+                os.close(pipe)
         try:
             wire.send(self._stdin, {"engine": self._engine.name})
         except OSError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 
-__all__ = ["MEMORY", "Watch"]
+__all__ = ["MEMORY", "Watch", "held_by", "kill"]
 
 #: The default memory limit of an engine's process, in bytes.
 MEMORY = 8 * 2**30
@@ -55,7 +57,16 @@ class Watch:
                 self.reason = f"{held / 2**20:.0f} MB, {self._memory / 2**20:.0f} MB are allowed"
                 break
         if self.reason:
-            self._child.kill()
+            kill(self._child)
+
+
+def kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads its own group, and the processes that it started."""
+    if os.name != "posix" or child.returncode is not None:
+        child.kill()
+        return
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def held_by(process: int) -> int | None:

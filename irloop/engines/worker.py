@@ -4,16 +4,23 @@ Messages come in through stdin and go out through stdout (see `wire`). The first
 so that it can be imported before the model exists; the second names the model; each later one
 carries the inputs of a run. The answer to all but the first is {} with the outputs, or {"error":
 text}.
+
+The process ends with its parent: at the end of the input, even during a run, and where the system
+allows it by the pipe whose number is its argument (see `lifeline`).
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import queue
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
+from irloop import lifeline
 from irloop.engines import wire
 
 __all__ = ["main"]
@@ -23,31 +30,42 @@ LONGEST = 600
 
 Runner = Callable[[Sequence[Any]], Any]
 Maker = Callable[..., Runner]
+Message = tuple[dict[str, Any], list[Any]]
+Requests = queue.SimpleQueue[Message]
 
 
 def main() -> None:
     """Answer messages until the input ends."""
+    for pipe in sys.argv[1:]:
+        lifeline.end_with(int(pipe))
     # Text that engines print must not mix with the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    requests = sys.stdin.buffer
-    first = wire.receive(requests)
-    if first is None:
-        return
+    requests: Requests = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
+    # Nobody may read the answers any more.
+    with suppress(OSError):
+        _serve(requests, answers)
+    # Without the destructors of the engines, which may wait for their threads for ever.
+    os._exit(0)
+
+
+def _read(stream: IO[bytes], requests: Requests) -> None:
+    """Queue the messages; end the process where they end, whatever it does at that time."""
+    while (message := wire.receive(stream)) is not None:
+        requests.put(message)
+    os._exit(0)
+
+
+def _serve(requests: Requests, answers: IO[bytes]) -> None:
+    first, _ = requests.get()
     try:
-        maker = _maker(first[0]["engine"])
+        maker = _maker(first["engine"])
     except Exception as error:
-        wire.receive(requests)
+        requests.get()
         wire.send(answers, {"error": _words(error)})
         return
-    _serve(maker, requests, answers)
-
-
-def _serve(maker: Maker, requests: IO[bytes], answers: IO[bytes]) -> None:
-    model = wire.receive(requests)
-    if model is None:
-        return
-    head = model[0]
+    head, _ = requests.get()
     try:
         runner = maker(head["model"], head["options"]) if head["options"] else maker(head["model"])
     except Exception as error:
@@ -55,8 +73,8 @@ def _serve(maker: Maker, requests: IO[bytes], answers: IO[bytes]) -> None:
         wire.send(answers, {"error": _words(error)})
         return
     wire.send(answers, {})
-    while (message := wire.receive(requests)) is not None:
-        head, values = message
+    while True:
+        head, values = requests.get()
         try:
             if head["reset"] and hasattr(runner, "reset"):
                 runner.reset()

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -31,6 +30,7 @@ from irloop.errors import (
     UnsupportedError,
 )
 from irloop.fleet.verdicts import TARGETS
+from irloop.lifeline import end_with
 
 __all__ = ["LIFELINE", "main"]
 
@@ -56,7 +56,7 @@ def main() -> None:
     # What engines print must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
-    _die_with_parent(int(os.environ.pop(LIFELINE)))
+    end_with(int(os.environ.pop(LIFELINE)))
     _leave_no_core()
     for line in sys.stdin.buffer:
         request = json.loads(line)
@@ -80,16 +80,6 @@ def _send(answers: Any, answer: Answer) -> None:
     # Names in files may be invalid Unicode, which JSON in ASCII can express.
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
-
-
-def _die_with_parent(lifeline: int) -> None:
-    """End this process and its children when the other end of the pipe closes."""
-
-    def wait() -> None:
-        os.read(lifeline, 1)
-        os.killpg(0, 9)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _leave_no_core() -> None:

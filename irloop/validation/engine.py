@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from irloop.diagnostics import Diagnostic, Report, Severity
+from irloop.diagnostics import Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
 from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce, open_regular
@@ -116,6 +116,7 @@ def validate(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
+    max_same: int | None = None,
 ) -> Report:
     """Check one model file and report everything that is wrong with it.
 
@@ -126,6 +127,7 @@ def validate(
         ignore: codes or groups not to report.
         engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
             "openvino-2021.4".
+        max_same: list at most so many findings of one code, and count the others; None lists all.
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
@@ -140,16 +142,21 @@ def validate(
         for target in targets:
             hazards_of(target)
     report = Report()
+    listed, left_out = Cap(max_same), Cap(max_same)
     with collector_paused():
         if _is_onnx(file):
             findings = _onnx_findings(path, selection, targets)
         else:
             findings = _ir_findings(path, weights, selection, targets)
         for item in findings:
-            if selection.wants(item.code):
-                is_suppressed = selection.suppressed is not None and selection.suppressed(item)
+            if not selection.wants(item.code):
+                continue
+            is_suppressed = selection.suppressed is not None and selection.suppressed(item)
+            if (left_out if is_suppressed else listed).wants(item):
                 kept = report.suppressed if is_suppressed else report.diagnostics
                 kept.append(item.in_file(file))
+    report.extend(item.in_file(file) for item in listed.rest())
+    report.suppressed.extend(item.in_file(file) for item in left_out.rest())
     return report
 
 

@@ -45,6 +45,8 @@ def _owner_key(place: Location) -> str:
 def _layer_key(place: Location) -> str:
     """The element path up to the innermost layer; empty for an edge."""
     element = place.element
+    if "layer[" not in element:
+        return element
     steps = list(re.finditer(r"layer\[@id=[^\]]*\]", element))
     if not steps or "/edges/" in element[steps[-1].end() :]:
         return element
