@@ -13,6 +13,7 @@ import click
 
 from irloop.errors import UsageError
 from irloop.fleet.needs import require_packages
+from irloop.fleet.processes import prepare
 from irloop.fleet.verdicts import STEPS, TARGETS, VERDICTS
 
 from .console import Console, common_options, console_of, say
@@ -180,6 +181,9 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
     require_packages()
     if options["scheduler"] and options["workers"]:
         raise UsageError("--workers is for this machine; the cluster of --scheduler has its own")
+    if not options["scheduler"]:
+        # First, so that it imports modules while this process does.
+        prepare()
     console = console_of(ctx)
     signal.signal(signal.SIGTERM, _interrupt)
     state = _run(_plan(sources, options, console), options, console)

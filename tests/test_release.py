@@ -30,7 +30,7 @@ def test_a_dependency_has_both_bounds(requirement: str) -> None:
     assert re.fullmatch(r"[\w-]+>=[\d.]+,<\d+", requirement)
 
 
-@pytest.mark.parametrize("file", ["locked.txt", "build.txt"])
+@pytest.mark.parametrize("file", ["locked.txt", "build.txt", "fleet.txt"])
 def test_everything_that_is_locked_has_hashes(file: str) -> None:
     text = (ROOT / "requirements" / file).read_text("utf-8")
     entries = [item for item in re.split(r"\n(?=\w)", text) if "==" in item]
@@ -46,6 +46,21 @@ def test_what_is_locked_is_what_is_needed() -> None:
     for requirement in PROJECT["dependencies"]:
         name, least, most = re.fullmatch(r"([\w-]+)>=([\d.]+),<(\d+)", requirement).groups()  # type: ignore[union-attr]
         for version in re.findall(rf"^{plain(name)}==([\d.]+)", LOCKED, re.MULTILINE):
+            numbers = [int(part) for part in version.split(".")]
+            assert [int(part) for part in least.split(".")] <= numbers
+            assert numbers[0] < int(most)
+
+
+def test_the_lock_of_the_extra_fleet_fits_its_bounds_and_the_other_lock() -> None:
+    """Its file can be installed beside `locked.txt`, and has what the extra asks for."""
+    text = (ROOT / "requirements" / "fleet.txt").read_text("utf-8")
+    locked = set(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
+    assert set(re.findall(r"^([\w.-]+)==([\w.]+)", LOCKED, re.MULTILINE)) <= locked
+    for requirement in PROJECT["optional-dependencies"]["fleet"]:
+        name, least, most = re.fullmatch(r"([\w-]+)>=([\d.]+),<(\d+)", requirement).groups()  # type: ignore[union-attr]
+        versions = [version for found, version in locked if found == name]
+        assert versions, name
+        for version in versions:
             numbers = [int(part) for part in version.split(".")]
             assert [int(part) for part in least.split(".")] <= numbers
             assert numbers[0] < int(most)

@@ -11,6 +11,7 @@ from typing import Any
 
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
+from irloop.fleet.processes import METHOD, THREADS, prepare
 from irloop.fleet.task import versions
 
 __all__ = ["BIG", "Cluster", "Remote", "Tls"]
@@ -183,12 +184,13 @@ class Cluster:
 
 def _local(workers: int) -> Any:
     """Start a scheduler in this process and workers in others; only this user can connect."""
+    prepare()
     import dask
-    from distributed import LocalCluster
-    from distributed.security import Security
 
     dask.config.set(
         {
+            "distributed.worker.multiprocessing-method": METHOD,
+            "distributed.nanny.environ": THREADS,
             # Dask's status pages would need no certificate, so they are not served.
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],
@@ -200,6 +202,9 @@ def _local(workers: int) -> Any:
             "distributed.admin.tick.interval": "1s",
         }
     )
+    from distributed import LocalCluster
+    from distributed.security import Security
+
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,

@@ -44,6 +44,11 @@ class Fetched:
     detail: str = ""
 
     @property
+    def is_copy(self) -> bool:
+        """True when `folder` exists and holds copies of the files."""
+        return bool(self.entry.archive) or self.path != self.entry.address
+
+    @property
     def digest(self) -> str:
         """The SHA-256 of the model, or of the digests and names of its files if it has several."""
         if len(self.files) == 1:
@@ -107,7 +112,7 @@ def _weights_path(found: Fetched) -> str:
 def _fetch(found: Fetched, most: int) -> None:
     entry = found.entry
     weights = _weights_path(found)
-    if not entry.archive and found.path != entry.address:
+    if found.is_copy and not entry.archive:
         _copy(entry.address, found.path, most)
         if weights:
             _copy_weights(entry, weights, most)
@@ -204,7 +209,7 @@ def _add_data_file(found: Fetched, name: str, most: int) -> None:
         return
     path = os.path.join(os.path.dirname(found.path), *parts)
     entry = found.entry
-    if found.path != entry.address:
+    if found.is_copy:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         beside = "/".join([*entry.address.split("/")[:-1], *parts])
         if not entry.archive:

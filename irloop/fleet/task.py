@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import queue
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from irloop.fleet.known import Known
 from irloop.fleet.places import is_local, put, without_secrets
 from irloop.fleet.runner import Limits, Runner
 from irloop.fleet.sources import Entry
-from irloop.fleet.verdicts import TARGETS, done_key, settings_of, versions_of
+from irloop.fleet.verdicts import STEPS, TARGETS, done_key, settings_of, versions_of
 
 __all__ = ["Job", "Orders", "Row", "failure", "head_of", "path_of", "run_batch", "versions"]
 
@@ -103,10 +104,17 @@ def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> lis
         runner = stack.enter_context(_runner(Limits(orders.memory, orders.seconds)))
         folder = stack.enter_context(scratch())
         fetched = _ahead(fetch([job.entry for job in batch], folder, orders.most))
+        facts = {step: _facts(step, orders) for step in STEPS}
         for job, found in zip(batch, fetched, strict=True):
-            rows += _Work(orders, known, runner, job.steps, found).rows()
-            shutil.rmtree(found.folder, ignore_errors=True)
+            rows += _Work(orders, facts, known, runner, job.steps, found, folder).rows()
+            if found.is_copy:
+                shutil.rmtree(found.folder, ignore_errors=True)
     return rows
+
+
+def _facts(step: str, orders: Orders) -> tuple[str, str]:
+    """The options and the versions on which the result of a step depends."""
+    return settings_of(step, orders.to), versions_of(step, dict(orders.versions))
 
 
 def _listed(found: Sequence[tuple[str, str]]) -> str:
@@ -174,22 +182,28 @@ def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
 
 
 class _Work:
-    """The steps on one model."""
+    """The steps on one model; converted files are written to `folder` first.
+
+    `facts` has the settings and versions of each step.
+    """
 
     def __init__(
         self,
         orders: Orders,
+        facts: Mapping[str, tuple[str, str]],
         known: Known,
         runner: Runner,
         steps: tuple[str, ...],
         found: Fetched,
+        folder: str,
     ) -> None:
         self._orders = orders
+        self._facts = facts
         self._known = known
         self._runner = runner
         self._steps = steps
         self._found = found
-        self._versions = dict(orders.versions)
+        self._folder = folder
 
     def rows(self) -> list[Row]:
         """A row for each step."""
@@ -208,27 +222,26 @@ class _Work:
         steps = [step for step in self._steps if step not in old]
         if not steps:
             return rows
-        output = os.path.join(found.folder, _output_name(digest, orders.to))
-        if {"convert", "check"} & set(steps):
-            os.makedirs(found.folder, exist_ok=True)
+        output = os.path.join(self._folder, _output_name(digest, orders.to))
         for answer in self._runner.steps(
             steps, found.path, found.size, to=orders.to, output=output
         ):
             row = self._head(str(answer["step"]), mark) | _checked(answer)
-            if row["step"] == "convert" and row["verdict"] == "converted":
-                row["output"] = self._keep(output, answer.get("files"))
             rows.append(row)
+            if row["step"] == "convert" and row["verdict"] == "converted":
+                row["output"] = _kept_at(output, orders.to)
+        # The child reads the converted model again in later steps, so it is moved at the end.
+        if any(row.get("output") for row in rows):
+            self._keep(output)
+        _remove(output)
         return rows
 
     def _is_known(self, step: str, digest: str) -> bool:
-        return self._known.has(done_key(digest, step, *self._depends(step)))
-
-    def _depends(self, step: str) -> tuple[str, str]:
-        return settings_of(step, self._orders.to), versions_of(step, self._versions)
+        return len(self._known) > 0 and self._known.has(done_key(digest, step, *self._facts[step]))
 
     def _head(self, step: str, mark: str) -> Row:
         found = self._found
-        settings, used = self._depends(step)
+        settings, used = self._facts[step]
         suffix = os.path.splitext(found.path)[1].lower()
         return {
             "path": _text(without_secrets(found.entry.path)),
@@ -250,21 +263,18 @@ class _Work:
         head = self._head(step, mark)
         return {**head, "verdict": found.verdict, "detail": _line(found.detail), "codes": codes}
 
-    def _keep(self, output: str, names: Any) -> str:
-        """Copy converted files to the results, the model last; returns its address there."""
-        suffix = os.path.splitext(output)[1]
-        base = os.path.basename(output)
-        beside = [f"{base.removesuffix(suffix)}.bin", f"{base}.data"]
-        written = [name for name in beside if isinstance(names, list) and name in names]
-        folder = f"models/{self._orders.to}/{base[:2]}"
-        for name in (*written, base):
-            path = os.path.join(os.path.dirname(output), name)
+    def _keep(self, output: str) -> None:
+        """Move converted files to the results, the model last."""
+        folder = os.path.dirname(_kept_at(output, self._orders.to))
+        for path in _files_of(output):
+            if not os.path.isfile(path):
+                continue
+            name = os.path.basename(path)
             if is_local(self._orders.target):
-                _copy(path, os.path.join(self._orders.target, folder, name))
-            else:
-                with open(path, "rb") as file:
-                    put(f"{self._orders.target.rstrip('/')}/{folder}/{name}", file.read())
-        return f"{folder}/{base}"
+                _move(path, os.path.join(self._orders.target, folder, name))
+                continue
+            with open(path, "rb") as file:
+                put(f"{self._orders.target.rstrip('/')}/{folder}/{name}", file.read())
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:
@@ -295,7 +305,39 @@ def failure(verdict: str, detail: str, code: str) -> Row:
     return {"verdict": verdict, "detail": text, "codes": [finding] if code else []}
 
 
+def _kept_at(output: str, to: str) -> str:
+    """The address of a converted model, relative to the results."""
+    name = os.path.basename(output)
+    return f"models/{to}/{name[:2]}/{name}"
+
+
+def _files_of(output: str) -> tuple[str, ...]:
+    """The files that a converted model may have, the model last."""
+    return f"{os.path.splitext(output)[0]}.bin", f"{output}.data", output
+
+
+def _remove(output: str) -> None:
+    for path in _files_of(output):
+        with suppress(OSError):
+            os.unlink(path)
+
+
+def _move(path: str, target: str) -> None:
+    """Move a file to the results; it appears there whole or not at all."""
+    try:
+        try:
+            os.replace(path, target)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(path, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+        _copy(path, target)
+
+
 def _copy(path: str, target: str) -> None:
+    """Copy a file from another file system."""
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(path, "rb") as source, replacing(target) as (file,):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -73,6 +75,53 @@ def test_the_table_has_a_row_for_each_model_and_step(zoo: Path, verdicts: ReadVe
         # The reference checker reads the conversion.
         assert len(irloop.read_model(Path(plan.target) / output).graph.results) > 0
     assert len(outputs) == 2
+
+
+@pytest.mark.parametrize("other_disk", [False, True])
+def test_converted_models_are_moved_to_the_results(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_disk: bool
+) -> None:
+    """They stay until the steps after the conversion have read them, and leave nothing over."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    if other_disk:
+        real = os.replace
+
+        def refuse(source: str, target: str) -> None:
+            if str(source).startswith(str(scratch)):
+                raise OSError(errno.EXDEV, "Invalid cross-device link")
+            real(source, target)
+
+        monkeypatch.setattr(os, "replace", refuse)
+    plan = plan_of(zoo / "good", target=str(tmp_path / "results"))
+    sweep(replace(plan, steps=("validate", "convert", "check")), InlineCluster())
+    found = rows(plan.target, ("verdict", "output"))
+    assert [row[:2] for row in found if row[0] == "check"] == [("check", "equal")] * 2
+    outputs = {row[2] for row in found if row[0] == "convert"}
+    kept = (Path(plan.target) / "models").rglob("*")
+    assert {str(path.relative_to(plan.target)) for path in kept if path.is_file()} == outputs
+    assert not list(scratch.rglob("*"))
+
+
+def test_a_check_without_a_conversion_keeps_no_model(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model that is compared is removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left: list[Path] = []
+    remove = task._remove
+
+    def removed(output: str) -> None:
+        remove(output)
+        left.extend(Path(output).parent.iterdir())
+
+    monkeypatch.setattr(task, "_remove", removed)
+    plan = plan_of(zoo / "good", target=str(tmp_path / "results"), steps=("check",))
+    sweep(plan, InlineCluster())
+    assert [row[1] for row in rows(plan.target, ("verdict",))] == ["equal"] * 2
+    assert not left
+    assert not (Path(plan.target) / "models").exists()
 
 
 def test_what_is_done_is_not_done_again(zoo: Path) -> None:

@@ -1,0 +1,29 @@
+"""The processes of a local cluster: forked from one that has imported what all of them need."""
+
+from __future__ import annotations
+
+import os
+from multiprocessing import forkserver
+
+__all__ = ["METHOD", "THREADS", "prepare"]
+
+#: The way in which Dask starts the processes of a local cluster.
+METHOD = "forkserver"
+
+#: NumPy and the engines compute in one thread: there is a worker for each processor.
+THREADS = {
+    name: os.environ.get(name, "1")
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+}
+
+
+def prepare() -> None:
+    """Start the process from which workers are forked; it imports their modules meanwhile."""
+    new = THREADS.keys() - os.environ.keys()
+    os.environ.update(THREADS)
+    try:
+        forkserver.set_forkserver_preload(["distributed", "irloop.fleet.task"])
+        forkserver.ensure_running()
+    finally:
+        for name in new:
+            del os.environ[name]
