@@ -262,9 +262,10 @@ class _Search:
 
     def _of_type(self, first: Node, second: Node) -> Cause | None:
         """The cause if two corresponding nodes are known to be different operations."""
-        types = first.op.type, second.op.type
         same_dialect = self._seen.models[0].dialect == self._seen.models[1].dialect
-        if types[0] == types[1] or (not same_dialect and may_correspond(*types)):
+        if first.op.type == second.op.type:
+            return None
+        if not same_dialect and may_correspond(first.op, second.op):
             return None
         message = (
             f"`{second.name}` of {self._seen.place(1, second)} is {second.op.label}; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ from irloop.comparison import weights
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree
 from irloop.dialects.classes import classes_of
+from irloop.dialects.onnx import ONNX
+from irloop.dialects.onnx import reduction as onnx_reduction
+from irloop.dialects.openvino import OPENVINO
+from irloop.dialects.openvino import reduction as openvino_reduction
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, UnknownOp
+from irloop.graph.op import Constant, Op, UnknownOp
 
 __all__ = [
     "apart",
@@ -30,48 +35,34 @@ __all__ = [
 _HANDED_ON = classes_of("Cast", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _IDENTITIES = classes_of("Identity")
 _MAXIMUM = classes_of("Max", "Maximum")
-
-#: Types of the two formats that compute the same but have different names.
-_ALIASES = {
-    "add": "sum",
-    "mul": "multiply",
-    "sub": "subtract",
-    "div": "divide",
-    "pow": "power",
-    "max": "maximum",
-    "min": "minimum",
-    "cast": "convert",
-    "and": "logicaland",
-    "or": "logicalor",
-    "not": "logicalnot",
-    "xor": "logicalxor",
-    "greaterorequal": "greaterequal",
-    "lessorequal": "lessequal",
-    "neg": "negative",
-    "where": "select",
-}
-
-#: Types that have the same name in both formats, so that two different ones compute different
-#: things.
-_SHARED = frozenset(
-    {
-        "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceiling", "cos", "cosh", "elu",
-        "equal", "erf", "exp", "floor", "greater", "hardsigmoid", "less", "log", "matmul", "mish",
-        "notequal", "relu", "selu", "sigmoid", "sign", "sin", "sinh", "softmax", "softplus",
-        "softsign", "sqrt", "tan", "tanh",
-        "reducemax", "reducemin", "reducesum", "reducemean", "reduceprod",
-    }
-)  # fmt: skip
+_NEGATIONS = classes_of("Not", "LogicalNot", "NotEqual")
+_REDUCTIONS = (onnx_reduction.Reduction, openvino_reduction.Reduction)
 
 
-def may_correspond(first: str, second: str) -> bool:
-    """False where the types of two formats are known to compute different things."""
-    left, right = (_ALIASES.get(name.lower(), name.lower()) for name in (first, second))
-    known = _SHARED | set(_ALIASES.values())
-    if {left, right} == {"notequal", "logicalnot"}:
+def may_correspond(first: Op, second: Op) -> bool:
+    """False where two operations of different formats are known to compute different things."""
+    left, right = _computed_by(type(first)), _computed_by(type(second))
+    if left == right or first.type.lower() == second.type.lower():
+        return True
+    if isinstance(first, _NEGATIONS) and isinstance(second, _NEGATIONS):
         # ONNX has no NotEqual: it is Equal, then Not.
         return True
-    return left == right or not (left in known and right in known)
+    return not {left, right} <= _computed_by_both()
+
+
+def _computed_by(kind: type[Op]) -> str:
+    """What a class of elementwise operations or reductions computes; empty for other classes."""
+    if issubclass(kind, _REDUCTIONS) or (kind.elementwise and not getattr(kind, "function", "")):
+        return kind.type.lower()
+    return getattr(kind, "function", "")
+
+
+@cache
+def _computed_by_both() -> frozenset[str]:
+    """What old classes of both formats compute; newer ones may be written as several operations."""
+    onnx = {_computed_by(kind) for kind in ONNX.all() if kind.since <= 9}
+    openvino = {_computed_by(kind) for kind in OPENVINO.all() if kind.since <= 5}
+    return frozenset((onnx & openvino) - {""})
 
 
 def origin(value: Value) -> Value:
