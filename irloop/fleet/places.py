@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from irloop.diagnostics import one_line
 from irloop.errors import UsageError
 from irloop.files import replacing
 
@@ -28,6 +29,16 @@ __all__ = [
 
 #: Stores that never show a partly written file.
 _WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory", "hf"}
+
+#: The packages that open addresses of a kind; the extra `fleet` does not install them.
+_PACKAGES = {
+    **dict.fromkeys(("http", "https"), "aiohttp"),
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("abfs", "abfss", "az", "adl"), "adlfs"),
+    **dict.fromkeys(("oci", "ocilake"), "ocifs"),
+    "hf": "huggingface_hub",
+}
 
 _PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 
@@ -76,7 +87,13 @@ def place_of(address: str) -> Place:
         # Listings must not be cached: a store may have millions of entries.
         fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
     except ImportError as error:
-        raise UsageError(f"{shown}: {error}", fix="install the package of this store") from None
+        found = _PROTOCOL.match(address)
+        package = _PACKAGES.get(found[1].lower() if found else "", "the package of this store")
+        raise UsageError(
+            f"{shown}: {one_line(str(error))}",
+            cause="a package for this kind of address is not installed, or its import fails",
+            fix=f"pip install {package}, here and on all workers",
+        ) from None
     except Exception as error:
         raise UsageError(f"{shown} cannot be opened: {error}") from None
     path = str(path)

@@ -1,0 +1,107 @@
+"""Sweeps over the stores of Google Cloud and Hugging Face, spoken to on this machine."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from irloop.errors import UsageError
+from irloop.fleet import places
+from tests.fleet import hub_server
+from tests.fleet.conftest import Verdicts
+from tests.fleet.test_driver import EXPECTED
+
+Irloop = Callable[..., subprocess.CompletedProcess[str]]
+ReadVerdicts = Callable[[Path | str], Verdicts]
+
+#: The stores are servers of this machine.
+HERE = {"no_proxy": "*"}
+
+#: What an emulated Google Cloud does not have: buckets with folders, which gcsfs would look for.
+EMULATED = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
+
+
+@pytest.fixture
+def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The environment for a Google Cloud Storage with the empty bucket `models`."""
+    server_of = pytest.importorskip(
+        "gcp_storage_emulator.server", reason="the emulator of the extra 'test' is not installed"
+    )
+    pytest.importorskip("gcsfs", reason="gcsfs of the extra 'test' is not installed")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    server = server_of.create_server("127.0.0.1", port, in_memory=True, default_bucket="models")
+    server.start()
+    given = {**HERE, **EMULATED, "STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    yield given
+    server.stop()
+
+
+def test_google_cloud_storage_is_source_and_target(
+    google: dict[str, str], zoo: Path, irloop: Irloop
+) -> None:
+    """The second sweep finds every model by its mark in the listing."""
+    # In processes of their own: gcsfs reads the environment when it is imported.
+    upload = "import fsspec, sys; fsspec.filesystem('gs').put(*sys.argv[1:], recursive=True)"
+    arguments = [sys.executable, "-c", upload, str(zoo), "models/"]
+    subprocess.run(arguments, check=True, timeout=120)
+    command = ("sweep", "gs://models/zoo", "-o", "gs://models/results", "--workers", 1)
+    first = irloop(*command, "--do", "validate,convert")
+    assert first.returncode == 1, first.stderr
+    for verdict, count in (("valid", 2), ("invalid", 4)):
+        assert f"validate: {verdict} {count}\n" in first.stdout
+    again = irloop(*command, "--do", "validate,convert")
+    assert "0 models in this sweep, 6 were done before" in again.stdout
+    report = irloop("sweep", "report", "gs://models/results")
+    assert "converted" in report.stdout
+
+
+def test_models_of_a_repository_of_hugging_face(
+    zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
+) -> None:
+    """Folders are listed, weights are fetched, and a second sweep knows files by their blobs."""
+    pytest.importorskip("huggingface_hub", reason="it is not installed: extra 'test'")
+    results = tmp_path / "results"
+    with hub_server.serving(zoo.parent) as endpoint:
+        given = {**HERE, "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "home")}
+        command = ("sweep", "hf://owner/zoo/zoo", "-o", results, "--workers", 1)
+        done = irloop(*command, "--do", "validate,convert", **given)
+        again = irloop(*command, "--do", "validate,convert", **given)
+    assert done.returncode == 1, done.stderr
+    found = verdicts(results)
+    assert {
+        (path.removeprefix("zoo/"), step): found[path, step] for path, step in found
+    } == EXPECTED
+    assert "0 models in this sweep, 6 were done before" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("address", "module", "package"),
+    [
+        ("gs://bucket/zoo", "gcsfs", "gcsfs"),
+        ("s3://bucket/zoo", "s3fs", "s3fs"),
+        ("hf://owner/zoo", "huggingface_hub", "huggingface_hub"),
+        ("https://host/zoo", "aiohttp", "aiohttp"),
+    ],
+)
+def test_the_missing_package_of_a_store_is_named(
+    irloop: Irloop, tmp_path: Path, address: str, module: str, package: str
+) -> None:
+    """Modules of a package that is not installed cannot be imported."""
+    (tmp_path / f"{module}.py").write_text(f"raise ImportError('No module named {module}')")
+    done = irloop("sweep", address, "-o", tmp_path / "results", path=tmp_path)
+    assert done.returncode == 2
+    assert f"pip install {package}" in done.stderr
+
+
+def test_an_unknown_kind_of_address_is_refused() -> None:
+    with pytest.raises(UsageError, match="nowhere://host/zoo cannot be opened"):
+        places.place_of("nowhere://host/zoo")
