@@ -38,6 +38,7 @@ _SPELLING = {
     "weights": "--weights share",
     "external_data": "--external-data",
     "standard": "--standard",
+    "contrib": "--contrib",
     "stateless": "--stateless",
     "ir_version": "--ir-version",
     "target": "--target",
@@ -54,6 +55,7 @@ Examples:
   irloop convert model.onnx -o model.xml --shape x=1,3,224,224
   irloop convert old.xml -o new.xml --ir-version 11
   irloop convert optimized.onnx -o plain.onnx --standard
+  irloop convert int4.xml -o int4.onnx --contrib --check
   irloop convert decoder.xml -o decoder.onnx --stateless --check
   irloop convert new.xml -o old.xml --target openvino-2021.4 --shape x=1,3,224,224
   irloop convert model.xml -o small.xml --ir-version 11 --compress-to-fp16
@@ -107,6 +109,11 @@ Examples:
     "--standard",
     is_flag=True,
     help="Write ONNX Runtime's own operations out in standard ONNX.",
+)
+@click.option(
+    "--contrib",
+    is_flag=True,
+    help="Write 4-bit weights and attention by ONNX Runtime's own operations, for it alone.",
 )
 @click.option(
     "--stateless",
@@ -198,6 +205,7 @@ class _Job:
         external_data: bool,
         compress_to_fp16: bool,
         standard: bool,
+        contrib: bool,
         stateless: bool,
         no_validate: bool,
         style: str,
@@ -224,6 +232,7 @@ class _Job:
         self.external_data = external_data
         self.compress_to_fp16 = compress_to_fp16
         self.standard = standard
+        self.contrib = contrib
         self.stateless = stateless
         self.validate = not no_validate
         self.style = style
@@ -288,6 +297,7 @@ class _Job:
             "weights": self.weights == "share",
             "external_data": self.external_data,
             "standard": self.standard,
+            "contrib": self.contrib,
             "stateless": self.stateless,
             "ir_version": self.ir_version is not None,
             "target": self.target is not None,
@@ -330,6 +340,7 @@ class _Job:
             lengths=self.lengths or None,
             compress_to_fp16=self.compress_to_fp16,
             standard=self.standard,
+            contrib=self.contrib,
             stateless=self.stateless,
         )
         for item in notes:

@@ -355,6 +355,7 @@ def convert(
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
     standard: bool = False,
+    contrib: bool = False,
     stateless: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to the other format, and return notes that the user should know.
@@ -380,6 +381,9 @@ def convert(
             largest rounding error.
         standard: write ONNX Runtime's own operations (domain com.microsoft) out in operations of
             the standard (to ONNX only).
+        contrib: write what ONNX Runtime computes faster by its own operations (domain
+            com.microsoft): products with 4-bit weights as MatMulNBits, attention of several heads
+            as MultiHeadAttention (to ONNX only). Other runtimes do not read such a model.
         stateless: turn the variables of an IR (ReadValue, Assign) into inputs and outputs, by the
             pass `stateful_to_stateless`; the application passes each output to its input in the
             next inference (to ONNX only).
@@ -403,6 +407,7 @@ def convert(
         lengths=lengths,
         compress_to_fp16=compress_to_fp16,
         standard=standard,
+        contrib=contrib,
         stateless=stateless,
     )
 

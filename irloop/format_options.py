@@ -16,6 +16,7 @@ _FORMAT_OF = {
     "external_data": "onnx",
     "weights": "onnx",
     "standard": "onnx",
+    "contrib": "onnx",
     "stateless": "onnx",
     "target": "openvino",
     "lengths": "openvino",
@@ -55,7 +56,7 @@ def require_change(
         given: as in `require_fitting`.
         sets_shapes: whether the caller gives shapes for inputs.
         rewrites: whether the model is rewritten in its own format: for a runtime, with loops in
-            another form, with weights as f16, or by standard operations.
+            another form, with weights as f16, by standard operations, or by those of a runtime.
 
     Raises:
         UsageError: when such an option is used.

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from irloop.conversion import pipelines, targets
+from irloop.conversion.contrib import to_contrib
 from irloop.conversion.hazard_notes import hazard_notes
 from irloop.conversion.loops import loop_choice
 from irloop.conversion.standard import to_standard
@@ -40,6 +41,7 @@ def convert_model(
     lengths: Mapping[str, int] | None = None,
     compress_to_fp16: bool = False,
     standard: bool = False,
+    contrib: bool = False,
     stateless: bool = False,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model; see `irloop.convert` for the arguments, the result and the errors.
@@ -51,12 +53,16 @@ def convert_model(
     if wanted not in ("onnx", "openvino"):
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
     translates = source.dialect != wanted
-    rewrites = target is not None or compress_to_fp16 or loops is not None or standard
+    if standard and contrib:
+        raise UsageError("standard and contrib contradict each other: one removes what one writes")
+    writes_form = loops is not None or standard or contrib
+    rewrites = target is not None or compress_to_fp16 or writes_form
     given = {
         "opset": opset is not None,
         "target": target is not None,
         "lengths": lengths is not None,
         "standard": standard,
+        "contrib": contrib,
         "stateless": stateless,
     }
     require_fitting(wanted, given)
@@ -91,6 +97,8 @@ def convert_model(
     if loops is not None:
         loop_choice.rewrite(result, loops)
         notes += loop_choice.describe(before, result, loops)
+    if contrib:
+        to_contrib(result)
     if reader is not None:
         targets.adapt(result, reader)
     if compress_to_fp16:

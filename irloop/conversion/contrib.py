@@ -1,0 +1,17 @@
+"""Writes parts of ONNX models in ONNX Runtime's own operations, where it runs them faster."""
+
+from __future__ import annotations
+
+from irloop.conversion.neural.fused_attention import FuseAttention
+from irloop.conversion.tensors.blocked_products import BlockedProducts
+from irloop.graph.model import Model
+from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.manager import Manager
+
+__all__ = ["to_contrib"]
+
+
+def to_contrib(model: Model) -> None:
+    """Replace products with 4-bit weights, and attention, by operations of com.microsoft."""
+    passes = [BlockedProducts(), FuseAttention(), DeadCode()]
+    Manager(passes, name="contrib").run_passes(model)

@@ -1,0 +1,243 @@
+"""Writes attention as ONNX Runtime's own MultiHeadAttention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irloop.dialects.contrib.attention import MultiHeadAttention
+from irloop.dialects.contrib.base import DOMAIN
+from irloop.dialects.onnx.activation import Softmax13
+from irloop.dialects.onnx.elementwise import Add, Div, Mul
+from irloop.dialects.onnx.matmul import MatMul
+from irloop.dialects.onnx.shape import Expand, Reshape, Reshape14, Transpose
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.types import DynamicDim, ElementType
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.session import Session
+
+__all__ = ["FuseAttention"]
+
+_RESHAPES = (Reshape, Reshape14)
+
+#: Positions and heads exchanged: [batch, positions, heads, size] and back.
+_HEADS = (0, 2, 1, 3)
+#: The same for keys, whose positions become the last axis.
+_KEYS = (0, 2, 3, 1)
+_LAST = (0, 1, 3, 2)
+
+
+@dataclass
+class _Attention:
+    """softmax(scale * q @ k' + bias) @ v, with q, k and v [batch, positions, heads * size]."""
+
+    query: Value
+    key: Value
+    value: Value
+    bias: Value | None
+    heads: int
+    scale: float
+
+
+@dataclass(eq=False)
+class FuseAttention(ModelPass):
+    """Replaces attention of several heads by MultiHeadAttention of ONNX Runtime.
+
+    Given::
+
+        q, k, v = Transpose(Reshape([B, P, N * H] to [B, P, N, H]))
+        y = Reshape(Transpose(Softmax(scale * q @ Transpose(k) + bias) @ v))    [B, P, N * H]
+
+    Result::
+
+        y = com.microsoft.MultiHeadAttention(q, k, v, bias)
+
+    The heads have to be separated and joined by Reshape and Transpose, since only then there is
+    something to gain: the operation itself takes data whose heads are not separated. Sizes of the
+    batch, and of the scores if there is a bias, have to be numbers or have names.
+    """
+
+    name = "fuse_attention"
+    dialects = frozenset({"onnx"})
+
+    def run_on_model(self, model: Model) -> bool:
+        session = Session(model)
+        modified = False
+        for node in [node for node in all_nodes(model.graph) if isinstance(node.op, _RESHAPES)]:
+            found = None if self.transformation_callback(node) else _found(node)
+            if found is None:
+                continue
+            assert node.graph is not None
+            _replace(model, node, found, session.rewriter(node.graph))
+            modified = True
+        if modified:
+            model.opsets[DOMAIN] = 1
+        return modified
+
+
+def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewriter) -> None:
+    inputs: tuple[Value | None, ...] = (found.query, found.key, found.value)
+    if found.bias is not None:
+        forms = Forms(model, rewriter, node, node.name)
+        inputs = (*inputs, None, None, _spread(forms, found.bias, found.query))
+    op = MultiHeadAttention(num_heads=found.heads, scale=found.scale)
+    name = f"{node.name}/{op.type}"
+    fused = rewriter.insert(op, inputs, before=node, name=name)
+    rewriter.replace_node(node, [fused.output])
+
+
+def _spread(forms: Forms, bias: Value, query: Value) -> Value:
+    """The bias repeated for each position of the query, which ONNX Runtime does not do."""
+    positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
+    if given != 1 or positions == 1:
+        return bias
+    if isinstance(positions, int):
+        return forms.emit(Expand(), bias, forms.constant([1, 1, positions, 1]))
+    count = forms.unsqueezed(forms.size_of(query, 1), 0)
+    target = forms.joined([forms.constant([1, 1]), count, forms.constant([1])], 0)
+    return forms.emit(Expand(), bias, target)
+
+
+def _found(joined: Node) -> _Attention | None:
+    """The attention whose heads a Reshape joins, or None."""
+    attended = _before(joined.inputs[0], Transpose, _HEADS)
+    if attended is None or not isinstance(attended.producer.op, MatMul):
+        return None
+    weights, values = attended.producer.inputs
+    value = None if values is None else _separated(values, _HEADS)
+    dims = shape_of(joined.output).dims
+    if weights is None or value is None or dims is None or len(dims) != 3:
+        return None
+    softmax = weights.producer.op
+    scores = _before(weights, Softmax13)
+    if not isinstance(softmax, Softmax13) or softmax.axis not in (-1, 3) or scores is None:
+        return None
+    for logits, bias in _sums(scores):
+        found = _of_scores(logits)
+        if found is None:
+            continue
+        query, key, heads, scale = found
+        if bias is not None and not _fits(bias, query, key, heads):
+            continue
+        if value[1] != heads or dims[2] != shape_of(value[0]).dim(2):
+            continue
+        if not _keeps_batch(joined) or element_of(query) is not ElementType.F32:
+            continue
+        if all(_is_equal(query, item, 0) for item in (key, value[0])):
+            return _Attention(query, key, value[0], bias, heads, scale)
+    return None
+
+
+def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
+    """The scores without and with a bias that was added to them."""
+    yield scores, None
+    node = scores.producer
+    if isinstance(node.op, Add) and node.inputs[0] is not None and node.inputs[1] is not None:
+        yield node.inputs[0], node.inputs[1]
+        yield node.inputs[1], node.inputs[0]
+
+
+def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
+    """Query and key as they are before their heads are separated, the heads and the scale."""
+    product, scale = _unscaled(scores)
+    if not isinstance(product.producer.op, MatMul):
+        return None
+    left, right = product.producer.inputs
+    if left is None or right is None:
+        return None
+    (left, factor), (right, other) = _unscaled(left), _unscaled(right)
+    key = _separated(right, _KEYS)
+    if key is None and (turned := _before(right, Transpose, _LAST)) is not None:
+        turned, more = _unscaled(turned)
+        other *= more
+        key = _separated(turned, _HEADS)
+    query = _separated(left, _HEADS)
+    total = scale * factor * other
+    if query is None or key is None or query[1] != key[1] or not total > 0:
+        return None
+    return query[0], key[0], query[1], total
+
+
+def _unscaled(value: Value) -> tuple[Value, float]:
+    """A value before constant numbers multiply or divide it, and their product."""
+    scale = 1.0
+    while isinstance(value.producer.op, Mul | Div):
+        first, second = value.producer.inputs
+        is_product = isinstance(value.producer.op, Mul)
+        if is_product and first is not None and _number(first) is not None:
+            first, second = second, first
+        number = None if second is None else _number(second)
+        if first is None or number is None or (number == 0 and not is_product):
+            break
+        scale = scale * number if is_product else scale / number
+        value = first
+    return value, scale
+
+
+def _number(value: Value) -> float | None:
+    """A constant of one element, which adds no dimensions to scores."""
+    op = value.producer.op
+    if not isinstance(op, Constant) or op.tensor.count != 1 or len(op.tensor.shape) > 4:
+        return None
+    return float(op.tensor.numpy().reshape(()))
+
+
+def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
+    """Data [batch, positions, heads * size] whose heads are separated, and the heads, or None."""
+    before = _before(value, Transpose, perm)
+    whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
+    data = None if whole is None else whole.producer.inputs[0]
+    if whole is None or data is None or shape_of(data).rank != 3 or shape_of(whole).rank != 4:
+        return None
+    heads, size, total = shape_of(whole).dim(2), shape_of(whole).dim(3), shape_of(data).dim(2)
+    if not isinstance(heads, int) or not isinstance(size, int) or total != heads * size:
+        return None
+    return (data, heads) if _keeps_batch(whole.producer) else None
+
+
+def _keeps_batch(reshape: Node) -> bool:
+    """True for a Reshape of the last axes only: batch and positions are known to be the same."""
+    data, target = reshape.inputs[:2]
+    if data is None or target is None:
+        return False
+    op = target.producer.op
+    if isinstance(op, Constant) and list(op.tensor.numpy()[:1]) == [0]:
+        return True
+    return any(_is_equal(data, reshape.output, axis) for axis in (0, 1))
+
+
+def _is_equal(one: Value, other: Value, axis: int) -> bool:
+    dim = shape_of(one).dim(axis)
+    return _is_known(dim) and dim == shape_of(other).dim(axis)
+
+
+def _before(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
+    """The first input of the operation that computes a value, if it is of a type."""
+    if value is None or not isinstance(value.producer.op, type):
+        return None
+    op = value.producer.op
+    if isinstance(op, Transpose) and tuple(op.perm or ()) != perm:
+        return None
+    return value.producer.inputs[0]
+
+
+def _fits(bias: Value, query: Value, key: Value, heads: int) -> bool:
+    """True for a bias [batch or 1, heads or 1, positions or 1, keys]."""
+    given, keys = shape_of(bias).dims, shape_of(key).dim(1)
+    if given is None or len(given) != 4 or not _is_known(keys) or given[3] != keys:
+        return False
+    wanted = (shape_of(query).dim(0), heads, shape_of(query).dim(1))
+    return all(
+        one == 1 or (_is_known(one) and one == other)
+        for one, other in zip(given[:3], wanted, strict=True)
+    )
+
+
+def _is_known(dim: object) -> bool:
+    """True for a number and for a name: two dimensions of one name are equal."""
+    return isinstance(dim, int) or (isinstance(dim, DynamicDim) and dim.symbol is not None)

@@ -1,0 +1,242 @@
+"""Writes products with 4-bit weights as ONNX Runtime's own products of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.contrib.base import DOMAIN
+from irloop.dialects.contrib.quantized_matmul import MatMulNBits
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.elementwise import Mul, Sub
+from irloop.dialects.onnx.matmul import MatMul
+from irloop.dialects.onnx.quantize import DequantizeLinear13
+from irloop.dialects.onnx.shape import Reshape, Reshape14, Transpose
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
+from irloop.passes.base import ModelPass
+from irloop.passes.forms import Forms
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.session import Session
+
+__all__ = ["BlockedProducts"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The sizes of blocks that ONNX Runtime has, and those tried here: larger ones need fewer scales.
+BLOCKS = (128, 64, 32, 16)
+
+#: What is added to codes of each type to make them unsigned. Opsets before 21 store 4 bits in 8.
+_SHIFTS = {ElementType.U4: 0, ElementType.I4: 8, ElementType.U8: 0, ElementType.I8: 8}
+_FLOATS = frozenset({ElementType.F32, ElementType.F16, ElementType.BF16})
+
+#: The most operations between a constant and the product that reads it.
+_DEPTH = 8
+
+
+@dataclass
+class _Weights:
+    """(codes - zeros) * scales: unsigned 4-bit codes, and arrays of the same shape."""
+
+    codes: Array
+    zeros: Array
+    scales: Array
+
+    def moved(self, shape: Sequence[int] | None, perm: Sequence[int] | None = None) -> _Weights:
+        """All three in another shape, or with their axes in another order."""
+
+        def move(array: Array) -> Array:
+            return array.transpose(perm) if shape is None else array.reshape(shape)
+
+        return _Weights(move(self.codes), move(self.zeros), move(self.scales))
+
+
+@dataclass(eq=False)
+class BlockedProducts(ModelPass):
+    """Replaces products with constant 4-bit weights by MatMulNBits of ONNX Runtime.
+
+    Given::
+
+        w = (Cast(Const u4 [N, K]) - zeros) * scales    y = MatMul(x, Transpose(w))
+
+    Result::
+
+        y = com.microsoft.MatMulNBits(x, packed codes, scales, packed zeros)
+
+    The weights may also be a DequantizeLinear. Scales and zero points have to be equal within
+    blocks of 16 weights or more along K. ONNX Runtime then reads the 4-bit weights in each product,
+    instead of storing them as f32 when it loads the model.
+    """
+
+    name = "blocked_products"
+    dialects = frozenset({"onnx"})
+
+    def run_on_model(self, model: Model) -> bool:
+        session = Session(model)
+        modified = False
+        for node in [node for node in all_nodes(model.graph) if isinstance(node.op, MatMul)]:
+            assert node.graph is not None
+            if not self.transformation_callback(node):
+                modified |= _rewritten(model, node, session.rewriter(node.graph))
+        if modified:
+            model.opsets[DOMAIN] = 1
+        return modified
+
+
+def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
+    x, weights = node.inputs
+    if x is None or weights is None or element_of(x) is not ElementType.F32:
+        return False
+    if shape_of(weights).rank != 2 or (shape_of(x).rank or 0) < 2:
+        return False
+    found = _weights(weights, _DEPTH)
+    if found is None:
+        return False
+    # MatMulNBits stores the columns of the second operand as rows.
+    found = found.moved(None, (1, 0))
+    rows, columns = found.codes.shape
+    size = next((size for size in BLOCKS if _is_blocked(found, size)), 0)
+    if not size or not rows:
+        return False
+    codes, zeros = _packed(found, size)
+    forms = Forms(model, rewriter, node, node.name)
+    inputs = [
+        x,
+        forms.constant(codes, ElementType.U8),
+        forms.constant(found.scales[:, ::size].reshape(-1), ElementType.F32),
+        forms.constant(zeros, ElementType.U8),
+    ]
+    op = MatMulNBits(columns=columns, rows=rows, block_size=size)
+    rewriter.replace_node(node, [forms.emit(op, *inputs)])
+    return True
+
+
+def _weights(value: Value, depth: int) -> _Weights | None:
+    """Constant 4-bit weights as they are before they are multiplied, or None."""
+    node, op = value.producer, value.producer.op
+    source = node.inputs[0] if node.inputs else None
+    if source is None or not depth:
+        return None
+    if isinstance(op, Cast6 | Reshape | Reshape14 | Transpose):
+        found = _weights(source, depth - 1)
+        dims = shape_of(value).static()
+        if found is None or (isinstance(op, Cast6) and op.to not in _FLOATS):
+            return None
+        if isinstance(op, Transpose):
+            return found.moved(None, op.perm or tuple(reversed(range(found.codes.ndim))))
+        return found if isinstance(op, Cast6) else None if dims is None else found.moved(dims)
+    if isinstance(op, Mul):
+        return _scaled(node)
+    if isinstance(op, DequantizeLinear13):
+        return _dequantized(node, op)
+    return None
+
+
+def _scaled(node: Node) -> _Weights | None:
+    """(Cast(codes) - Cast(zeros)) * scales, with the operands of the product in either order."""
+    for data, factor in (node.inputs, node.inputs[::-1]):
+        scales = None if factor is None else _number(factor)
+        if data is None or scales is None:
+            continue
+        zeros: Array | None = np.zeros((), np.float32)
+        before: Value | None = data
+        if isinstance(data.producer.op, Sub):
+            before, offset = data.producer.inputs
+            zeros = None if offset is None else _number(offset)
+        codes = None if before is None else _codes(before)
+        if codes is None or zeros is None:
+            continue
+        return _united(codes, zeros, scales)
+    return None
+
+
+def _dequantized(node: Node, op: DequantizeLinear13) -> _Weights | None:
+    data, factor, offset = (*node.inputs, None)[:3]
+    codes = None if data is None else _stored(data)
+    scales = None if factor is None else _number(factor)
+    zeros = np.zeros((), np.float32) if offset is None else _number(offset)
+    if codes is None or scales is None or zeros is None or op.output_dtype not in _KEPT:
+        return None
+    axis = op.axis % max(codes[0].ndim, 1)
+
+    def spread(array: Array) -> Array:
+        if array.size == 1:
+            return array.reshape(())
+        if op.block_size:
+            wide = array.repeat(op.block_size, axis)
+            return wide.take(np.arange(codes[0].shape[axis]), axis)
+        return array.reshape([-1 if at == axis else 1 for at in range(codes[0].ndim)])
+
+    return _united(codes, spread(zeros), spread(scales))
+
+
+_KEPT = frozenset({ElementType.DYNAMIC, ElementType.F32})
+
+
+def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights | None:
+    """Codes, zero points and scales in one shape; None if a code needs more than 4 bits."""
+    array, shift = codes
+    moved = zeros + shift
+    if array.size and not -shift <= array.min() <= array.max() <= 15 - shift:
+        return None
+    if np.broadcast_shapes(array.shape, zeros.shape, scales.shape) != array.shape:
+        return None
+    if not ((moved >= 0) & (moved <= 15) & (moved == np.floor(moved))).all():
+        return None
+    full = (np.broadcast_to(item, array.shape) for item in (moved.astype(np.uint8), scales))
+    return _Weights((array.astype(np.int16) + shift).astype(np.uint8), *full)
+
+
+def _codes(value: Value) -> tuple[Array, int] | None:
+    """The 4-bit constant that a Cast to floats reads, and what makes it unsigned."""
+    op, source = value.producer.op, value.producer.inputs[:1]
+    if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:
+        return None
+    return _stored(source[0])
+
+
+def _stored(value: Value) -> tuple[Array, int] | None:
+    op = value.producer.op
+    if not isinstance(op, Constant) or op.tensor.element not in _SHIFTS:
+        return None
+    return op.tensor.numpy(), _SHIFTS[op.tensor.element]
+
+
+def _number(value: Value) -> Array | None:
+    """A constant, or one that a Cast converts, as f32."""
+    while isinstance(value.producer.op, Cast6):
+        source = value.producer.inputs[0]
+        if source is None:
+            return None
+        value = source
+    op = value.producer.op
+    return op.tensor.numpy().astype(np.float32) if isinstance(op, Constant) else None
+
+
+def _is_blocked(weights: _Weights, size: int) -> bool:
+    """True if the scales and zero points of each block are equal."""
+    columns = weights.codes.shape[1]
+    if size > max(columns, BLOCKS[-1]):
+        return False
+    return all(
+        bool((array == array[:, ::size].repeat(size, 1)[:, :columns]).all())
+        for array in (weights.scales, weights.zeros)
+    )
+
+
+def _packed(weights: _Weights, size: int) -> tuple[Array, Array]:
+    """Codes [rows, blocks, bytes] and zero points [rows, bytes], the lower four bits first."""
+    rows, columns = weights.codes.shape
+    blocks = -(-columns // size)
+    codes = np.zeros((rows, blocks * size), np.uint8)
+    codes[:, :columns] = weights.codes
+    zeros = np.zeros((rows, blocks + blocks % 2), np.uint8)
+    zeros[:, :blocks] = weights.zeros[:, ::size]
+    packed = [array[:, ::2] | (array[:, 1::2] << 4) for array in (codes, zeros)]
+    return packed[0].reshape(rows, blocks, size // 2), packed[1].reshape(-1)
