@@ -423,7 +423,7 @@ def _shows_colour() -> bool:
 
 
 def _can_open(model: str) -> bool:
-    """False, with a note, for a file that cannot be opened: the others must still be validated."""
+    """True if a file can be opened; if not, print why, and let the other files be validated."""
     try:
         open_regular(model).close()
     except OSError as error:

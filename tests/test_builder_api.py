@@ -116,7 +116,7 @@ def test_a_scan_drops_the_axis(tmp_path: Path) -> None:
     x = b.input("x", "f32", [None, 2])
     weight = b.input("w", "f32", [2])
     with b.scan() as body:
-        # The wires come in another order than ONNX writes them.
+        # The wires come in a different order than ONNX writes them.
         captured = body.invariant(weight)
         column = body.slice(x, axis=-1, reverse=True)
         total = body.state(np.float32(0), name="total")

@@ -290,7 +290,7 @@ def test_the_outside_packages_are_the_declared_ones() -> None:
     extras = project["optional-dependencies"]
     texts = [*project["dependencies"], *extras["engines"], *extras["fleet"]]
     declared = {text.split(">")[0].split("=")[0].strip() for text in texts}
-    # protobuf is imported under another name than it is installed.
+    # protobuf is imported under a different name than it is installed.
     found = {
         item.name.split(".")[0].replace("google", "protobuf")
         for item in ALL_IMPORTS

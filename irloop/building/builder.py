@@ -157,7 +157,7 @@ class Builder(GraphBuilder):
         """
         if dialect not in OPSETS:
             raise UsageError(
-                "a model is built of operations of openvino or onnx", found=repr(dialect)
+                "there is no such dialect", expected="openvino or onnx", found=repr(dialect)
             )
         newest = 100 if dialect == "onnx" else NEWEST
         number = OPSETS[dialect] if opset is None else opset

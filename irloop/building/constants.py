@@ -31,8 +31,8 @@ def elements(data: Any, element: str | ElementType | None) -> tuple[Array, Eleme
         raise UsageError(f"a constant cannot be made: {error}") from error
     if array.dtype.kind == "O" and wanted is not ElementType.STRING:
         raise UsageError(
-            "a constant is made of numbers, booleans or strings",
-            expected="numbers of one rank",
+            "a constant must be made of numbers, booleans or strings",
+            expected="an array, or nested lists of equal lengths",
             found=f"{data!r:.60}",
         )
     return _as_element(array, wanted), wanted

@@ -28,7 +28,7 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Cause", "find_cause"]
 
-#: How many iterations more than the first model a loop of the second one may run.
+#: A loop of the second model may run this many iterations more than that of the first model.
 MORE = 10
 
 #: The most nodes into which one operation is decomposed.
@@ -217,13 +217,13 @@ class _Search:
             )
             return self._seen.cause("drift", message, first, second)
         message = (
-            f"{second.op.label} {place} returns other values than {first.op.label} "
+            f"{second.op.label} {place} returns different values than {first.op.label} "
             f"`{first.name}` {other}"
         )
         return self._seen.cause("operation", message, first, second)
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """The only constant of a node that has no equal among those of its decomposition."""
+        """The cause if exactly one constant of a node has no equal in its decomposition."""
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]
             constants = [item for item in own if isinstance(item.op, Constant)]

@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def reached(runs: Iterable[Run]) -> set[Way]:
-    """The ways that runs of the NumPy engine took; only that engine reports them."""
+    """The ways that these runs took; only runs of the NumPy engine report them."""
     found: set[Way] = set()
     for run in runs:
         for node, counts in run.counts.items():

@@ -31,7 +31,7 @@ __all__ = ["Explainer", "Reason"]
 #: A larger error, relative to the largest value, is never rounding.
 ROUNDING = 0.02
 
-#: How many times larger an engine's error may be than the others', compared with double precision.
+#: An engine's error, measured against double precision, may be this many times another engine's.
 TIMES = 4.0
 
 #: The bound for OpenVINO's int8 kernels in the converted model: measured on a processor without

@@ -109,7 +109,7 @@ class LoopCauses:
         if constants_agree(left, right, self._seen.tolerance):
             return None
         message = (
-            f"constant `{second.name}` of {self._seen.place(1, second)} has other elements than in "
+            f"constant `{second.name}` of {self._seen.place(1, second)} differs from that in "
             f"{self._seen.place(0, first)}: {apart(left, right)}"
         )
         return self._seen.cause("constant", message, first, second)
@@ -200,7 +200,7 @@ class LoopCauses:
     def of_loop_output(self, first: Value, second: Value, *, exact: bool = False) -> Cause | None:
         """The cause if two outputs of corresponding loops are produced differently.
 
-        With `exact` a value in another shape is another value.
+        With `exact`, values that differ only in shape count as different.
         """
         (first, left), (second, right) = _untransposed(first), _untransposed(second)
         nodes = first.producer, second.producer
@@ -218,7 +218,7 @@ class LoopCauses:
         return self._seen.worded("output", found)
 
     def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if loops that may not have run at all start from different values."""
+        """The cause if states of two loops, which may run zero iterations, start differently."""
         bodies = _bodies(first, second)
         wires = self._seen.wires((first, second), bodies)
         for numbers in wires.inputs():
@@ -252,13 +252,13 @@ class LoopCauses:
         """The first wire that differs between two corresponding loops."""
         bodies = _bodies(first, second)
         places = self._seen.places()
-        # Within one format a value in another shape is another value.
+        # Within one format, values that differ only in shape count as different.
         wires = Wires.between((first, second), bodies, places, self._seen.paired)
         alike = type(first.op) is type(second.op)
         found = next(wires.all() if alike else wires.unfed(), None)
         if found is None and not alike:
-            # Between two formats other wires are a matter of translation, but not another
-            # value where the one that is meant is there, too.
+            # Two formats may be wired differently. Another value is a cause only if the
+            # expected one is there, too.
             known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
             found = (
                 next(known.carried(wires.inputs()), None)

@@ -214,7 +214,7 @@ class _Reduction:
 
     def _shrink(self, pair: Pair) -> Pair:
         """Simplify both models alike; the steps in between are one line of the report."""
-        # Where other values are read or carried, their computation does not matter.
+        # If the cause is that other values are read or carried, their computation does not matter.
         reads_others = self._kind is not None and self._kind[0].startswith(("input ", "state "))
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self.steps:

@@ -151,7 +151,7 @@ def _size(value: Value | None, axis: int) -> int | None:
 
 
 def _readers(value: Value, through: tuple[type[Op], ...]) -> Iterator[tuple[Node, int]]:
-    """The nodes that read a value, through operations of some types and into bodies."""
+    """The nodes that read a value, also in bodies, and after operations of the types `through`."""
     pending, seen = [value], {value}
     while pending:
         for node, position in pending.pop().uses:

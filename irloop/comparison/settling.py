@@ -44,7 +44,7 @@ class Settled:
 
 
 class Settler:
-    """Finds inputs with which a model runs, by running it."""
+    """Finds input sizes and integers with which a model runs, by trying them."""
 
     def __init__(
         self,

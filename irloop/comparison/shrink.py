@@ -1,4 +1,4 @@
-"""Simplifies two models alike, operation by operation and axis by axis, while they still differ.
+"""Simplifies two models in the same way, step by step, as long as they still differ.
 
 Every change is made to corresponding places of both models, so that no new difference arises, and
 is kept only if the two still differ for the same cause: a value becomes an operand of its

@@ -105,7 +105,7 @@ class Tally:
         yield from _grouped(self._skipped)
 
     def not_compared(self) -> Iterator[str]:
-        """Outputs that no trial has compared, if other outputs were."""
+        """A line for each output that no trial compared; none if nothing was compared at all."""
         if not self._shown:
             return
         for at, name in enumerate(self._names()):

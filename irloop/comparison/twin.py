@@ -1,7 +1,7 @@
 """Makes a copy of a model that avoids those hazards of an engine that passes can rewrite.
 
-By the specification the copy computes the same. If an engine gives other values for it than for the
-model, the engine has one of these faults.
+By the specification the copy computes the same. If an engine gives different values for the two,
+it has one of these faults.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ __all__ = ["engine_forms", "repairs_after"]
 
 @dataclass(frozen=True)
 class _Known:
-    """What the tests of forms ask about a model, computed once."""
+    """Facts about a model on which the tests of forms depend, computed once."""
 
     inference: Inference
     #: The names of loops that depend on constants only, and of Ifs whose condition does.
@@ -168,7 +168,7 @@ def _onnx_forms() -> list[_Form]:
     return [
         # ONNX Runtime crashes if a Scan has to transpose a tensor without elements.
         _Form(ScanAlongFront(), _divides_by_zero),
-        # It ignores the Transpose of a matrix that is multiplied by a vector.
+        # ONNX Runtime ignores the Transpose of a matrix that is multiplied by a vector.
         _Form(ColumnsForVectors(), _has("ORT118")),
     ]
 
@@ -177,46 +177,46 @@ def _openvino_forms() -> list[_Form]:
     return [
         # OpenVINO cannot compute all values that are known to be empty.
         _Form(FoldEmptyValues()),
-        # Nor can it run all loops that depend on constants only.
+        # OpenVINO cannot run all loops that depend on constants only.
         _Form(FoldConstantLoops(), _is_constant),
-        # It inlines an If of a constant itself, and then refuses the names of its outputs.
+        # OpenVINO inlines an If of a constant itself, and then refuses the names of its outputs.
         _Form(InlineConstantIf(), _is_constant),
-        # It cannot compile all Loops that it knows not to run.
+        # OpenVINO cannot compile all Loops that never run.
         _Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
         # Translation folds branches and states: unused values are removed, and iterations are
         # counted where that removed the slices.
         _Form(DeadCode(), tidies=True),
         _Form(CountIterations(), _has("OVN121")),
         _Form(DeadCode(), tidies=True),
-        # OpenVINO counts in 32 bits, and reads no more of an input.
+        # OpenVINO counts iterations in 32 bits, and reads no more of a trip count.
         _Form(LimitCounts(), lambda node, _: is_long_count(node)),
-        # Its own transformations of Loops fail on some port maps.
+        # Transformations of OpenVINO for Loops fail on some port maps.
         _Form(RunnablePorts()),
         # The readers of states after their loop are known now.
         _Form(OpenGrowingStates()),
-        # It loses the initial values of states whose readers are gone.
+        # OpenVINO loses the initial values of states whose readers are gone.
         _Form(ReadStates()),
-        # It dies of parameters that two outputs return as they are.
+        # OpenVINO crashes if two outputs return the same parameter unchanged.
         _Form(CopyUnchanged()),
-        # It returns uninitialised memory where a loop does not start.
+        # OpenVINO returns uninitialised memory if a loop runs zero iterations.
         _Form(CutJoined()),
-        # It crashes if a loop joins along another axis than 0 after an axis of size 0.
+        # OpenVINO crashes if a loop joins along an axis other than 0 after an axis of size 0.
         _Form(ScanAlongFront(), _divides_by_zero),
-        # Its compilation does not end at sums of f64 constants.
+        # OpenVINO does not finish compiling sums of f64 constants.
         _Form(FoldDoubleSums()),
-        # It refuses choices of booleans between constants and computed values.
+        # OpenVINO refuses choices of booleans between constants and computed values.
         _single(ChooseByLogic(), chooses_constants),
-        # It computes arithmetic with constants wrongly after some reductions.
+        # OpenVINO computes arithmetic with constants wrongly after some reductions.
         _single(WidenRank3Reductions(), is_reduced_wrongly),
-        # It overwrites a Concat of rank 1 by its absolute values.
+        # OpenVINO overwrites a Concat of rank 1 by its absolute values.
         _single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
-        # It keeps the scales of weights, computed or not, from one inference to the next.
+        # OpenVINO keeps the scales of weights, computed or not, from one inference to the next.
         _single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
-        # It refuses products with a constant vector that a constant scales.
+        # OpenVINO refuses products with a constant vector that a constant scales.
         _single(ColumnsForScaledVectors(), scales_a_vector_product),
-        # It moves strides through padded convolutions.
+        # OpenVINO moves strides through padded convolutions.
         _single(GroupPaddedConvolutions(), pads_skipped_data),
-        # It loses dimensions that only a constant of one element brings.
+        # OpenVINO loses dimensions that only a constant of one element brings.
         _single(NarrowOneElementConstants(), brings_dimensions),
         # The readers of the outputs of each If and each loop are known now.
         _single(ReadBranchesBySlices(), loses_an_output, always=True),

@@ -140,7 +140,7 @@ def _may_stay(node: Node) -> bool:
 
 
 def _separate_names(model: Model) -> None:
-    """Give layers that make model outputs other names than the inputs have.
+    """Give layers that make model outputs names other than those of the inputs.
 
     OpenVINO 2021.4 identifies an output by the layer that makes it, and would confuse it with the
     input.

@@ -80,7 +80,7 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
         raise args.error(str(error)) from error
     if len(equation.operands) != len(args):
         raise args.error(
-            "the equation has another number of operands",
+            "the equation has the wrong number of operands",
             str(len(equation.operands)),
             str(len(args)),
         )

@@ -214,7 +214,7 @@ def require_rank(args: Arguments, position: int, rank: int) -> None:
     """
     if args.has(position) and args.rank(position) not in (None, rank):
         found = str(args.shape(position))
-        raise args.error(f"input {position} has another rank", f"rank {rank}", found)
+        raise args.error(f"input {position} has the wrong rank", f"rank {rank}", found)
 
 
 def reduced(

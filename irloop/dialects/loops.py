@@ -80,7 +80,7 @@ def is_consistent(port: Sliced) -> bool:
     """True when the slice length equals the stride.
 
     OpenVINO infers shapes from `part_size` but slices by `stride`. Where they differ it refuses the
-    model or reads other elements than intended.
+    model or reads different elements than intended.
     """
     return port.part_size == abs(port.stride)
 

@@ -119,7 +119,7 @@ def reshaped(
     text = ",".join(map(str, pattern))
     wrong = [dim for dim in pattern if isinstance(dim, int) and dim < -1]
     if wrong or sum(dim == -1 for dim in pattern) > 1:
-        raise args.error("shape is not a pattern", "sizes and at most one -1", text)
+        raise args.error("the target shape is not valid", "sizes and at most one -1", text)
     copied = {at for at, dim in enumerate(pattern) if dim == 0} if special_zero else set()
     if shape.rank is not None and copied and max(copied) >= shape.rank:
         raise args.error("0 copies a dimension that the input lacks", f"{shape}", text)
@@ -182,7 +182,7 @@ def squeezed(
     `axes` is None if they are unknown. With `lenient` a listed axis of another size is kept.
 
     Raises:
-        InferenceError: when an axis is outside the rank, or has another size than 1.
+        InferenceError: when an axis is outside the rank, or has a size other than 1.
     """
     if shape.dims is None or axes is None:
         return UNKNOWN_SHAPE
@@ -249,14 +249,18 @@ def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: boo
     """
     found = broadcast_shapes((shape, target))
     if found is None:
-        raise args.error("shape cannot be broadcast", f"something for {target}", str(shape))
+        raise args.error(
+            "shape cannot be broadcast", f"a shape that broadcasts to {target}", str(shape)
+        )
     if both_ways or target.dims is None or shape.dims is None:
         return found if both_ways else target
     if len(shape.dims) > len(target.dims):
         raise args.error("rank is too large", f"{len(target.dims)} at most", str(shape))
     for dim, wanted in zip(reversed(shape.dims), reversed(target.dims), strict=False):
         if isinstance(dim, int) and wanted == 1 and dim != 1:
-            raise args.error("shape cannot be broadcast", f"something for {target}", str(shape))
+            raise args.error(
+                "shape cannot be broadcast", f"a shape that broadcasts to {target}", str(shape)
+            )
     return target
 
 

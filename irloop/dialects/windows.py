@@ -73,7 +73,7 @@ def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -
         return [UNKNOWN_DIM] * len(sizes)
     if len(window.kernel) != len(sizes):
         raise args.error(
-            "the window has another number of axes than the data",
+            "the window has a different number of axes than the data",
             f"{len(sizes)} spatial axes",
             f"{len(window.kernel)}",
         )
@@ -110,7 +110,7 @@ def transposed_dims(
     extras = tuple(output_padding) or (0,) * len(sizes)
     if len(window.kernel) != len(sizes) or len(extras) != len(sizes):
         raise args.error(
-            "the window or the output padding has another number of axes than the data",
+            "the window or the output padding has a different number of axes than the data",
             f"{len(sizes)} spatial axes",
             f"{len(window.kernel)} and {len(extras)}",
         )
@@ -152,7 +152,7 @@ def ranks_agree(args: Arguments, data: Shape, filters: Shape, extra: int = 0) ->
         return
     if filters.rank != data.rank + extra:
         raise args.error(
-            "the filter has another rank than the data",
+            "the filter has a different rank than the data",
             f"rank {data.rank + extra}",
             f"rank {filters.rank}",
         )

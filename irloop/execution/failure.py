@@ -110,7 +110,7 @@ def failure_of(node: Node, error: Exception) -> StepError:
     given = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
     return StepError(
         node,
-        plain_reason(error) or "its attributes and inputs do not fit",
+        plain_reason(error) or "its attributes and inputs do not fit together",
         found=f"inputs of the types {given}" if given else "",
         fix="validate the model",
     )

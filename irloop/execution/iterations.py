@@ -38,7 +38,7 @@ class Feed(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """A body result that is collected with the number of its iteration."""
+    """A body result that every iteration adds: `add` takes the iteration and the value."""
 
     slot: int
     add: Callable[[int, Any], None]

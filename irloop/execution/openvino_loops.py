@@ -154,7 +154,10 @@ class TensorIterator(_OpenVino):
 
 
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
-    """Slices [n, ..., part, ...] of elements low..high; elements in a slice keep their order."""
+    """Cut the elements low..high of `axis` into slices of `part` elements: [n, ..., part, ...].
+
+    With `backwards` the last slice comes first; elements in a slice keep their order.
+    """
     moved = np.moveaxis(array, axis, 0)[low:high]
     # Not -1: another axis may have no elements.
     parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))

@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: Steps whose values together take fewer bytes run without checks.
 SMALL = 16 * 2**20
 
-#: Steps are charged when there are so many.
+#: The budget is charged once for this many steps.
 FEW_STEPS = 64
 
 #: The slots with a fixed meaning, and the first free one.
@@ -148,11 +148,11 @@ class Context:
 
 @dataclass(slots=True)
 class Program:
-    """Steps over slots. `template` holds the slots at the start, with constants filled in.
+    """Steps that read and fill slots. `template` holds the initial slots, constants included.
 
-    `prologue` are the steps of a body with the same result in every iteration; `fixed` are the
-    slots that keep their value through all iterations. `whole` are steps over all slices at once,
-    `rest` the steps that then remain for each iteration.
+    `prologue`: the steps of a body that give the same result in every iteration. `fixed`: the slots
+    that keep their value through all iterations. `whole`: steps that compute all slices at once.
+    `rest`: the steps that then remain for each iteration.
     """
 
     inputs: tuple[int, ...]

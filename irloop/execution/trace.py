@@ -56,10 +56,10 @@ class LoopTracer(Protocol):
     """A tracer that is also told about every iteration, after the nodes of its body."""
 
     def __call__(self, event: TraceEvent, /) -> None:
-        """A node ran."""
+        """Called after each node."""
 
     def iteration(self, event: IterationEvent, /) -> None:
-        """A body ran."""
+        """Called after each iteration of a body."""
 
 
 class TextTracer:

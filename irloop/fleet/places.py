@@ -110,9 +110,9 @@ def _protocol(fs: Any) -> str:
 
 @contextmanager
 def fetching_from(address: str) -> Iterator[None]:
-    """Turn every exception of a store into a `UsageError` about the address.
+    """Turn every exception of a storage package into a `UsageError` about the address.
 
-    Packages of stores raise many kinds of exceptions, whose texts may contain signed addresses.
+    These packages raise many kinds of exceptions, whose texts may contain signed addresses.
     """
     try:
         yield

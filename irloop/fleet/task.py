@@ -86,12 +86,12 @@ def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> lis
         big: these models are big, so this process runs no other batch of big ones meanwhile.
 
     Raises:
-        UsageError: when this machine has other versions than the sweep, or results cannot be
+        UsageError: when this machine has different versions than the sweep, or results cannot be
             written.
     """
     if versions() != orders.versions:
         raise UsageError(
-            "a worker has other versions of packages than the sweep began with",
+            "a worker has different versions of packages than the sweep began with",
             expected=_listed(orders.versions),
             found=_listed(versions()),
             fix="install the same packages on all workers",

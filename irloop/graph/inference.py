@@ -459,7 +459,7 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
         raise
     except Exception as error:
         found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
-        raise args.error("its attributes and inputs do not fit", "", found) from error
+        raise args.error("its attributes and inputs do not fit together", "", found) from error
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:

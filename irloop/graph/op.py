@@ -223,9 +223,9 @@ class Op(Record):
         raise NotImplementedError(self.label)
 
     def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
-        """The kernel for inputs that are all constants, which engines compute in advance.
+        """The kernel with which engines fold this operation if all its inputs are constants.
 
-        Another one than `kernel` only where engines compute in advance by another rule.
+        Operations override it only if engines fold them by another rule than they run them.
 
         Raises:
             NotImplementedError: when this operation cannot be run by irloop.

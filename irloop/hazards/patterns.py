@@ -97,7 +97,7 @@ def may_be_empty(shape: Shape) -> bool:
 
 
 def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
-    """The ports of a loop along another axis than 0 on which an engine divides by zero.
+    """The ports of a loop along an axis other than 0 on which an engine divides by zero.
 
     Their axes are counted from the front; tensors of unknown rank are left out.
     ONNX Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO

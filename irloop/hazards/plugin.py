@@ -161,9 +161,9 @@ def is_result(value: Value) -> bool:
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     """The readers of a loop output that may read its memory of an earlier inference.
 
-    The output has an unknown size. It has different memory in each request if it is a result of its
-    graph; otherwise its memory may move, and only loops that read it do not notice. Strings are not
-    included.
+    Only outputs of unknown size have such readers. If the output is also a result of its graph, its
+    memory differs in each request, which no reader notices. Otherwise its memory may move between
+    inferences, which only loops do not notice. Strings are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []

@@ -65,7 +65,7 @@ def one_hot(categories: Array, *, strict: bool) -> Function:
         items = x if x.dtype.kind == "O" else x.astype(np.int64)
         place, hit = _places(categories, items)
         if strict and not hit.all():
-            raise ValueError(f"{items[~hit].flat[0]!r} is none of the categories")
+            raise ValueError(f"{items[~hit].flat[0]!r} is not one of the categories")
         result = np.zeros((*x.shape, len(categories)), dtype=np.float32)
         np.put_along_axis(result, place[..., None], hit[..., None].astype(np.float32), axis=-1)
         return result
@@ -81,7 +81,7 @@ def extract(x: Array, indices: Array) -> Array:
     """
     columns = indices.reshape(-1)
     if columns.size and not 0 <= columns.min() <= columns.max() < x.shape[-1]:
-        raise ValueError(f"columns {columns.tolist()} of {x.shape[-1]}")
+        raise ValueError(f"columns {columns.tolist()} do not exist in {x.shape[-1]} columns")
     return x.reshape(1, -1)[:, columns] if x.ndim == 1 else x[..., columns]
 
 

@@ -66,8 +66,8 @@ class Window:
         """Create a window; missing strides and dilations are 1, missing pads 0.
 
         Raises:
-            ValueError: when a list has another length than `kernel`, or a stride or dilation is not
-                positive.
+            ValueError: when a list is not as long as `kernel`, or a stride or dilation is below
+                1.
         """
         rank = len(kernel)
         window = cls(

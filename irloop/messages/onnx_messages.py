@@ -148,7 +148,7 @@ MESSAGES = (
     Message(
         _BOTH,
         r"does not match expected type|Inferred elem type differs from existing elem type",
-        "a value is declared with another element type than its operation gives",
+        "a value is declared with a different element type than its operation gives",
         ("ONX207", "ONX401"),
         "correct the declaration, or insert a Cast",
     ),
@@ -157,7 +157,7 @@ MESSAGES = (
         r"Size mismatch validating subgraph inputs\. Got (?P<got>\d+) inputs but subgraph has "
         r"(?P<has>\d+)|"
         r"Graph has (?P<count>\d+) inputs but (?P<given>\d+) were provided",
-        "a body has another number of inputs than its Loop, Scan or If gives it",
+        "a body has a different number of inputs than its Loop, Scan or If gives it",
         ("ONX101",),
         "irloop validate names the node; inputs of a Loop body are matched by position",
     ),
@@ -165,7 +165,7 @@ MESSAGES = (
         _BOTH,
         r"returned type information for (?P<got>\d+) outputs\. Expected (?P<want>\d+)|"
         r"produce different number",
-        "a Loop or If has another number of outputs than its body, or its branches differ in it",
+        "a Loop or If and its bodies have different numbers of outputs",
         ("ONX101", "ONX303"),
         "irloop validate names the node",
     ),
@@ -175,7 +175,7 @@ MESSAGES = (
         r"(?:rank|dim)|"
         r"Can't merge shape info",
         "a declared shape contradicts the computed one; for a Loop often a condition or state of "
-        "another rank than the body declares",
+        "a different rank than the body declares",
         ("ONX302", "ONX308", "ONX107"),
         "irloop validate names the value",
     ),

@@ -92,7 +92,7 @@ _BODIES = (
     Message(
         _OV,
         r"Shape mismatch for tensor iterator port",
-        "what a body gives to a concatenated output has another size along the axis than "
+        "what a body gives to a concatenated output has a different size along the axis than "
         "part_size; "
         "also a loop of zero iterations with such an output",
         ("IRL613", "IRL609"),

@@ -64,7 +64,7 @@ _FILES = (
     Message(
         _OLD,
         r"Layer \S+ has incorrect weights|has incorrect weights!",
-        "the .bin has another size than the layer needs: it belongs to another model, or is "
+        "the .bin has a different size than the layer needs: it belongs to another model, or is "
         "damaged",
         ("IRL302", "IRL303"),
         "fetch .xml and .bin from the same export",

@@ -93,7 +93,10 @@ def rank_is(*ranks: int) -> Predicate:
 
 
 def shape_is(*wanted: int | str | None) -> Predicate:
-    """The shape has this rank and these dimensions; None fits any, equal names equal ones."""
+    """The shape has this rank and these dimensions.
+
+    None fits any dimension. A name fits any dimension too, but the same one wherever it occurs.
+    """
     return Predicate(lambda value: _fits(_shape(value), wanted), f"shape {list(wanted)}")
 
 

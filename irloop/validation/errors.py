@@ -12,7 +12,10 @@ __all__ = ["Errors"]
 
 
 class Errors:
-    """The codes of errors, keyed by the element path of their layer, net and file."""
+    """The codes of the errors found in each layer, in each net and in the whole file.
+
+    Layers and nets are keyed by their element paths, the file by an empty path.
+    """
 
     def __init__(self) -> None:
         self._codes: dict[str, set[str]] = {}

@@ -84,7 +84,10 @@ class OnnxContext:
         self._declared: list[tuple[Value, ValueType]] = []
 
     def close(self) -> None:
-        """Leave the model, with declared types, to the next reader of a path that keeps it."""
+        """Restore the declared types and leave the model to the next reader of the same path.
+
+        Does nothing for a path that does not keep its model.
+        """
         if self._kept is None or self._model is None:
             return
         for value, type in self._declared:

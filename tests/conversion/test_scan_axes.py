@@ -1,7 +1,7 @@
 """Loops along axis 1 of tensors that may have no elements, each run in a process of its own.
 
 ONNX Runtime 1.31 ends with SIGFPE if a Scan itself has to transpose such a tensor, and OpenVINO
-2026.4 if a loop joins values along another axis than 0 after an axis of size 0. The expected
+2026.4 if a loop joins values along an axis other than 0 after an axis of size 0. The expected
 numbers are worked out by hand: each case negates its input, part by part.
 """
 

@@ -120,5 +120,5 @@ def test_shapes() -> None:
         inferred(onnx.DepthToSpace(2), f32(1, 3, 2, 2))
     with pytest.raises(InferenceError, match="a spatial axis cannot be divided"):
         inferred(onnx.SpaceToDepth(2), f32(1, 3, 3, 2))
-    with pytest.raises(InferenceError, match="input 0 has another rank"):
+    with pytest.raises(InferenceError, match="input 0 has the wrong rank"):
         inferred(onnx.SpaceToDepth(2), f32(1, 3))

@@ -39,8 +39,8 @@ KNOWN = {
     "ov-frontend/lstm_bdir_short_input_seq/openvino": _DROPPED,
     "ov-frontend/lstm_fwd_with_clip_peepholes/openvino": _DROPPED,
     "mo2021/script_for_trip_input/openvino": "data of the original, its outputs in another order",
-    "mo2021/torch_gru_bi_dyn_op11/openvino": "a data set of another shape than this IR declares",
-    "mo2021/torch_lstm_dyn/openvino": "a data set of another shape than this IR declares",
+    "mo2021/torch_gru_bi_dyn_op11/openvino": "a data set whose shape differs from the declared one",
+    "mo2021/torch_lstm_dyn/openvino": "a data set whose shape differs from the declared one",
     "real/omz_text-recognition-0012_int8/openvino": (
         "made-up weights put signals of 0.05 on quantisation steps of 0.03: a difference of 1e-5 "
         "before the first FakeQuantize becomes a whole step"

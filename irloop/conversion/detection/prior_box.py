@@ -21,10 +21,10 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around every element; steps of None are image size / grid size.
+    """Boxes around every element. If `steps` is None, a step is image size / grid size.
 
-    A box is a shift of its centre, half a width, half a height, and whether it is clipped. `powers`
-    holds the power of the image's height with which each half size grows.
+    A box is a shift of its centre, half a width, half a height, and whether it is clipped. Its
+    half sizes are multiplied by image height ** power, where `powers` has one power for each box.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]

@@ -152,15 +152,16 @@ def _is_positive(dim: Dim) -> bool:
 
 
 def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
-    """A Reshape whose 0 copies dimensions, all of which are 0 if there are no elements.
+    """Reshape to a pattern that may contain 0, for opsets in which 0 copies a dimension.
 
-    Given a value of n elements and a pattern of three numbers; result:
+    All dimensions of a value without elements are made 0 first, so that each 0 copies a 0. Given a
+    value of n elements and a pattern of three numbers; result:
     Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
     and 1 otherwise. A -1 in the pattern is 0 without elements.
     """
     rank = shape_of(pattern).count()
     if rank is None:
-        raise c.refuse("what may have no elements gets a shape of unknown rank", opset=14)
+        raise c.refuse("a tensor that may be empty is reshaped to an unknown rank", opset=14)
     if rank == 0:
         return c(shapes.Reshape(), value, pattern)
     flat = reshape(c, value, [-1, *[1] * (rank - 1)])

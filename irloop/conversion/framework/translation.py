@@ -287,7 +287,7 @@ class Conversion(Builder):
         outputs = (result,) if isinstance(result, Value | Virtual) else result
         made = [*outputs, *[None] * len(node.outputs)]
         if any(old.is_used and new is None for old, new in zip(node.outputs, made, strict=False)):
-            self._refused(node, RefusedError("it has more outputs than its operation"))
+            self._refused(node, RefusedError("the conversion does not compute all of its outputs"))
             return self._placeholder(node)
         first = next((value for value in outputs if isinstance(value, Value)), None)
         if first is not None and first.producer.graph is self.graph and first not in inputs:

@@ -28,7 +28,7 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
 
 
 def unknown_axes(value: Value, joined: int) -> list[int]:
-    """The axes of unknown size of what a loop joins along axis `joined`, without that axis."""
+    """The axes of unknown size of a loop output, except axis `joined`, along which it is joined."""
     dims = shape_of(value).dims or ()
     joined_at = (joined, joined + len(dims))
     return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
@@ -43,7 +43,7 @@ def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> V
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
         return last
-    # A Slice, because OpenVINO removes a Reshape from a list to a list.
+    # A Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
     own, before = shape_forms.shape_of(c, last), shape_forms.shape_of(c, initial)
     ends, axes = forms.select(c, runs, own, before), list(range(rank))
     made = shape_forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))

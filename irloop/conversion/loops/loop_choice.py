@@ -61,7 +61,7 @@ STAYS: dict[Loops, str] = {
     "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
 }
 
-#: Reasons why the nearest form of a loop is another operation.
+#: Why a loop becomes another operation in the target, keyed by the types of both.
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices are all of an axis",
     ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",

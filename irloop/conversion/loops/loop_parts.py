@@ -102,7 +102,7 @@ class LoopPlan:
     sliced: list[Sliced] = field(default_factory=list)
     #: Last values without a state, or whose state has another element type.
     extra: list[LastValue] = field(default_factory=list)
-    #: The position in `carried` of each other last value.
+    #: The position in `carried` of each other last value, keyed by the output of the loop.
     last: dict[int, int] = field(default_factory=dict)
     joined: list[Concatenated] = field(default_factory=list)
     #: Parameters that hold the condition, which is true in every iteration that runs.

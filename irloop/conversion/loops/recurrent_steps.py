@@ -155,7 +155,11 @@ def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
 def _masked(
     loop: OpenVinoLoopBuilder, c: Conversion, lengths: Value, new: list[Value], held: list[Value]
 ) -> tuple[Value, list[Value]]:
-    """The output and the state of a step when items may have ended; a state counts the steps."""
+    """The output and states of a step for items of different lengths.
+
+    After the last step of an item its output is 0 and its states no longer change. An additional
+    state counts the steps.
+    """
     inner = loop.inner
     zero = c.constant([0], ElementType.I32)
     count = loop.state(zero, zero.type, "count")

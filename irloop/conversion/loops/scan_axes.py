@@ -36,9 +36,9 @@ class ScanAlongFront(LoopPass):
         k = TensorIterator(w):        q: w[axis 0]      -> joined Transpose(r), axis 0
         z = Transpose(k)
 
-    ONNX Runtime 1.31 transposes inputs and outputs of a Scan along another axis than 0, and crashes
+    ONNX Runtime 1.31 transposes inputs and outputs of a Scan along an axis other than 0. It crashes
     (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
-    a Loop or TensorIterator joins values along another axis than 0 and an axis before it is empty
+    a Loop or TensorIterator joins values along an axis other than 0 and an axis before it is empty
     (OVN132). The Transpose operations have no such fault. A loop stays unchanged if its dimensions
     exclude that, or if a rank is unknown.
     """
@@ -66,7 +66,7 @@ class ScanAlongFront(LoopPass):
             if isinstance(port, Concatenated):
                 leaving.value = _with_part_in_front(inside, leaving.value, port.axis, rank)
             else:
-                # The axis of a Scan is a new one.
+                # A scan output has one axis more than the value of an iteration.
                 rank += 1
             leaving.port = replace(port, axis=0)
             wires.change_output(leaving, rewriter, partial(_moved_back, after, port.axis, rank))

@@ -63,10 +63,10 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 
 
 def _some_state_grows(plan: LoopPlan) -> bool:
-    """True when a state with unknown dimensions leaves an iteration with other dimensions.
+    """True when an iteration changes the shape of a state that has unknown dimensions.
 
-    The body is inferred with `SOME_LENGTH` for every unknown dimension. A state whose known
-    dimension then changes is one that grows or shrinks.
+    The types of the body are inferred with `SOME_LENGTH` for every unknown dimension, so that a
+    state which grows or shrinks gets another size.
     """
     types = [_of_some_length(value.type) for value in plan.body.graph.inputs]
     states = [types[port.parameter] for port in plan.carried]

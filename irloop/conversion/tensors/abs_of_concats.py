@@ -14,7 +14,7 @@ __all__ = ["KeepConcatsOfAbs"]
 
 
 class KeepConcatsOfAbs(MatcherPass):
-    """Replaces Abs of a Concat of rank 1 that something else reads.
+    """Replaces Abs of a Concat of rank 1 that has other readers, too.
 
     Given::
 

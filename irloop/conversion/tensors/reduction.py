@@ -123,7 +123,7 @@ def _flat_if_all_is_reduced(
 
 
 def _import(kind: str) -> Callable[..., Value]:
-    """A rule for the same reduction; a logical one for booleans (Max and Min since 20)."""
+    """Make the rule that imports a reduction; Max and Min of booleans become Or and And."""
 
     def rule(
         c: Conversion,
@@ -145,8 +145,8 @@ def _import(kind: str) -> Callable[..., Value]:
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
             return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
-        # OpenVINO's CPU has logical reductions over constant axes only; over nothing, the maximum
-        # of u8 is 0 and the minimum 255: false and true.
+        # OpenVINO's CPU has logical reductions over constant axes only. Reductions of u8 give the
+        # same: over no elements, the maximum is 0 (false) and the minimum 255 (true).
         numbers = ov_forms.convert(c, data, ElementType.U8)
         reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)

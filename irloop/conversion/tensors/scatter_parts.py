@@ -79,7 +79,7 @@ def elements_by_comparing(
     """ScatterElements of data, indices, updates with a reduction (add, mul, min, max).
 
     Raises:
-        RefusedError: where indices and data may differ in another axis than the scattered one,
+        RefusedError: where indices and data may differ in an axis other than the scattered one,
             or the table would be too large.
     """
     data, indices, updates = inputs

@@ -122,7 +122,7 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze; listed axes of another size than 1 are kept, so they are left out of the list."""
+    """Squeeze; listed axes of a size other than 1 are kept, so they are left out of the list."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None
@@ -307,7 +307,7 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """Reshape `data`: its axes at these positions of the target's rank, ones elsewhere."""
+    """Raise `data` to the rank of `target`: its axes become `axes`, the others have size 1."""
     order = sorted(range(len(axes)), key=lambda at: axes[at])
     data = onnx_forms.transpose(c, data, order)
     rest = [at for at in range(_needed_length(c, target)) if at not in axes]

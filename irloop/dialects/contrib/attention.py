@@ -221,7 +221,9 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
         past_length: Term | None,
     ) -> Sequence[Term]:
         if self.do_rotary:
-            raise CannotDecomposeError("ONNX Runtime rotates here on CUDA only (do_rotary)")
+            raise CannotDecomposeError(
+                "ONNX Runtime supports do_rotary of this operation on CUDA only"
+            )
         if self.past_present_share_buffer or past_length is not None:
             raise CannotDecomposeError("its past and present share a buffer")
         width = weights.dim(1, "the size of the weights")

@@ -281,7 +281,7 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
     ) -> Term:
         rank = data.rank
         if self.gather_axis % rank or self.quantize_axis % rank != rank - 1 or rank < 2:
-            raise CannotDecomposeError("it gathers along another axis than the first")
+            raise CannotDecomposeError("it gathers along an axis other than the first")
         packed = data.element is ElementType.U8
         if not packed and data.element not in (ElementType.U4, ElementType.I4):
             raise CannotDecomposeError(f"its table is {data.element}")

@@ -46,7 +46,7 @@ class _Attention(OnnxOp):
         if len(dims) == 4:
             return dims
         if len(dims) != 3:
-            raise args.error(f"input {position} has another rank", "3 or 4", str(len(dims)))
+            raise args.error(f"input {position} has the wrong rank", "3 or 4", str(len(dims)))
         if heads < 1:
             raise args.error("3 dimensions need q_num_heads and kv_num_heads")
         size: Dim = UNKNOWN_DIM
@@ -65,7 +65,7 @@ class _Attention(OnnxOp):
         if args.has(past):
             known = args.shape(past).dims
             if known is not None and len(known) != 4:
-                raise args.error(f"input {past} has another rank", "4", str(len(known)))
+                raise args.error(f"input {past} has the wrong rank", "4", str(len(known)))
             places = _plus(places, known[2]) if known else UNKNOWN_DIM
         return Shape((*fresh[:2], places, fresh[3]))
 
@@ -165,14 +165,14 @@ class RotaryEmbedding(OnnxOp, type="RotaryEmbedding", since=23, inputs=(3, 4)):
         inference.floating(args, 0, 1, 2)
         rank = args.rank(0)
         if rank not in (None, 3, 4):
-            raise args.error("data has another rank", "3 or 4", str(rank))
+            raise args.error("data has the wrong rank", "3 or 4", str(rank))
         if rank == 3 and self.num_heads < 1:
             raise args.error("3 dimensions need num_heads")
         wanted = 3 if not args.has(3) else 2
         for position in (1, 2):
             if args.rank(position) not in (None, wanted):
                 raise args.error(
-                    f"input {position} has another rank", str(wanted), str(args.rank(position))
+                    f"input {position} has the wrong rank", str(wanted), str(args.rank(position))
                 )
         return inference.same_as_first(args)
 
@@ -228,7 +228,7 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
         for position in range(3):
             if args.rank(position) not in (None, 3):
                 raise args.error(
-                    f"input {position} has another rank", "3", str(args.rank(position))
+                    f"input {position} has the wrong rank", "3", str(args.rank(position))
                 )
         uses = {4: ("decay", "gated"), 5: ("beta", "delta")}
         for position, (name, word) in uses.items():

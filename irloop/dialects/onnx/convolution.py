@@ -42,7 +42,7 @@ class Windowed(OnnxOp):
             return dims
         if len(dims) != len(self.kernel_shape):
             raise args.error(
-                "kernel_shape has another length than the filter has spatial axes",
+                "kernel_shape has a different length than the filter has spatial axes",
                 str(len(dims)),
                 str(list(self.kernel_shape)),
             )
@@ -73,7 +73,7 @@ class Windowed(OnnxOp):
         channels, outputs = filters.dims[1], filters.dims[0]
         if isinstance(channels, int):
             channels *= self.group
-        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        windows.same_dim(args, "the filter has a wrong channel count", data.dims[1], channels)
         if isinstance(outputs, int) and outputs % self.group:
             raise args.error(
                 "the filters cannot be divided into groups",
@@ -113,7 +113,7 @@ class ConvTranspose(Windowed, type="ConvTranspose", since=1, inputs=(2, 3)):
             shape = UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank)
             return [TensorType(element, shape)]
         windows.same_dim(
-            args, "the filter has another number of channels", data.dims[1], filters.dims[0]
+            args, "the filter has a wrong channel count", data.dims[1], filters.dims[0]
         )
         outputs = filters.dims[1]
         total: Dim = outputs * self.group if isinstance(outputs, int) else UNKNOWN_DIM
@@ -188,7 +188,7 @@ class CausalConvWithState(OnnxOp, type="CausalConvWithState", since=27, inputs=(
         if data.dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)] * 2
         if len(data.dims) < 3:
-            raise args.error("no axis of time", "rank 3", f"rank {len(data.dims)}")
+            raise args.error("the data has no time axis", "rank 3", f"rank {len(data.dims)}")
         width = filters.dims[-1] if filters.dims else UNKNOWN_DIM
         kept: Dim = width - 1 if isinstance(width, int) else UNKNOWN_DIM
         return [TensorType(element, data), TensorType(element, data.with_dim(-1, kept))]

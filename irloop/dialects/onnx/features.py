@@ -150,7 +150,7 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
         if self.norm not in ("MAX", "L1", "L2"):
             raise args.error("norm is not known", "MAX, L1 or L2", self.norm, kind="range")
         if args.rank(0) not in (None, 1, 2):
-            raise args.error("data has another rank", "[C] or [N, C]", str(args.shape(0)))
+            raise args.error("data has the wrong rank", "[C] or [N, C]", str(args.shape(0)))
         return [TensorType(F32, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -25,7 +25,7 @@ class ImageDecoder(OnnxOp, type="ImageDecoder", since=20, inputs=1):
         if args.element(0) not in (ElementType.U8, ElementType.DYNAMIC):
             raise args.error("the stream is not u8", "u8", str(args.element(0)))
         if args.rank(0) not in (None, 1):
-            raise args.error("the stream has another rank", "1", str(args.shape(0)))
+            raise args.error("the stream has the wrong rank", "1", str(args.shape(0)))
         if self.pixel_format not in FORMATS:
             raise args.error(
                 "pixel_format is not known", ", ".join(FORMATS), self.pixel_format, kind="range"

@@ -142,7 +142,7 @@ class LabelEncoder4(LabelEncoder2, type="LabelEncoder", since=4, inputs=1):
         default = self.default_tensor
         if default is not None and default.shape != (1,):
             found = str(list(default.shape))
-            raise args.error("default_tensor has another shape", "[1]", found)
+            raise args.error("default_tensor has the wrong shape", "[1]", found)
         return super().infer(args)
 
     def keys(self) -> tuple[ElementType, Any]:

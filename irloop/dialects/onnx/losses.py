@@ -35,7 +35,7 @@ class Loss(OnnxOp):
             expected = Shape((scores.dims[0], *scores.dims[2:]))
             refined = expected.refine(target)
             if refined is None:
-                raise args.error("the classes have another shape", str(expected), str(target))
+                raise args.error("the classes have the wrong shape", str(expected), str(target))
             shape = refined
         if self.reduction != "none":
             shape = Shape(())

@@ -36,7 +36,9 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
     if block:
         if len(scale.dims) != len(data.dims):
             found = f"rank {len(scale.dims)}"
-            raise args.error("scales of blocks have another rank", f"{len(data.dims)}", found)
+            raise args.error(
+                "the scales of blocks do not have the rank of the data", f"{len(data.dims)}", found
+            )
         return
     vector = Shape.of(data.dims[position])
     if scale.refine(vector) is None:

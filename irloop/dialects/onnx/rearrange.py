@@ -101,7 +101,7 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
         rank = None if image is None else len(image)
         if image is not None and block is not None and len(image) != len(block):
             expected, found = f"{len(image)} sizes, as of the image", str(len(block))
-            raise args.error("the block has another rank than the image", expected, found)
+            raise args.error("the block has a different rank than the image", expected, found)
         for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
             given = getattr(self, name)
             if given is not None and rank is not None and len(given) != times * rank:

@@ -93,7 +93,10 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
 
 
 def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
-    """The new sizes by f32 scales, an array or the list of numbers that validation has instead."""
+    """The output sizes for the given scales, computed in f32.
+
+    `scales` is an array, or the list of numbers that replaces it where NumPy is not loaded.
+    """
     import numpy as np
 
     numbers = np.array(scales.tolist(), np.float32).reshape(-1)

@@ -108,7 +108,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
             return [TensorType(element, Shape((*(UNKNOWN_DIM,) * 3, 2)))]
         if len(dims) not in (2, 3):
             expected = "[B, L] or [B, L, 1 or 2]"
-            raise args.error("the signal has another rank", expected, str(Shape(dims)))
+            raise args.error("the signal has the wrong rank", expected, str(Shape(dims)))
         size, step, length = self._size(args, dims[1]), _one(args, 1), dims[1]
         frames: Dim = UNKNOWN_DIM
         if isinstance(size, int) and isinstance(step, int) and isinstance(length, int):

@@ -105,7 +105,7 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
         if shape.dims is None:
             return [TensorType(TEXT, UNKNOWN_SHAPE)]
         if len(shape.dims) not in (1, 2) or shape.dims[0] not in (1, shape.dims[-1], UNKNOWN_DIM):
-            raise args.error("strings have another shape", "[C] or [1, C]", str(shape))
+            raise args.error("strings have the wrong shape", "[C] or [1, C]", str(shape))
         last = shape.dims[-1]
         kept = last if isinstance(last, int) and last > 0 and not self.stopwords else UNKNOWN_DIM
         return [TensorType(TEXT, Shape((*(1,) * (len(shape.dims) - 1), kept)))]
@@ -141,7 +141,7 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
         if shape.dims is None:
             return [TensorType(ElementType.F32, UNKNOWN_SHAPE)]
         if len(shape.dims) not in (1, 2):
-            raise args.error("items have another rank", "[C] or [N, C]", str(shape))
+            raise args.error("items have the wrong rank", "[C] or [N, C]", str(shape))
         width = max(self.ngram_indexes, default=-1) + 1
         return [TensorType(ElementType.F32, Shape((*shape.dims[:-1], width)))]
 

@@ -42,7 +42,7 @@ def rows_of(args: Arguments) -> Dim:
     if dims is None:
         return UNKNOWN_DIM
     if len(dims) not in (1, 2):
-        raise args.error("rows have another rank", "[N, F]", str(args.shape(0)))
+        raise args.error("rows have the wrong rank", "[N, F]", str(args.shape(0)))
     return dims[0] if len(dims) == 2 else 1
 
 

@@ -22,7 +22,10 @@ class FromYuv(OpenVinoOp):
         element = args.element(0)
         if not element.is_float and element not in (ElementType.U8, ElementType.DYNAMIC):
             raise args.error(
-                "an image has another element type", "u8 or a float", str(element), kind="elements"
+                "an image has a wrong element type",
+                "u8 or a float",
+                str(element),
+                kind="elements",
             )
         dims = args.shape(0).dims
         if dims is None:

@@ -73,7 +73,7 @@ class Windowed(OpenVinoOp):
         if grouped:
             channels = _times(filters.dims[0], channels)
             outputs = _times(filters.dims[0], filters.dims[1])
-        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        windows.same_dim(args, "the filter has a wrong channel count", data.dims[1], channels)
         spatial = windows.spatial_dims(args, self._window(args, kernel), data.dims[2:])
         return Shape((data.dims[0], outputs, *spatial))
 
@@ -148,7 +148,7 @@ class _Backprop(Windowed):
         if grouped:
             channels = _times(filters.dims[0], channels)
             outputs = _times(filters.dims[0], outputs)
-        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        windows.same_dim(args, "the filter has a wrong channel count", data.dims[1], channels)
         spatial = self._spatial(args, filters.dims[2 + grouped :], data.dims[2:])
         return [TensorType(element, Shape((data.dims[0], outputs, *spatial)))]
 
@@ -163,7 +163,7 @@ class _Backprop(Windowed):
                 return [UNKNOWN_DIM] * len(sizes)
             if len(wanted) != len(sizes):
                 raise args.error(
-                    "the output shape has another length than the data has spatial axes",
+                    "the output shape has a different length than the data has spatial axes",
                     str(len(sizes)),
                     str(len(wanted)),
                 )
@@ -221,7 +221,7 @@ class _Deformable(Windowed):
             rank = data.rank if data.rank is not None else filters.rank
             return [TensorType(element, UNKNOWN_SHAPE if rank is None else Shape.of_rank(rank))]
         channels = _times(filters.dims[1], self.group)
-        windows.same_dim(args, "the filter has another number of channels", data.dims[1], channels)
+        windows.same_dim(args, "the filter has a wrong channel count", data.dims[1], channels)
         window = self._window(args, filters.dims[2:])
         spatial = windows.spatial_dims(args, window, data.dims[2:])
         places = math.prod(window.kernel) * self.deformable_group if window else None

@@ -108,7 +108,7 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
         axis = inference.axis_in(args, self.axis, args.rank(0))
         others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
         if others.refine(args.shape(1)) is None:
-            expected = f"the data's sizes {args.shape(0)} on other axes than {axis}"
+            expected = f"the data's sizes {args.shape(0)} on axes other than {axis}"
             raise args.error("the indices do not fit the data", expected, str(args.shape(1)))
         return [TensorType(args.element(0), found)]
 

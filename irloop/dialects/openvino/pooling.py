@@ -163,7 +163,7 @@ def _adaptive_shape(args: Arguments) -> Shape:
         return Shape((*shape.dims[:2], *(UNKNOWN_DIM,) * (len(shape.dims) - 2)))
     if len(wanted) != len(shape.dims) - 2:
         raise args.error(
-            "the output shape has another length than the data has spatial axes",
+            "the output shape has a different length than the data has spatial axes",
             str(len(shape.dims) - 2),
             str(len(wanted)),
         )

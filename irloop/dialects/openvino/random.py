@@ -39,7 +39,7 @@ class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
         if bounds not in (self.output_type, ElementType.DYNAMIC):
             expected = str(self.output_type)
             raise args.error(
-                "the bounds have another element type", expected, str(bounds), kind="elements"
+                "the bounds have the wrong element type", expected, str(bounds), kind="elements"
             )
         return [TensorType(self.output_type, shapes.shape_from(args, 0))]
 

@@ -142,7 +142,7 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
         else:
             wanted *= self.spatial_bins_x * self.spatial_bins_y
         if isinstance(channels, int) and channels != wanted:
-            raise args.error("its data has another number of channels", str(wanted), str(channels))
+            raise args.error("its data has a wrong channel count", str(wanted), str(channels))
         shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)
         return [TensorType(args.element(0), Shape(shape))]
 
@@ -208,7 +208,7 @@ class DeformablePSROIPooling(OpenVinoOp, type="DeformablePSROIPooling", since=1,
         channels, wanted = _channels(args), self.output_dim * self.group_size**2
         if isinstance(channels, int) and channels != wanted:
             expected = f"{wanted} (output_dim * group_size * group_size)"
-            raise args.error("its data has another number of channels", expected, str(channels))
+            raise args.error("its data has a wrong channel count", expected, str(channels))
         if args.rank(2) not in (None, 4):
             raise args.error("the offsets have a wrong rank", "4", str(args.shape(2)))
         shape = (_regions(args, 5), self.output_dim, self.group_size, self.group_size)

@@ -163,7 +163,7 @@ class STFT(OpenVinoOp, type="STFT", since=15, inputs=4):
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         if len(dims) not in (1, 2):
-            raise args.error("the signal has another rank", "1 or 2", str(len(dims)))
+            raise args.error("the signal has the wrong rank", "1 or 2", str(len(dims)))
         size, step, length = _one(args, 2), _one(args, 3), dims[-1]
         if (size is not None and size < 1) or (step is not None and step < 1):
             raise args.error("frame size and step are not positive", "1 or more", f"{size}, {step}")
@@ -200,7 +200,7 @@ class ISTFT(OpenVinoOp, type="ISTFT", since=16, inputs=(4, 5)):
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         if len(dims) not in (3, 4):
-            raise args.error("data has another rank", "3 or 4", str(len(dims)))
+            raise args.error("data has the wrong rank", "3 or 4", str(len(dims)))
         size, step, frames = _one(args, 2), _one(args, 3), dims[-2]
         length: Dim = UNKNOWN_DIM
         if args.has(4):

@@ -49,10 +49,10 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
             return [found]
         if found.element not in (self.variable_type, ElementType.DYNAMIC):
             raise args.error(
-                "the initial value has another type", str(declared), str(found), kind="elements"
+                "the initial value has the wrong type", str(declared), str(found), kind="elements"
             )
         if found.shape.refine(self.variable_shape) is None:
-            raise args.error("the initial value has another shape", str(declared), str(found))
+            raise args.error("the initial value has the wrong shape", str(declared), str(found))
         # The variable may change its shape later, so only the declared type holds for all
         # inferences.
         return [declared]

@@ -84,7 +84,7 @@ def read_value(proto: onnx.AttributeProto, files: ExternalFiles, where: str) -> 
         return sparse_from_proto(proto.sparse_tensor, files, where)
     values: list[Any] = []
     if kind == A.INTS:
-        # An empty list carries no more information, so it is written back as integers.
+        # An empty list does not show its type: the writer makes every empty list one of integers.
         return list(map(int, proto.ints))
     if kind == A.FLOATS:
         values = list(map(float, proto.floats))

@@ -265,7 +265,7 @@ class _Expansion:
             if not known or not same:
                 raise ReadError(
                     f"the function {function.name!r} of the model cannot be written out: "
-                    f"its {node.op_type} is of another opset than that of the model",
+                    f"its {node.op_type} is of a different opset than that of the model",
                     expected=f"opset {self._opsets[domain]} of {domain or 'ai.onnx'!r}",
                     found=f"opset {version}",
                     fix="export the model and its functions with one opset",

@@ -249,7 +249,7 @@ class _Writer:
             valid = ONNX.find(op.type, opset, domain) is type(op)
         if not valid:
             raise WriteError(
-                f"{place} is another version of the operation than that of opset {opset}",
+                f"{place} is a different version of the operation than that of opset {opset}",
                 location=node.location,
                 expected=f"an operation of opset {opset}",
                 found=op.label,

@@ -1,4 +1,4 @@
-"""The content of an .xml file with unchanged texts: the records that `xml.parse` fills."""
+"""Records of the elements of an .xml file; `xml.parse` fills them and keeps attributes as text."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _end_of_tag(data: bytes, start: int) -> int:
 def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int, bytes]:
     """The bytes that an edit replaces, and the new ones."""
     path = edit.parent if isinstance(edit, AddElement) else edit.element
-    # Findings also number an only child.
+    # The paths of findings number every child; here a first child has no number.
     path = path.replace("[1]", "")
     span = spans.get(path)
     if isinstance(edit, AddElement):

@@ -31,7 +31,7 @@ def joined(data: bytes) -> tuple[bytes, int]:
     the attributes that it finds in ports, and reads the original document if some are missing.
 
     The document is returned unchanged if it has the attribute already, a section or declaration
-    that could change the meaning of tags, or perhaps another encoding than UTF-8.
+    that could change the meaning of tags, or perhaps an encoding other than UTF-8.
     """
     if b"_dims_" in data or b"<![CDATA[" in data or b"<!DOCTYPE" in data:
         return data, 0

@@ -56,7 +56,10 @@ def at_layer(layer: Layer, part: str = "") -> Location:
 
 
 def at_data(layer: Layer, attribute: str = "") -> Location:
-    """The location of a layer's data element or one of its attributes; of the layer without one."""
+    """The location of a layer's data element or one of its attributes.
+
+    A layer without a data element gives its own location.
+    """
     if layer.data_line is None:
         return at_layer(layer)
     element = f"{layer.element_path}/data"

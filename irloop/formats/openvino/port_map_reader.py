@@ -145,7 +145,11 @@ class Wiring:
         ]
 
     def _output_places(self, numbers: set[int]) -> dict[int, int]:
-        """Output positions by external id: the port's if ports ascend, else the rank of the id."""
+        """The position of the output that each external id refers to.
+
+        If the ids of the owner's ports ascend and include these numbers, they are port ids.
+        Otherwise the lowest number refers to the first output, and so on.
+        """
         places = positions(self.owner.outputs)
         if list(places) == sorted(places) and numbers <= places.keys():
             return places

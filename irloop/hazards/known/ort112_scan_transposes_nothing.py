@@ -1,4 +1,4 @@
-"""ORT112: a Scan along another axis than 0 of a tensor without elements."""
+"""ORT112: a Scan along an axis other than 0 of a tensor without elements."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class ScanTransposesNothing(
     code="ORT112",
     engine="onnxruntime",
     versions=("1.31.1", "1.32.0"),
-    title="A Scan along another axis than 0 of a tensor without elements",
+    title="A Scan along an axis other than 0 of a tensor without elements",
     effect=Effect.CRASH,
     case="scan_along_axis_1_of_empty_elements",
     passes=("scan_to_loop",),
     fix="Transpose before and after the Scan; irloop transform --pass scan_to_loop writes a Loop.",
 ):
-    """A Scan along another axis than 0 of a tensor without elements.
+    """A Scan along an axis other than 0 of a tensor without elements.
 
     What happens:
         ONNX Runtime transposes the tensor so that the scanned or joined axis comes first. It
         divides by a dimension of 0, and the process ends with SIGFPE.
     Where:
-        scan_input_axes or scan_output_axes names another axis than 0, and another dimension is 0
+        scan_input_axes or scan_output_axes names an axis other than 0, and another dimension is 0
         or not known before the model runs.
     What irloop does:
         Conversion to ONNX writes such a Scan along axis 0, with a Transpose before or after it.

@@ -26,7 +26,7 @@ class TypesOfVersion10(
         become f32. Measured in 2026.4.1 for i64, u8, i16 and f16, from the file and from a model
         in memory. The numbers of the minimal model are small enough to survive.
     Where:
-        An IR of version 10 has inputs or outputs of other types than f32 and i32.
+        An IR of version 10 has inputs or outputs of types other than f32 and i32.
     What irloop does:
         Conversion reports it; --ir-version 11 keeps the types.
     """

@@ -1,4 +1,4 @@
-"""OVN120: a Convert to boolean of an output of several."""
+"""OVN120: a Convert to boolean reads a node that has several outputs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class BooleanOutputReadTwice(
     code="OVN120",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A Convert to boolean of an output of several",
+    title="A Convert to boolean reads a node that has several outputs",
     effect=Effect.WRONG,
     case="openvino_loop_boolean_output",
     fix="Replace the Convert by NotEqual to 0, or by LogicalOr of a boolean with itself.",
 ):
-    """A Convert to boolean of an output of several.
+    """A Convert to boolean reads a node that has several outputs.
 
     What happens:
         The Convert reads output 0 of its producer instead of the given one, or the model does not

@@ -1,4 +1,4 @@
-"""OVN132: values joined along another axis than 0 after an axis of size 0."""
+"""OVN132: values joined along an axis other than 0 after an axis of size 0."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class JoinAfterAnEmptyAxis(
     code="OVN132",
     engine="openvino",
     versions=("2026.4.1",),
-    title="Values joined along another axis than 0 after an axis of size 0",
+    title="Values joined along an axis other than 0 after an axis of size 0",
     effect=Effect.CRASH,
     case="openvino_loop_joins_after_an_empty_axis",
     fix="Join along axis 0, and transpose after the loop.",
 ):
-    """Values joined along another axis than 0 after an axis of size 0.
+    """Values joined along an axis other than 0 after an axis of size 0.
 
     What happens:
         The plugin divides by the number of elements of the axes before the joined one, and the
         process ends with SIGFPE. Slices have no such fault.
     Where:
-        A Loop or TensorIterator concatenates values along another axis than 0, and an earlier axis
+        A Loop or TensorIterator concatenates values along an axis other than 0, and an earlier axis
         is 0 or not known before the model runs.
     What irloop does:
         Conversion to IR joins such values along axis 0, with a Transpose in the body and one after

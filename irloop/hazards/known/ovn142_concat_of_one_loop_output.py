@@ -25,7 +25,7 @@ class ConcatOfOneLoopOutput(
     """A Concat of a loop output with itself.
 
     What happens:
-        In other requests than the first, only one part of the result has the numbers of the
+        In requests other than the first, only one part of the result has the numbers of the
         inference; the others have those of an earlier one, or memory that nothing has written.
         With one request for all inferences, as in the conformance suite, the results are right.
     Where:

@@ -106,6 +106,8 @@ def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
         dims = (len(numbers),)
     rank = type.shape.rank
     if len(numbers) != int(np.prod(dims)) or rank not in (None, len(dims)):
-        raise UsageError(f"{len(numbers)} numbers for input {node.name!r}", expected=str(type))
+        raise UsageError(
+            f"{len(numbers)} numbers do not fit input {node.name!r}", expected=str(type)
+        )
     array = np.array(numbers).astype(type.element.numpy()).reshape(dims)
     return ArrayTensor(array, type.element)

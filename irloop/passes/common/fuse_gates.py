@@ -305,7 +305,10 @@ def _is_rest(value: Value, z: Value) -> bool:
 
 
 def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
-    """The cell with this update gate, and a candidate with these two terms."""
+    """Emit a GRUCell with this update gate; `own` and `inner` are summed in its candidate.
+
+    None if the values do not form such a cell.
+    """
     for reset, product in _resets(inner, state):
         if not isinstance(gate.producer.op, ADD) or not isinstance(reset.producer.op, ADD):
             continue

@@ -34,7 +34,7 @@ class UnpackConstants(MatcherPass):
 
     Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a u4 byte in the
     other order, and does not support 8-bit floats. The numbers stay exactly the same, but the file
-    grows. A constant that has another reader than a conversion is left alone.
+    grows. A constant that has a reader other than a conversion is left alone.
     """
 
     name = "unpack_constants"

@@ -28,7 +28,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
         constants and every number of a port map: digits with an optional sign, nothing after them,
         no `0x`. Ids, offsets and sizes must not be negative.
     Why is this bad:
-        OpenVINO 2026.4 and 2021.4 refuse the file, often with no other message than "stoll".
+        OpenVINO 2026.4 and 2021.4 refuse the file, often with no message other than "stoll".
     Bad example:
         <layer id="-6" name="sum" type="Add" version="opset1">
     Good example:

@@ -17,7 +17,7 @@ class CarriedType(
     title="element type changes on the way into a body or back",
     requires=("IRL511",),
 ):
-    """A body Parameter has another element type than the value it receives.
+    """A body Parameter has a different element type than the value it receives.
 
     What it does:
         Compares what each mapped body Parameter declares with the outer input, and each state

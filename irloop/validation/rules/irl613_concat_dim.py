@@ -1,4 +1,4 @@
-"""IRL613: concatenated part has another size than part_size."""
+"""IRL613: concatenated part has a different size than part_size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ConcatDim(
     Rule,
     code="IRL613",
     severity=Severity.ERROR,
-    title="concatenated part has another size than part_size",
+    title="concatenated part has a different size than part_size",
     requires=("IRL104", "IRL505", "IRL511", "IRL612", "IRL615"),
 ):
     """The Result of a concatenated output does not have `part_size` elements along the axis.

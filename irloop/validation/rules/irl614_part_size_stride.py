@@ -24,7 +24,7 @@ class PartSizeStride(
     Why is this bad:
         OpenVINO's shape inference uses `part_size` and ignores `stride`, its CPU plugin does the
         opposite. The model fails to compile ("at least two different iterations numbers") or
-        reads other elements than intended.
+        reads different elements than intended.
     Bad example:
         axis="0" start="0" end="-1" stride="2" part_size="1"
     Good example:

@@ -59,7 +59,7 @@ class CarriedRank(
     ) -> Diagnostic:
         return self.found(
             place,
-            f"the {what} of {describe(layer)} has another rank",
+            f"the {what} of {describe(layer)} has the wrong rank",
             expected=str(state),
             found=str(other),
             fix="reshape it to the rank of the state",

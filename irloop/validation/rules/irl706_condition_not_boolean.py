@@ -17,7 +17,7 @@ class ConditionNotBoolean(
     severity=Severity.ERROR,
     title="condition of an If is not boolean",
 ):
-    """The condition of an If has another element type than boolean.
+    """The condition of an If has an element type other than boolean.
 
     What it does:
         Checks the declared type of input 0 of each If.

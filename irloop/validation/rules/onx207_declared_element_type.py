@@ -19,7 +19,7 @@ class DeclaredElementType(
     title="declared element type is not the computed one",
     requires=("ONX201", "ONX206"),
 ):
-    """An output, or a value in `value_info`, is declared with another element type than it has.
+    """An output, or a value in `value_info`, is declared with a different element type than it has.
 
     What it does:
         Compares the declared element types with the inferred ones, bodies included.

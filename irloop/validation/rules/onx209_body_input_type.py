@@ -1,4 +1,4 @@
-"""ONX209: body input is declared with another type than it gets."""
+"""ONX209: body input is declared with a different type than it gets."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class BodyInputType(
     OnnxRule,
     code="ONX209",
     severity=Severity.ERROR,
-    title="body input is declared with another type than it gets",
+    title="body input is declared with a different type than it gets",
     requires=("ONX201",),
 ):
-    """An input of a Loop or Scan body has another element type than the value it receives.
+    """An input of a Loop or Scan body has a different element type than the value it receives.
 
     What it does:
         Compares the declared types of body inputs with those of the iteration number (int64), the
@@ -44,7 +44,7 @@ class BodyInputType(
                     yield self.found(
                         at_node(item.node),
                         f"the body of {item.node.type} {item.node.label!r} declares its input "
-                        f"{name!r} with another type than it gets",
+                        f"{name!r} with a different type than it gets",
                         expected=right,
                         found=left,
                         fix="correct the declaration, or insert a Cast",

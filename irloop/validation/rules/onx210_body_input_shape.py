@@ -1,4 +1,4 @@
-"""ONX210: body input is declared with another shape than it gets."""
+"""ONX210: body input is declared with a different shape than it gets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class BodyInputShape(
     OnnxRule,
     code="ONX210",
     severity=Severity.ERROR,
-    title="body input is declared with another shape than it gets",
+    title="body input is declared with a different shape than it gets",
     requires=("ONX201", "ONX209"),
 ):
-    """An input of a Loop or Scan body is declared with another shape than the value it receives.
+    """An input of a Loop or Scan body is declared with a different shape than its value has.
 
     What it does:
         Compares the declared shapes of body inputs with the inferred ones: the rank of the
@@ -43,7 +43,7 @@ class BodyInputShape(
                 yield self.found(
                     at_node(item.node),
                     f"the body of {item.node.type} {item.node.label!r} declares its input "
-                    f"{item.body.inputs[index]!r} with another shape than it gets",
+                    f"{item.body.inputs[index]!r} with a different shape than it gets",
                     expected=str(shape_of(item.given[index])),
                     found=str(shape_of(item.body.input_types[index])),
                     fix="correct the declaration, or reshape what is given",

@@ -1,4 +1,4 @@
-"""ONX211: Scan body output is declared with another rank than it has."""
+"""ONX211: Scan body output is declared with a different rank than it has."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class ScanOutputRank(
     OnnxRule,
     code="ONX211",
     severity=Severity.ERROR,
-    title="Scan body output is declared with another rank than it has",
+    title="Scan body output is declared with a different rank than it has",
     requires=("ONX201",),
 ):
-    """An output of a Scan body is declared with another rank than its value has.
+    """An output of a Scan body is declared with a different rank than its value has.
 
     What it does:
         Infers the ranks of the outputs of Scan bodies, and compares them with the declared ones.
@@ -44,7 +44,7 @@ class ScanOutputRank(
                 yield self.found(
                     at_node(item.node),
                     f"the body of Scan {item.node.label!r} declares its output {name!r} with "
-                    "another rank than it has",
+                    "a different rank than it has",
                     expected=str(right),
                     found=str(left),
                     fix="correct the declaration, or reshape the value",

@@ -17,7 +17,7 @@ class StateType(
     requires=("ONX101", "ONX209"),
     scope=FILE,
 ):
-    """A state of a Loop or Scan leaves the body with another element type than it entered with.
+    """A state of a Loop or Scan leaves the body with a different element type than it entered with.
 
     What it does:
         Compares the declared types of the initial value and of the body input of each state with

@@ -17,7 +17,7 @@ class ConditionType(
     title="a Loop body returns a condition that is not boolean",
     requires=("ONX201", "ONX207"),
 ):
-    """The first output of a Loop body, its condition, has another type than bool.
+    """The first output of a Loop body, its condition, has a type other than bool.
 
     What it does:
         Infers the element type of the first output of each Loop body.

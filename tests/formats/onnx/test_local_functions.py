@@ -213,7 +213,7 @@ def test_a_function_of_an_older_opset_whose_operations_are_the_same() -> None:
     proto.functions[0].opset_import[0].version = 14
     gives(proto, {"x": X}, [-X])
     proto.functions[0].node[0].op_type = "BatchNormalization"
-    with pytest.raises(ReadError, match="its BatchNormalization is of another opset"):
+    with pytest.raises(ReadError, match="its BatchNormalization is of a different opset"):
         reader.from_proto(proto)
 
 
