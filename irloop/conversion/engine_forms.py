@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
+from irloop.conversion.elements.size_flags import CompareSizesWithZero
 from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
 from irloop.conversion.loops.constant_loops import FoldConstantLoops, constant_loops
@@ -50,6 +51,7 @@ from irloop.hazards.products import (
     scaled_by_a_computed_value,
     scales_a_vector_product,
 )
+from irloop.hazards.sizes import flags_a_size
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
@@ -206,6 +208,8 @@ def _openvino_forms() -> list[_Form]:
         _Form(FoldDoubleSums()),
         # OpenVINO refuses choices of booleans between constants and computed values.
         _single(ChooseByLogic(), chooses_constants),
+        # OpenVINO takes a flag that is computed from a size for the size.
+        _single(CompareSizesWithZero(), flags_a_size),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         _single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO overwrites a Concat of rank 1 by its absolute values.

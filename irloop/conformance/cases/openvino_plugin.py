@@ -78,6 +78,13 @@ def _concat_of_one_output() -> Model:
     return m.done(joined, m(Concat(1), last, last))
 
 
+def _size_as_a_boolean() -> Model:
+    m = IrModel()
+    x = m.input("x", None)
+    flag = m(Convert(I64), m(Convert(BOOLEAN), m(ShapeOf3(), x)))
+    return m.done(m(Broadcast3(), m.constant(2.0), flag))
+
+
 def _eight_bits() -> Model:
     m = IrModel()
     small = m(Convert(F8), m.input("x", 2))
@@ -391,6 +398,14 @@ CASES = (
             run([1, [[5, 6]]], [[[-5, -6]], [[-5, -6, -5, -6]]]),
             run([3, [[7, 8]]], [[[-7, -8], [7, 8], [-7, -8]], [[-7, -8, -7, -8]]]),
         ),
+    ),
+    Case(
+        "openvino_size_as_a_boolean",
+        FEATURE,
+        "OpenVINO Convert-1",
+        "The element of the input in another type: 0 is false, other numbers are true.",
+        _size_as_a_boolean,
+        (run([[7, 8, 9]], [[2]]), run([[5]], [[2]])),
     ),
     Case(
         "openvino_loop_choice_of_constants",
