@@ -7,7 +7,6 @@ a tensor, or of its node) that exactly one value of the other has too, in the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.trace import TraceEvent
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.record import Record
 from irloop.graph.walk import node_path
 
 __all__ = ["Divergence", "find_divergence"]
@@ -33,8 +33,7 @@ KEPT_BYTES = 512 * 2**20
 KEPT_ERRORS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(Record):
     """The first value in which two runs differ, in the order of the second model.
 
     `path` is the node in the first model, `other` in the second. `iterations` holds the number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from irloop.comparison.likeness import constants_agree, handed_on, origin
@@ -15,6 +14,7 @@ from irloop.comparison.wire_words import WireDifference, Wires, WireSide
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.model import Body, Model, Node, Value
 from irloop.graph.op import Constant, Parameter
+from irloop.graph.record import Record
 
 __all__ = ["Cause", "Evidence"]
 
@@ -23,8 +23,7 @@ __all__ = ["Cause", "Evidence"]
 _CHANGING = re.compile(r"`[^`]*`|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Record):
     """The cause of a difference.
 
     `kind` is one of state, wire, output, constant, operation, input, trip count, condition,

@@ -24,6 +24,7 @@ from irloop.dialects.contrib.base import ContribOp
 from irloop.errors import IrloopError
 from irloop.execution.session import Session
 from irloop.files import scratch
+from irloop.graph.record import Record
 from irloop.graph.walk import all_nodes
 
 __all__ = ["Explainer", "Reason"]
@@ -62,8 +63,7 @@ _QUANTIZED = classes_of(
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Record):
     """The reason why one output differs. If it is `harmless` the conversion is not at fault."""
 
     words: str

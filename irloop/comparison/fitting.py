@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from irloop.comparison.sizes import SIZES, Sizes, Variable
 from irloop.execution.failure import Extents
+from irloop.graph.record import Record
 
 __all__ = ["Attempt", "fitted"]
 
@@ -32,8 +32,7 @@ MOST_RUNS = 250
 MOST_CHANGES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """How far a model ran with some sizes.
 
     `worth` is 0 if it failed, else how usable its outputs are, 3 at most. `node` is the position of

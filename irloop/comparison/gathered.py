@@ -6,7 +6,6 @@ map of an IR describes the same slice by attributes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irloop.dialects.classes import classes_of
@@ -17,6 +16,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
+from irloop.graph.record import Record
 
 __all__ = ["Gathered", "gathered_slices"]
 
@@ -30,8 +30,7 @@ _ADD, _SUB, _MUL = classes_of("Add"), classes_of("Sub"), classes_of("Mul")
 _SAME_NUMBERS = classes_of("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Record):
     """Slice i of input `external` has the indices `first + i * stride`, and the next ones.
 
     `value` is the slice inside the body, `axis` is counted from the front, and `first` is None

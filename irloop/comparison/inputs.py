@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from irloop.comparison.roles import Role, roles
 from irloop.comparison.sizes import RANK, Sizes, image_axes, key_of
 from irloop.errors import UsageError
 from irloop.graph.model import Model
+from irloop.graph.record import Record
 from irloop.graph.types import (
     Dim,
     DynamicDim,
@@ -60,8 +61,7 @@ ELEMENTS_A_STEP = 1000
 SPREADS = (1.0, 20.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Record):
     """One set of inputs, in the order of the first model, with a description.
 
     `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
@@ -187,8 +187,7 @@ def _positional(model: Model, given: Any) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(Record):
     """How to make one trial; if `condition` is None or `sign` is 0, it is chosen randomly."""
 
     label: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.report import OutputReport
 from irloop.comparison.runs import Run
 from irloop.comparison.verdict import verdict_of
+from irloop.graph.record import Record
 
 __all__ = ["Judge", "is_worse"]
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
+class Judge(Record):
     """Holds the tolerance and the names of the outputs of both models.
 
     `places` gives for each output of the first model its position in the second.

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -18,6 +17,7 @@ from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
 from irloop.graph.model import Model
+from irloop.graph.record import Record
 
 __all__ = ["AUTO", "NUMPY", "Engines", "Lane", "Lanes", "Side", "lanes_of"]
 
@@ -29,8 +29,7 @@ NUMPY = ENGINES["numpy"]
 Engines = str | Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Record):
     """One of the two models (0 or 1) in one engine."""
 
     side: int
@@ -42,8 +41,7 @@ class Lane:
         return ("first", "second")[self.side]
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Record):
     """One of the two models, and its file (None: it is in memory only)."""
 
     model: Model

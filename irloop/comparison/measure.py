@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+
+from irloop.graph.record import Record
 
 __all__ = [
     "ALLOWANCES",
@@ -72,8 +73,7 @@ SCALE = 0.1
 _BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Record):
     """Values are equal if |x - y| <= absolute + relative * |x|; None: the type's tolerance.
 
     `single` is set for an engine that computes double precision in single precision.
@@ -98,8 +98,7 @@ class Tolerance:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Record):
     """The difference of two arrays of one type and shape; NaN equals NaN.
 
     `smallest` is the smallest number that would pass as both the relative and the absolute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from irloop.comparison.sizes import (
 from irloop.errors import IrloopError, UsageError
 from irloop.execution.session import Session
 from irloop.graph.model import Model
+from irloop.graph.record import Record
 from irloop.graph.types import TensorType, ValueType
 from irloop.graph.walk import all_nodes
 
@@ -35,8 +36,7 @@ PATIENCE = 10.0
 MOST_ELEMENTS = 1 << 26
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Record):
     """The sizes of the inputs, and the range of integers without a known role."""
 
     sizes: Sizes

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irloop.errors import UsageError
 from irloop.graph.model import Model, Value
+from irloop.graph.record import Record
 from irloop.graph.types import DynamicDim, OptionalType, SequenceType, TensorType, ValueType
 
 __all__ = [
@@ -206,8 +207,7 @@ def _tensor(type: ValueType) -> TensorType:
     return type
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Record):
     """Axes of inputs with the same size, and its bounds. `named` if a symbol names the size."""
 
     places: tuple[Place, ...]

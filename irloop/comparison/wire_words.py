@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from irloop.graph.loops import (
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
+from irloop.graph.record import Record
 from irloop.graph.types import Shape
 
 __all__ = ["WireDifference", "WireSide", "Wires"]
@@ -36,8 +36,7 @@ ITERATION, NOTHING = "iteration", "nothing"
 _SLICES = (Sliced, ScanInput, Gathered)
 
 
-@dataclass(frozen=True, slots=True)
-class WireDifference:
+class WireDifference(Record):
     """A wire that differs between two loops: its name, and its description in each model.
 
     `first` and `second` are phrases after the name, as in ``is carried from `h_next```. The lines

@@ -1,19 +1,17 @@
 """Converts a model as the public API is asked to: the format, its loops, the runtime, its weights.
 
 `pipelines` translates between the formats; the rest is done in the format of the source before it,
-or in that of the result after it.
+or in that of the result after it. What only some options need is imported when they are given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from irloop.conversion import pipelines, targets
-from irloop.conversion.contrib import to_contrib
+from irloop.conversion import pipelines
 from irloop.conversion.hazard_notes import hazard_notes
-from irloop.conversion.loops import loop_choice
-from irloop.conversion.standard import to_standard
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError, UsageError
 from irloop.format_options import require_change, require_fitting
@@ -23,8 +21,11 @@ from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.graph.walk import all_nodes, node_path
 from irloop.graph.wellformed import require_wellformed
-from irloop.passes.common.stateful_to_stateless import ASSIGNS, READS, StatefulToStateless
 from irloop.passes.manager import Manager
+
+if TYPE_CHECKING:
+    from irloop.conversion.loops.loop_choice import Loops
+    from irloop.conversion.targets import ImportOptions
 
 __all__ = ["convert_model"]
 
@@ -34,7 +35,7 @@ def convert_model(
     to: str | None = None,
     *,
     opset: int | None = None,
-    loops: loop_choice.Loops | None = None,
+    loops: Loops | None = None,
     target: str | None = None,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None = None,
     types: Mapping[str, str] | None = None,
@@ -68,7 +69,11 @@ def convert_model(
     require_fitting(wanted, given)
     if not translates:
         require_change(wanted, given, sets_shapes=bool(shapes), rewrites=rewrites)
-    reader = None if target is None else targets.find_target(target)
+    reader = None
+    if target is not None or compress_to_fp16:
+        from irloop.conversion import targets
+
+        reader = None if target is None else targets.find_target(target)
     new_shapes = shapes_of(shapes or {})
     changes_inputs = bool(types or new_shapes or lengths)
     if changes_inputs or stateless or loops is not None or (rewrites and not translates):
@@ -82,22 +87,29 @@ def convert_model(
     if stateless:
         _without_variables(source)
     if standard and not translates:
+        from irloop.conversion.standard import to_standard
+
         to_standard(source)
-    before = [] if loops is None else loop_choice.loops_of(source)
-    if loops is not None and translates:
-        loop_choice.rewrite(source, loops, is_written=False)
+    if loops is not None:
+        from irloop.conversion.loops import loop_choice
+
+        before = loop_choice.loops_of(source)
+        if translates:
+            loop_choice.rewrite(source, loops, is_written=False)
     result = source
     notes: list[Diagnostic] = []
     if translates and wanted == "onnx":
         prefer = "scan" if loops == "scan" else "loop"
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif translates:
-        known = targets.import_options(reader)
+        known: ImportOptions = {} if reader is None else targets.import_options(reader)
         result, notes = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
     if loops is not None:
         loop_choice.rewrite(result, loops)
         notes += loop_choice.describe(before, result, loops)
     if contrib:
+        from irloop.conversion.contrib import to_contrib
+
         to_contrib(result)
     if reader is not None:
         targets.adapt(result, reader)
@@ -114,6 +126,8 @@ def _without_variables(model: Model) -> None:
     Raises:
         UnsupportedError: naming every variable that a body reads or sets.
     """
+    from irloop.passes.common.stateful_to_stateless import ASSIGNS, READS, StatefulToStateless
+
     Manager([StatefulToStateless()], name="stateless").run_passes(model)
     left = [node for node in all_nodes(model.graph) if isinstance(node.op, READS + ASSIGNS)]
     findings = [

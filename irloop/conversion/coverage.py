@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import NamedTuple
 
-from irloop.conversion import pipelines  # noqa: F401  registers every conversion rule
-from irloop.conversion.framework.translation import EXPORTS, IMPORTS, NO_COUNTERPART
+from irloop.conversion.framework.rules import EXPORTS, IMPORTS
 from irloop.dialects.attributes import Attribute, Operand, attributes_of, operands_of
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx import ONNX
@@ -134,9 +133,10 @@ def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[O
 
 def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
     """Whether an operation converts to the other dialect, and the notes about it."""
-    if cls in NO_COUNTERPART:
-        return False, NO_COUNTERPART[cls]
-    if issubclass(cls, _BASICS) or cls in (EXPORTS if dialect == "openvino" else IMPORTS):
+    rules = EXPORTS if dialect == "openvino" else IMPORTS
+    if reason := rules.reason_of(cls):
+        return False, reason
+    if issubclass(cls, _BASICS) or cls in rules:
         return True, ""
     if issubclass(cls, ContribOp):
         return True, "written out in operations of the standard"

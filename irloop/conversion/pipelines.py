@@ -6,40 +6,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-# Importing a module registers the rules of its family.
-from irloop.conversion.classical_ml import (  # noqa: F401
-    features,
-    linear_models,
-    trees,
-)
-from irloop.conversion.detection import (  # noqa: F401
-    detection_output,
-    detectron,
-    matrix_nms,
-    multiclass_nms,
-    nms,
-    prior_box,
-    proposal,
-    region,
-    roi,
-    roi_turned,
-    rotated_nms,
-)
-from irloop.conversion.elements import (  # noqa: F401
-    activation,
-    bit_cast,
-    bits,
-    color,
-    comparison,
-    convert,
-    elementwise,
-    generate,
-    legacy,
-    losses,
-    quantize,
-    random,
-    text,
-)
 from irloop.conversion.engine_forms import engine_forms
 from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
@@ -62,49 +28,6 @@ from irloop.conversion.framework.steps import (
     Translate,
 )
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
-from irloop.conversion.loops import (  # noqa: F401
-    branch,
-    loop,
-    recurrent,
-    recurrent_import,
-    scan,
-    sequence,
-)
-from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
-from irloop.conversion.loops.narrow_wires import CarryNarrowWires
-from irloop.conversion.neural import (  # noqa: F401
-    adaptive_pooling,
-    attention,
-    convolution,
-    convolution_transposed,
-    ctc,
-    ctc_loss,
-    deformable,
-    normalization,
-    normalization_import,
-    pooling,
-    pooling_import,
-    resize,
-    resize_import,
-    sampling,
-    signal,
-    signal_import,
-)
-from irloop.conversion.tensors import (  # noqa: F401
-    embedding,
-    gather,
-    matmul,
-    padding,
-    rearrange,
-    reduction,
-    reorder,
-    scatter,
-    search,
-    shape,
-    slicing,
-    strided_slice,
-    unique,
-)
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import UnsupportedError, UsageError
@@ -117,7 +40,6 @@ from irloop.graph.types import ElementType, Shape
 from irloop.graph.walk import all_nodes
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.base import Pass
-from irloop.passes.common.separate_results import SeparateResults
 from irloop.passes.manager import Manager
 
 __all__ = [
@@ -209,6 +131,10 @@ def _has_8_bit_floats(model: Model) -> bool:
 
 
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
+    # The passes of one direction only are not imported for the other.
+    from irloop.conversion.loops.narrow_wires import CarryNarrowWires
+    from irloop.passes.common.separate_results import SeparateResults
+
     names = BorderNames(model, onnx_input_name, onnx_output_name)
     return [
         # Refusals come first, before any time is spent on the rest.
@@ -265,6 +191,8 @@ def to_openvino(
 
 
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
+    from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
+
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
         # The import rules only know Scans without a batch axis.

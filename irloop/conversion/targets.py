@@ -109,10 +109,8 @@ class ImportOptions(TypedDict, total=False):
     computed_weights: bool
 
 
-def import_options(target: Target | None) -> ImportOptions:
-    """Options for a conversion from ONNX that leave little to adapt; None: no particular target."""
-    if target is None:
-        return {}
+def import_options(target: Target) -> ImportOptions:
+    """Options for a conversion from ONNX that leave little to adapt."""
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 

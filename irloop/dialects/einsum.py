@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irloop.dialects import inference
 from irloop.graph.arguments import Arguments
+from irloop.graph.record import Record
 from irloop.graph.types import (
     UNKNOWN_SHAPE,
     Dim,
@@ -21,8 +20,7 @@ __all__ = ["DOTS", "Equation", "einsum_types"]
 DOTS = "..."
 
 
-@dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(Record):
     """Labels of each operand and of the result; the entry ``...`` matches any dimensions."""
 
     operands: tuple[tuple[str, ...], ...]

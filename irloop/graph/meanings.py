@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from irloop.graph.record import Record
 
 __all__ = ["Condition", "Indices", "Lengths", "Meaning", "Parts", "Sizes", "TripCount"]
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(Record):
     """The meaning of the input at a position."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
 class TripCount(Meaning):
     """The most iterations of a loop."""
 
 
-@dataclass(frozen=True, slots=True)
 class Condition(Meaning):
     """Whether a loop runs its first iteration, or which branch runs."""
 
 
-@dataclass(frozen=True, slots=True)
 class Indices(Meaning):
     """Indices into an axis of the input `data`: the attribute `axis` or, without one, any axis."""
 
     data: int
 
 
-@dataclass(frozen=True, slots=True)
 class Lengths(Meaning):
     """Lengths of sequences along an axis of the input `data`, which bounds them."""
 
@@ -39,11 +34,9 @@ class Lengths(Meaning):
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
 class Sizes(Meaning):
     """Sizes, counts or paddings, for which small positive numbers are always valid."""
 
 
-@dataclass(frozen=True, slots=True)
 class Parts(Meaning):
     """Lengths that add up to the size of an axis of input 0."""

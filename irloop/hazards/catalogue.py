@@ -6,12 +6,12 @@ import importlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from inspect import cleandoc
 
 from irloop.errors import UsageError
 from irloop.graph.model import Graph, Node
+from irloop.graph.record import Record
 from irloop.graph.walk import all_nodes
 from irloop.hazards import known
 from irloop.hazards.hazard import HAZARDS, Hazard
@@ -20,6 +20,9 @@ __all__ = ["ENGINES", "NOT_MINIMAL", "Match", "explain", "find_hazards", "hazard
 
 #: The engines with hazards, and the newest version of each that was measured.
 ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
+
+#: The names of the files of an engine's hazards begin with these letters.
+_PREFIXES = {"onnxruntime": "ort", "openvino": "ovn"}
 
 #: A note for hazards whose case an engine may pass nevertheless.
 NOT_MINIMAL = (
@@ -30,8 +33,7 @@ NOT_MINIMAL = (
 _TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Record):
     """A place in a model with the pattern of a hazard."""
 
     hazard: type[Hazard]
@@ -39,14 +41,19 @@ class Match:
     found: str
 
 
-@cache
 def hazards() -> dict[str, type[Hazard]]:
     """Every hazard, keyed by its code, in the order of codes."""
+    return {code: item for engine in ENGINES for code, item in _hazards_in(engine).items()}
+
+
+@cache
+def _hazards_in(engine: str) -> dict[str, type[Hazard]]:
+    """The hazards of an engine; those of others are not imported."""
     folder = next(iter(known.__path__))
     for name in sorted(os.listdir(folder)):
-        if re.fullmatch(r"(ort|ovn)\d{3}_\w+\.py", name):
+        if re.fullmatch(rf"{_PREFIXES[engine]}\d{{3}}_\w+\.py", name):
             importlib.import_module(f"{known.__name__}.{name[:-3]}")
-    return dict(sorted(HAZARDS.items()))
+    return {code: item for code, item in sorted(HAZARDS.items()) if item.engine == engine}
 
 
 def explain(code: str) -> str:
@@ -89,7 +96,7 @@ def hazards_of(target: str) -> list[type[Hazard]]:
             expected=f"{', '.join(ENGINES)}, with a version such as openvino-2021.4 or without",
         )
     version = match["version"] or ENGINES[engine]
-    measured = [item for item in hazards().values() if item.engine == engine]
+    measured = [*_hazards_in(engine).values()]
     chosen = [item for item in measured if any(_begins(one, version) for one in item.versions)]
     if not chosen:
         versions = sorted({one for item in measured for one in item.versions})

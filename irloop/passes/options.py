@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, is_dataclass
+from dataclasses import Field, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from irloop.errors import UsageError
+from irloop.graph.record import Record
 
 if TYPE_CHECKING:
     from irloop.passes.base import Pass
@@ -38,8 +39,7 @@ class Option(NamedTuple):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Record):
     """A pass and its options as text, ``NAME=VALUE:OPTION=VALUE``."""
 
     name: str

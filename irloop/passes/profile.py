@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irloop.diagnostics import one_line
+from irloop.graph.record import Record
 
 __all__ = ["PassRecord", "Profile"]
 
@@ -22,8 +23,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PassRecord:
+class PassRecord(Record):
     """The record of one pass.
 
     `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from irloop.dialects.loops import parameter_types
@@ -14,6 +13,7 @@ from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Graph, Node
+from irloop.graph.record import Record
 from irloop.graph.types import (
     UNKNOWN_SHAPE,
     UNKNOWN_TYPE,
@@ -44,8 +44,7 @@ def kind_of(type: ValueType) -> str:
     return "" if type.element is ElementType.DYNAMIC else str(type.element)
 
 
-@dataclass(frozen=True, slots=True)
-class InferredBody:
+class InferredBody(Record):
     """One body of a Loop, Scan or If.
 
     `given` holds the types that the node passes to the body's own inputs in the first iteration,

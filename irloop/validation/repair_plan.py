@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
+from irloop.graph.record import Record
 
 if TYPE_CHECKING:
     from irloop.formats.openvino.edits import Edit
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Repair"]
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Record):
     """Edits that remove one finding of a rule.
 
     A `safe` repair does not change the results in any runtime that accepts the file; `effect`

@@ -6,7 +6,6 @@ Each function appends nodes and returns the result. `openvino_forms` exports the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.openvino import comparison, elementwise, generate, padding, search, slicing
@@ -18,6 +17,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Op
+from irloop.graph.record import Record
 from irloop.graph.types import ElementType
 
 __all__ = [
@@ -172,8 +172,7 @@ def slice_by(
     return _strided_by(c, value, starts, ends, list(axes), steps)
 
 
-@dataclass(frozen=True, slots=True)
-class _Positions:
+class _Positions(Record):
     """The positions of axes in the lists of a StridedSlice.
 
     A leading ellipsis allows axes to count from the end if the rank is unknown.

@@ -9,11 +9,9 @@ one, and a Cast back after it.
 from __future__ import annotations
 
 from irloop.conversion.forms.onnx_forms import SHORTS, TINY_FLOATS, TINY_INTEGERS
-from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Node, Value
-from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs
@@ -23,32 +21,22 @@ __all__ = ["CARRIERS", "carry_narrow_elements"]
 _BF16 = frozenset({ElementType.BF16})
 _TINY = TINY_INTEGERS | TINY_FLOATS - _BF16
 
-#: Element types that each operation cannot move, in the standard or in ONNX Runtime.
-_NOT_MOVED: dict[type[Op], frozenset[ElementType]] = {
+#: Element types that each operation cannot move, in the standard or in ONNX Runtime, by its type.
+_NOT_MOVED: dict[str, frozenset[ElementType]] = {
     **dict.fromkeys(
-        classes_of(
-            "Concat",
-            "Gather",
-            "GatherElements",
-            "GatherND",
-            "Reshape",
-            "ScatterElements",
-            "ScatterND",
-            "Slice",
-            "Split",
-            "Squeeze",
-            "Unsqueeze",
+        (
+            *("Concat", "Gather", "GatherElements", "GatherND", "Reshape", "ScatterElements"),
+            *("ScatterND", "Slice", "Split", "Squeeze", "Unsqueeze"),
         ),
         _TINY,
     ),
     **dict.fromkeys(
-        classes_of("DepthToSpace", "Expand", "ReverseSequence", "SpaceToDepth", "Tile"),
-        _TINY | _BF16,
+        ("DepthToSpace", "Expand", "ReverseSequence", "SpaceToDepth", "Tile"), _TINY | _BF16
     ),
-    **dict.fromkeys(classes_of("Identity"), TINY_INTEGERS),
-    **dict.fromkeys(classes_of("Pad"), _TINY | _BF16 | SHORTS),
+    "Identity": TINY_INTEGERS,
+    "Pad": _TINY | _BF16 | SHORTS,
     # Transpose moves 8-bit floats from opset 21 on; the types themselves exist since opset 19.
-    **dict.fromkeys(classes_of("Transpose"), TINY_FLOATS - _BF16),
+    "Transpose": TINY_FLOATS - _BF16,
 }
 
 #: u4 needs u8 and i4 needs i8: neither fits the other.
@@ -70,7 +58,7 @@ def carry_narrow_elements(graph: Graph) -> None:
     for each in all_graphs(graph):
         rewriter = Rewriter(each)
         for node in list(each.nodes):
-            elements = _NOT_MOVED.get(type(node.op), frozenset())
+            elements = _NOT_MOVED.get(node.op.type, frozenset())
             if any(element_of(value) in elements for value in node.outputs):
                 _carry(rewriter, node, elements)
 

@@ -6,16 +6,16 @@ A rule writes one operation of the source in operations of the target:
     def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
         return c(onnx.Concat(op.axis), *inputs)
 
-`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO. A rule
-returns the target value of each source output.
+A rule returns the target value of each source output. `rules` has the tables of rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from irloop.conversion.framework.rules import EXPORTS, IMPORTS, Rule, Rules, exports, imports
 from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import ContribOp
@@ -32,6 +32,8 @@ from irloop.passes.common.standardize import why_not
 from irloop.progress import counted
 
 __all__ = [
+    "EXPORTS",
+    "IMPORTS",
     "Conversion",
     "Converter",
     "RefusedError",
@@ -43,14 +45,7 @@ __all__ = [
 #: The translation of a source value: a target value, or a `Virtual` without a target type.
 Converted = Value | Virtual
 Outputs = Converted | Sequence[Converted | None]
-Rule = Callable[..., Outputs]
 RuleT = TypeVar("RuleT", bound=Rule)
-
-EXPORTS: dict[type[Op], Rule] = {}
-IMPORTS: dict[type[Op], Rule] = {}
-
-#: Operations without a counterpart in the other dialect, with the reason.
-NO_COUNTERPART: dict[type[Op], str] = {}
 
 #: Rules that accept virtual inputs.
 _TAKES_VIRTUAL: set[Rule] = set()
@@ -69,37 +64,15 @@ class RefusedError(Exception):
         self.opset = opset
 
 
-def _register(
-    table: dict[type[Op], Rule], classes: tuple[type[Op], ...]
-) -> Callable[[RuleT], RuleT]:
-    def decorate(rule: RuleT) -> RuleT:
-        for cls in classes:
-            if cls in table:
-                raise TypeError(f"two rules for {cls.__name__} of {cls.__module__}")
-            table[cls] = rule
-        return rule
-
-    return decorate
-
-
-def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register a rule that converts OpenVINO operations to ONNX."""
-    return _register(EXPORTS, classes)
-
-
-def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
-    """Register a rule that converts ONNX operations to OpenVINO."""
-    return _register(IMPORTS, classes)
-
-
-def no_counterpart(table: dict[type[Op], Rule], *classes: type[Op], reason: str, fix: str) -> None:
-    """Register operations of a direction (EXPORTS, IMPORTS) that are refused, with reasons."""
+def no_counterpart(table: Rules, *classes: type[Op], reason: str, fix: str) -> None:
+    """Register operations of a direction (EXPORTS, IMPORTS) that are refused, with the reason."""
 
     def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
         raise RefusedError(reason, fix)
 
-    _register(table, classes)(takes_virtual(rule))
-    NO_COUNTERPART.update(dict.fromkeys(classes, reason))
+    takes_virtual(rule)
+    for cls in classes:
+        table.add(cls, rule, reason)
 
 
 def takes_virtual(rule: RuleT) -> RuleT:
@@ -116,7 +89,7 @@ class Converter:
     OpenVINO). `refusals` collects every node that cannot be converted; `notes` collects warnings.
     """
 
-    rules: dict[type[Op], Rule]
+    rules: Rules
     opset: int
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
@@ -260,7 +233,7 @@ class Conversion(Builder):
     ) -> Sequence[Converted | None]:
         if isinstance(node.op, Constant):
             return [self.tensor(node.op.tensor, node.name)]
-        rule = self.converter.rules.get(type(node.op))
+        rule = self.converter.rules.find(type(node.op))
         try:
             wrong = misfit(node)
             if wrong is not None:

@@ -7,18 +7,16 @@ the operations that read them become operations on tensors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from irloop.graph.model import Value
+from irloop.graph.record import Record
 
 __all__ = ["Growing", "Items", "Maybe", "Stacked", "Virtual"]
 
 
-class Virtual:
+class Virtual(Record):
     """A value of the source for which the target has no type."""
 
 
-@dataclass(frozen=True)
 class Items(Virtual):
     """A sequence of known length."""
 
@@ -28,7 +26,6 @@ class Items(Virtual):
         return f"a sequence of {len(self.values)} tensors"
 
 
-@dataclass(frozen=True)
 class Stacked(Virtual):
     """A sequence of tensors of one shape, stacked along a new first axis."""
 
@@ -38,7 +35,6 @@ class Stacked(Virtual):
         return "a sequence of tensors of one shape"
 
 
-@dataclass(frozen=True)
 class Growing(Virtual):
     """A sequence in a loop body that only appends to it; `appended` is the new item, if any."""
 
@@ -48,7 +44,6 @@ class Growing(Virtual):
         return "a sequence that the loop appends to"
 
 
-@dataclass(frozen=True)
 class Maybe(Virtual):
     """An optional that is known to hold a value, or known to be empty."""
 

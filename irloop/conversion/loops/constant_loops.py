@@ -12,8 +12,6 @@ import numpy as np
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import IrloopError
-from irloop.execution.limits import Limits
-from irloop.execution.session import Session
 from irloop.graph.clone import clone_graph, clone_upstream
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Invariant
@@ -35,8 +33,9 @@ LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 BRANCHES = (ov.If, onnx.If)
 
-#: The budget of one loop: longer loops are left to the engine.
-LIMITS = Limits(max_iterations=1000, max_memory=1 << 28)
+#: The most iterations and bytes of one loop: longer loops are left to the engine.
+MOST_ITERATIONS = 1000
+MOST_BYTES = 1 << 28
 
 #: The budget of all loops of a model together.
 SECONDS = 10.0
@@ -216,6 +215,11 @@ class _Folding:
 
     def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
         """The outputs of a node that depends on constants; None if that takes too much."""
+        # Most models have no such node, and importing the executor takes longer than converting a
+        # small model.
+        from irloop.execution.limits import Limits
+        from irloop.execution.session import Session
+
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             return None
@@ -227,7 +231,8 @@ class _Folding:
             # ONNX files need not declare these types.
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
-            found = session.run((), limits=replace(LIMITS, max_seconds=seconds)).values()
+            limits = Limits(MOST_ITERATIONS, MOST_BYTES, seconds)
+            found = session.run((), limits=limits).values()
         except IrloopError:  # It is left unchanged; the engine reports the reason.
             return None
         tensors: list[Tensor] = []

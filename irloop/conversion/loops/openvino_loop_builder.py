@@ -17,7 +17,7 @@ bodies read their states (`unread_states`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
@@ -39,6 +39,7 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
+from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 from irloop.hazards.memory import needs_barrier, shows_parameter
@@ -52,8 +53,7 @@ BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 SCALAR = Shape(())
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(Record):
     """A body value whose values of all iterations are concatenated along `axis`, an axis it has."""
 
     value: Value
@@ -61,8 +61,7 @@ class Scanned:
     reverse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Input:
+class _Input(Record):
     """An outer value, the body parameter that receives it, and the kind of wire."""
 
     external: Value

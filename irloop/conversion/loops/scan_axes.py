@@ -17,7 +17,7 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["ScanAlongFront"]
+__all__ = ["ScanAlongFront", "divides_by_zero"]
 
 
 class ScanAlongFront(LoopPass):
@@ -85,3 +85,8 @@ def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Val
 
 def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
     return forms.moved(value, 0, axis, rank)
+
+
+def divides_by_zero(node: Node) -> bool:
+    """True for loops that the pass rewrites."""
+    return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product as all_of
 
 from irloop.conversion.forms import onnx_forms as forms
@@ -16,6 +15,7 @@ from irloop.dialects.onnx.elementwise import Sqrt
 from irloop.dialects.openvino import matmul as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.record import Record
 from irloop.graph.types import ElementType, Shape, broadcast_shapes
 
 __all__: list[str] = []
@@ -220,8 +220,7 @@ def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
 Binary = Callable[[Value, Value], Value]
 
 
-@dataclass(frozen=True, slots=True)
-class _Expansion:
+class _Expansion(Record):
     """Determinants of parts of a matrix, expanded along their first row."""
 
     cells: list[Value]

@@ -1,4 +1,4 @@
-"""ONNX operations by family; importing this package registers all of them.
+"""ONNX operations by family; a family is imported when one of its types is first looked up.
 
 Those of ONNX Runtime (`irloop.dialects.contrib`) are in the same registry, and imported when one of
 them is looked up.
@@ -7,90 +7,15 @@ them is looked up.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
-from irloop.dialects.onnx import (
-    activation,
-    attention,
-    comparison,
-    control_flow,
-    convert,
-    convolution,
-    elementwise,
-    features,
-    gather,
-    generate,
-    images,
-    labels,
-    legacy,
-    linear_models,
-    losses,
-    matmul,
-    nms,
-    normalization,
-    padding,
-    pooling,
-    quantize,
-    random,
-    rearrange,
-    recurrent,
-    reduction,
-    reorder,
-    resize,
-    roi,
-    sampling,
-    scatter,
-    search,
-    sequence,
-    shape,
-    signal,
-    slicing,
-    text,
-    trees,
-)
 from irloop.dialects.onnx.base import ONNX, OnnxOp
+from irloop.dialects.onnx.families import FAMILIES
+from irloop.graph.families import Families
 
-__all__ = [
-    "ONNX",
-    "OnnxOp",
-    "activation",
-    "attention",
-    "comparison",
-    "control_flow",
-    "convert",
-    "convolution",
-    "elementwise",
-    "features",
-    "gather",
-    "generate",
-    "images",
-    "labels",
-    "legacy",
-    "linear_models",
-    "losses",
-    "matmul",
-    "nms",
-    "normalization",
-    "padding",
-    "pooling",
-    "quantize",
-    "random",
-    "rearrange",
-    "recurrent",
-    "reduction",
-    "reorder",
-    "resize",
-    "roi",
-    "sampling",
-    "scatter",
-    "search",
-    "sequence",
-    "shape",
-    "signal",
-    "slicing",
-    "text",
-    "trees",
-]
+__all__ = ["FAMILIES", "ONNX", "OnnxOp"]
 
+_FAMILIES = Families(__name__, FAMILIES)
 
 #: Operations that ONNX Runtime has in the domain of the standard, or in more opsets than it.
 _OF_RUNTIME = frozenset(
@@ -102,17 +27,23 @@ _OF_RUNTIME = frozenset(
 
 
 def _load(type_name: str | None, domain: str) -> None:
+    if type_name is None:
+        _FAMILIES.load_all()
+    elif domain != "com.microsoft":
+        _FAMILIES.load(type_name)
     if type_name is None or domain == "com.microsoft" or (not domain and type_name in _OF_RUNTIME):
         import_module("irloop.dialects.contrib.families")
 
 
-ONNX.load_by(_load)
-
-
-def __getattr__(name: str) -> type[OnnxOp]:
-    """Return an operation by the name of its class, in any module: ``Add``, ``MatMul``."""
-    for cls in ONNX.registered():
-        own = cls.__module__.startswith(f"{__name__}.")
-        if own and cls.__name__ == name and issubclass(cls, OnnxOp):
-            return cls
+def __getattr__(name: str) -> Any:
+    """Return a family by its module's name, or an operation by its class's: ``Add``."""
+    if name in FAMILIES:
+        return import_module(f"{__name__}.{name}")
+    for type_name in _FAMILIES.types_of(name):
+        for cls in (*ONNX.versions(type_name), *ONNX.versions(type_name, "ai.onnx.ml")):
+            if cls.__name__ == name:
+                return cls
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+ONNX.load_by(_load)

@@ -11,7 +11,6 @@ import enum
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -22,6 +21,7 @@ from irloop.formats.onnx.external import ExternalFiles
 from irloop.formats.onnx.tensors import sparse_from_proto, tensor_from_proto
 from irloop.formats.onnx.types import DATA_TYPES, ELEMENT_TYPES, data_type_name
 from irloop.graph.op import Op
+from irloop.graph.record import Record
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 
@@ -37,8 +37,7 @@ __all__ = [
 A = onnx.AttributeProto
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(Record):
     """An attribute without a plain Python form: the bytes of its AttributeProto."""
 
     data: bytes
@@ -102,8 +101,7 @@ def _text(value: bytes) -> str | bytes:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class FieldCodec:
+class FieldCodec(Record):
     """How one field of an operation class is represented in a file.
 
     `kind` is int, float, str, Tensor or ElementType; bools are ints, and enumerations have the type
@@ -183,8 +181,7 @@ def _choices(wrap: Any) -> str:
     return "0 or 1"
 
 
-@dataclass(frozen=True, slots=True)
-class _OneOf:
+class _OneOf(Record):
     values: tuple[Any, ...]
 
     def __call__(self, value: Any) -> Any:

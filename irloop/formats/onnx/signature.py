@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 import onnx
 
 from irloop.formats.onnx.types import DATA_TYPES, data_type_name
 from irloop.formats.onnx.versions import schema_of
+from irloop.graph.record import Record
 from irloop.graph.types import OptionalType, SequenceType, ValueType
 
 __all__ = ["NEWEST", "STANDARD", "Signature", "kind_name", "signature_of", "type_text"]
@@ -17,8 +17,7 @@ __all__ = ["NEWEST", "STANDARD", "Signature", "kind_name", "signature_of", "type
 _NO_LIMIT = (1 << 31) - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Record):
     """One version of an operation; `attributes` holds the kind of each, and whether it is required.
 
     `mandatory` are the positions of required inputs. From `variadic` on the inputs repeat, and none

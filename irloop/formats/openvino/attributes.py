@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -23,6 +23,7 @@ from irloop.formats.openvino.texts import (
     shape_text,
 )
 from irloop.graph.op import Op
+from irloop.graph.record import Record
 from irloop.graph.types import ElementType, Shape
 
 __all__ = [
@@ -163,8 +164,7 @@ def _write_list(item: Callable[[Any], str], values: tuple[Any, ...]) -> str:
     return ",".join(map(item, values))
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Record):
     """One attribute: its name in the file, its field, and the conversion in both directions."""
 
     name: str

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from xml.parsers import expat
 
 from irloop.errors import UnsupportedError
 from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.numbers import unsigned
+from irloop.graph.record import Record
 
 __all__ = ["AddElement", "Edit", "RemoveElement", "SetAttribute", "edited", "overlap"]
 
 
-@dataclass(frozen=True, slots=True)
-class SetAttribute:
+class SetAttribute(Record):
     """Set an attribute of an element to a value, or remove it (None)."""
 
     element: str
@@ -28,15 +27,13 @@ class SetAttribute:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveElement:
+class RemoveElement(Record):
     """Remove an element, and its whole line if nothing else is on it."""
 
     element: str
 
 
-@dataclass(frozen=True, slots=True)
-class AddElement:
+class AddElement(Record):
     """Add an element without content as the last child of `parent`."""
 
     parent: str

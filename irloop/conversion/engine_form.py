@@ -1,0 +1,58 @@
+"""The base of the lists of engine forms: a pass, and a test for the form that it rewrites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irloop.graph.inference import Inference
+from irloop.graph.model import Node
+from irloop.graph.record import Record
+from irloop.hazards.catalogue import hazards
+from irloop.passes.base import Pass
+from irloop.passes.graph_rewrite import MatcherPass
+
+__all__ = ["Form", "Known", "Test", "has", "is_constant", "single"]
+
+
+class Known(Record):
+    """Facts about a model on which the tests of forms depend, computed once."""
+
+    inference: Inference
+    #: The names of loops that depend on constants only, and of Ifs whose condition does.
+    constant: frozenset[str]
+
+
+#: Whether a node has the form that a pass rewrites.
+Test = Callable[[Node, Known], bool]
+
+
+class Form(Record):
+    """A pass and a test: `transform` leaves a node alone that had the form before other passes ran.
+
+    A pass without a test leaves no node alone. `tidies` marks passes that `transform` does not run.
+    `matches` is the test of a `MatcherPass` that rewrites single operations.
+    """
+
+    item: Pass
+    test: Test | None = None
+    tidies: bool = False
+    matches: Callable[[Node], bool] | None = None
+
+
+def has(*codes: str) -> Test:
+    """True for nodes with the pattern of one of these hazards."""
+
+    def test(node: Node, _: Known) -> bool:
+        return any(True for code in codes for _ in hazards()[code]().find(node))
+
+    return test
+
+
+def single(item: MatcherPass, matches: Callable[[Node], bool], *, always: bool = False) -> Form:
+    """A pass that rewrites single operations; `always` leaves none of them alone."""
+    return Form(item, None if always else lambda node, _: matches(node), matches=matches)
+
+
+def is_constant(node: Node, known: Known) -> bool:
+    """True for loops that depend on constants only, and for Ifs whose condition does."""
+    return node.name in known.constant

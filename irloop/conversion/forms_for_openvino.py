@@ -1,0 +1,99 @@
+"""The forms that OpenVINO runs correctly."""
+
+from __future__ import annotations
+
+from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
+from irloop.conversion.elements.size_flags import CompareSizesWithZero
+from irloop.conversion.engine_form import Form, has, is_constant, single
+from irloop.conversion.framework.steps import CountIterations
+from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
+from irloop.conversion.loops.constant_loops import FoldConstantLoops
+from irloop.conversion.loops.empty_values import FoldEmptyValues
+from irloop.conversion.loops.growing_states import OpenGrowingStates
+from irloop.conversion.loops.idle_loops import RemoveIdleLoops
+from irloop.conversion.loops.joined_outputs import CutJoined
+from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
+from irloop.conversion.loops.runnable_ports import RunnablePorts
+from irloop.conversion.loops.scan_axes import ScanAlongFront, divides_by_zero
+from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
+from irloop.conversion.loops.unchanged_values import CopyUnchanged
+from irloop.conversion.loops.unread_states import ReadStates
+from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
+from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
+from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
+from irloop.conversion.tensors.double_sums import FoldDoubleSums
+from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
+from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
+from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
+from irloop.hazards.convolutions import pads_skipped_data
+from irloop.hazards.plugin import (
+    brings_dimensions,
+    overwrites_its_concat,
+)
+from irloop.hazards.products import (
+    scaled_by_a_computed_value,
+    scales_a_vector_product,
+)
+from irloop.hazards.sizes import flags_a_size
+from irloop.passes.common.body_barriers import BodyBarriers
+from irloop.passes.common.dead_code import DeadCode
+from irloop.passes.common.inline_constant_if import InlineConstantIf
+from irloop.passes.trips import trip_count
+
+__all__ = ["openvino_forms"]
+
+
+def openvino_forms() -> list[Form]:
+    """The passes that write these forms, in their order."""
+    return [
+        # OpenVINO cannot compute all values that are known to be empty.
+        Form(FoldEmptyValues()),
+        # OpenVINO cannot run all loops that depend on constants only.
+        Form(FoldConstantLoops(), is_constant),
+        # OpenVINO inlines an If of a constant itself, and then refuses the names of its outputs.
+        Form(InlineConstantIf(), is_constant),
+        # OpenVINO cannot compile all Loops that never run.
+        Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
+        # Translation folds branches and states: unused values are removed, and iterations are
+        # counted where that removed the slices.
+        Form(DeadCode(), tidies=True),
+        Form(CountIterations(), has("OVN121")),
+        Form(DeadCode(), tidies=True),
+        # OpenVINO counts iterations in 32 bits, and reads no more of a trip count.
+        Form(LimitCounts(), lambda node, _: is_long_count(node)),
+        # Transformations of OpenVINO for Loops fail on some port maps.
+        Form(RunnablePorts()),
+        # The readers of states after their loop are known now.
+        Form(OpenGrowingStates()),
+        # OpenVINO loses the initial values of states whose readers are gone.
+        Form(ReadStates()),
+        # OpenVINO crashes if two outputs return the same parameter unchanged.
+        Form(CopyUnchanged()),
+        # OpenVINO returns uninitialised memory if a loop runs zero iterations.
+        Form(CutJoined()),
+        # OpenVINO crashes if a loop joins along an axis other than 0 after an axis of size 0.
+        Form(ScanAlongFront(), lambda node, _: divides_by_zero(node)),
+        # OpenVINO does not finish compiling sums of f64 constants.
+        Form(FoldDoubleSums()),
+        # OpenVINO refuses choices of booleans between constants and computed values.
+        single(ChooseByLogic(), chooses_constants),
+        # OpenVINO takes a flag that is computed from a size for the size.
+        single(CompareSizesWithZero(), flags_a_size),
+        # OpenVINO computes arithmetic with constants wrongly after some reductions.
+        single(WidenRank3Reductions(), is_reduced_wrongly),
+        # OpenVINO overwrites a Concat of rank 1 by its absolute values.
+        single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
+        # OpenVINO keeps the scales of weights, computed or not, from one inference to the next.
+        single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
+        # OpenVINO refuses products with a constant vector that a constant scales.
+        single(ColumnsForScaledVectors(), scales_a_vector_product),
+        # OpenVINO moves strides through padded convolutions.
+        single(GroupPaddedConvolutions(), pads_skipped_data),
+        # OpenVINO loses dimensions that only a constant of one element brings.
+        single(NarrowOneElementConstants(), brings_dimensions),
+        # The readers of the outputs of each If and each loop are known now.
+        single(ReadBranchesBySlices(), loses_an_output, always=True),
+        Form(ReadLoopsByCopies()),
+        # Bodies have their final form now: values that OpenVINO would overwrite are copied.
+        Form(BodyBarriers()),
+    ]

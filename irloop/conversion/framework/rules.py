@@ -1,0 +1,86 @@
+"""The conversion rules of both directions; a module of rules is imported for its operations only.
+
+`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from irloop.conversion.framework.exports_by_module import EXPORTS_BY_MODULE
+from irloop.conversion.framework.imports_by_module import IMPORTS_BY_MODULE
+from irloop.graph.families import Families
+from irloop.graph.op import Op
+
+__all__ = ["EXPORTS", "IMPORTS", "Rule", "Rules", "exports", "imports"]
+
+#: Takes a `Conversion`, an operation and its converted inputs, returns its converted outputs.
+Rule = Callable[..., Any]
+RuleT = TypeVar("RuleT", bound=Rule)
+
+
+class Rules:
+    """The rules of one direction, by operation.
+
+    `modules` names the classes that each module below `irloop.conversion` has rules for.
+    """
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._families = Families("irloop.conversion", modules)
+        self._rules: dict[type[Op], Rule] = {}
+        #: The reasons of operations without a counterpart in the other format.
+        self._reasons: dict[type[Op], str] = {}
+
+    def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
+        """Register a rule; one that always refuses has the reason.
+
+        Raises:
+            TypeError: when the operation has a rule already.
+        """
+        if cls in self._rules:
+            raise TypeError(f"two rules for {cls.__name__} of {cls.__module__}")
+        self._rules[cls] = rule
+        if reason:
+            self._reasons[cls] = reason
+
+    def find(self, cls: type[Op]) -> Rule | None:
+        """The rule for an operation, or None."""
+        if cls not in self._rules:
+            self._families.load(cls.__name__)
+        return self._rules.get(cls)
+
+    def __contains__(self, cls: type[Op]) -> bool:
+        return self.find(cls) is not None
+
+    def reason_of(self, cls: type[Op]) -> str:
+        """Why an operation has no counterpart in the other format; "" where it may have one."""
+        return self._reasons.get(cls, "") if cls in self else ""
+
+    def all(self) -> tuple[type[Op], ...]:
+        """Every operation that has a rule."""
+        self._families.load_all()
+        return tuple(self._rules)
+
+
+EXPORTS = Rules(EXPORTS_BY_MODULE)
+IMPORTS = Rules(IMPORTS_BY_MODULE)
+
+
+def exports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule that converts OpenVINO operations to ONNX."""
+    return _registering(EXPORTS, classes)
+
+
+def imports(*classes: type[Op]) -> Callable[[RuleT], RuleT]:
+    """Register a rule that converts ONNX operations to OpenVINO."""
+    return _registering(IMPORTS, classes)
+
+
+def _registering(table: Rules, classes: tuple[type[Op], ...]) -> Callable[[RuleT], RuleT]:
+    def decorate(rule: RuleT) -> RuleT:
+        for cls in classes:
+            table.add(cls, rule)
+        return rule
+
+    return decorate

@@ -1,0 +1,70 @@
+"""Imports the module that describes an operation when the operation is first looked up.
+
+A small model needs few families of operations, and importing all of them takes longer than reading,
+validating and converting such a model.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+
+__all__ = ["Families"]
+
+
+class Families:
+    """The modules of a package, found by the names of what they define.
+
+    `table` has the names by the module's name below the package, separated by spaces. Several
+    modules may define a name: the operation of old opsets, and that of new ones.
+    """
+
+    def __init__(
+        self, package: str, table: Mapping[str, str], *, ignore_case: bool = False
+    ) -> None:
+        self.package = package
+        self._table = table
+        self._ignore_case = ignore_case
+        self._looked_up: set[str] = set()
+
+    @cached_property
+    def _modules(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for module, names in self._table.items():
+            for name in names.split():
+                found.setdefault(self._key(name), []).append(module)
+        return found
+
+    def _key(self, name: str) -> str:
+        return name.lower() if self._ignore_case else name
+
+    def types_of(self, class_name: str) -> Iterator[str]:
+        """The names in the table that a class name may begin with, before digits for a version."""
+        stem = class_name.rstrip("0123456789")
+        for end in range(len(class_name), len(stem) - 1, -1):
+            if self._key(class_name[:end]) in self._modules:
+                yield class_name[:end]
+
+    def load(self, name: str) -> None:
+        """Import the modules that define `name`, if there are any."""
+        if name in self._looked_up:
+            return
+        modules = self._modules.get(self._key(name), ())
+        for module in modules:
+            import_module(f"{self.package}.{module}")
+        if modules:
+            self._looked_up.add(name)
+
+    def load_all(self) -> None:
+        """Import every module of the package, those that the table lacks included."""
+        for name in _modules_below(self.package):
+            import_module(name)
+
+
+def _modules_below(package: str) -> Iterator[str]:
+    for item in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+        yield item.name
+        if item.ispkg:
+            yield from _modules_below(item.name)
