@@ -27,7 +27,7 @@ def reasons(dialect: str, type: str, since: int, domain: str = "") -> tuple[str,
     """Every reason for which the conversion of an operation, or a step of it, may refuse."""
     registry, rules = _RULES[dialect]
     cls = registry.find(type, since, domain)
-    rule = None if cls is None else rules.get(cls)
+    rule = None if cls is None else rules.find(cls)
     if rule is None:
         return ()
     found: dict[str, None] = {}
