@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irloop.comparison.cause import Cause, find_cause
-from irloop.comparison.divergence import Divergence, find_divergence
 from irloop.comparison.exercised import exercised, not_exercised
 from irloop.comparison.explain import Explainer
 from irloop.comparison.inputs import TRIPS, Trial, with_arrays
@@ -35,6 +33,10 @@ from irloop.graph.input_types import has_input, set_input_shapes, set_input_type
 from irloop.graph.model import Model
 from irloop.graph.types import Shape
 from irloop.progress import counted
+
+if TYPE_CHECKING:
+    from irloop.comparison.divergence import Divergence
+    from irloop.comparison.evidence import Cause
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
@@ -318,6 +320,8 @@ class _Work:
         return others
 
     def _divergence(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Divergence | None:
+        from irloop.comparison.divergence import find_divergence  # only for models that differ
+
         first, second = (side.model for side in self._sides)
         try:
             return find_divergence(
@@ -328,6 +332,8 @@ class _Work:
             return None
 
     def _cause(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Cause | None:
+        from irloop.comparison.cause import find_cause  # only for models that differ
+
         first, second = (side.model for side in self._sides)
         try:
             return find_cause(

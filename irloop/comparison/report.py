@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irloop.comparison.cause import Cause
-from irloop.comparison.divergence import Divergence
 from irloop.comparison.measure import Difference, Tolerance
 from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.graph.model import Model
+
+if TYPE_CHECKING:
+    from irloop.comparison.divergence import Divergence
+    from irloop.comparison.evidence import Cause
 
 __all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialReport"]
 

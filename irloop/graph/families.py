@@ -6,7 +6,6 @@ validating and converting such a model.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -64,6 +63,8 @@ class Families:
 
 
 def _modules_below(package: str) -> Iterator[str]:
+    import pkgutil  # takes as long as importing several families
+
     for item in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
         yield item.name
         if item.ispkg:

@@ -23,7 +23,7 @@ def _output(code: str) -> str:
 
 
 def test_tables_are_up_to_date() -> None:
-    command = [sys.executable, ROOT / "docs/generate/indexes.py", "--check"]
+    command = [sys.executable, str(ROOT / "docs/generate/indexes.py"), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"run python docs/generate/indexes.py\n{run.stdout}{run.stderr}"
 

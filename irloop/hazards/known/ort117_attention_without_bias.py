@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.dialects.contrib.attention import Attention
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 
@@ -33,5 +32,6 @@ class AttentionWithoutBias(
     """
 
     def find(self, node: Node) -> Iterator[str]:
-        if isinstance(node.op, Attention) and (len(node.inputs) < 3 or node.inputs[2] is None):
+        is_attention = (node.op.domain, node.op.type) == ("com.microsoft", "Attention")
+        if is_attention and (len(node.inputs) < 3 or node.inputs[2] is None):
             yield f"Attention {node.name!r} has no bias"
