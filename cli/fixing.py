@@ -1,4 +1,4 @@
-"""``irloop validate --fix`` and ``--diff``: write or show fixes of IRs, and check the safe ones."""
+"""``irloop validate --fix`` and ``--diff``: write or show fixes, and check the safe ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fix_models(
     unsafe: bool,
     write: bool,
 ) -> str:
-    """Fix IRs one by one; if nothing is written, return the changes as a unified diff.
+    """Fix models one by one; if nothing is written, return the changes as a unified diff.
 
     Raises:
         WriteError: when a file cannot be written; it is not changed.
@@ -39,8 +39,6 @@ def fix_models(
 
     diffs = []
     for number, model in enumerate(models, start=1):
-        if model.lower().endswith(".onnx"):
-            continue
         console.progress(f"fixing {number} of {len(models)}: {model}")
         console.counted("", number - 1, len(models))
         select, ignore = settings.select, settings.ignore
@@ -84,7 +82,10 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
     """Describe whether the safe fixes change the results of running the model."""
     from irloop import compare, read_model
 
-    bin_file = weights or str(Path(model).with_suffix(".bin"))
+    is_ir = fixed.format == "openvino"
+    bin_file = (weights or str(Path(model).with_suffix(".bin"))) if is_ir else None
+    if any(repair.code == "ONX102" for repair in fixed.repairs):
+        return "no engine could load it before, so there are no results that could have changed"
     try:
         before = read_model(model, bin_file)
     except IrloopError:
@@ -105,10 +106,7 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
 
 
 def _diff(model: str, fixed: Fixed) -> str:
-    old, new = (
-        data.decode("utf-8", "replace").splitlines(keepends=True)
-        for data in (fixed.before, fixed.after)
-    )
+    old, new = fixed.lines()
     text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
     # Most files are indented by tabs; other characters that a terminal might interpret are escaped.
     return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)

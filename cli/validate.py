@@ -135,7 +135,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "--fix",
     "fixes",
     is_flag=True,
-    help="Fix what can be fixed in IRs without changing results, then report what is left.",
+    help="Fix what can be fixed without changing results, then report what is left.",
 )
 @click.option(
     "--diff", "shows_diff", is_flag=True, help="Show what --fix would change; write nothing."

@@ -321,21 +321,21 @@ def fix(
     ignore: Iterable[str] = (),
     unsafe: bool = False,
 ) -> Fixed:
-    """Fix what rules find in an IR and can repair; the result is returned, nothing is written.
+    """Fix what rules find in a model and can repair; the result is returned, nothing is written.
 
-    Everything else in the text stays as it is: comments, white space, the order of attributes.
+    Everything else in the file stays as it is: comments, white space, the order of attributes.
 
     Args:
-        path: an IR (.xml) of version 10 or 11.
+        path: an IR (.xml) of version 10 or 11, or an .onnx, whose opset imports can be fixed.
         weights: its weights; by default the .bin of the same name beside it.
         select: codes or groups ("IRL623", "IRL6") to fix; empty means all.
         ignore: codes or groups not to fix.
         unsafe: also make fixes that may change results; their `effect` tells how.
 
     Raises:
-        UsageError: for a code that does not exist, or a model of another format.
-        ReadError: when the file is not XML at all.
-        UnsupportedError: when it is not in UTF-8.
+        UsageError: for a code that does not exist.
+        ReadError: when the file is neither XML nor an ONNX model.
+        UnsupportedError: when an .xml is not in UTF-8.
     """
     from irloop.validation import fixing
 

@@ -1,4 +1,4 @@
-"""Fixes findings of rules in an IR and keeps the rest of the text unchanged."""
+"""Fixes findings of rules in a model and keeps the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irloop.diagnostics import Diagnostic
-from irloop.errors import ReadError, UsageError
-from irloop.files import scratch
+from irloop.errors import ReadError
+from irloop.files import open_regular, scratch
 from irloop.formats.detect import detect
-from irloop.formats.openvino.edits import edited, overlap
+from irloop.formats.openvino.edits import Edit, edited, overlap
 from irloop.formats.openvino.xml import Document, parse
 from irloop.validation.context import Context
 from irloop.validation.engine import rule_classes, validate
@@ -30,6 +30,16 @@ class Fixed:
     after: bytes
     repairs: tuple[Repair, ...]
     left: tuple[Repair, ...]
+    format: str = "openvino"
+
+    def lines(self) -> tuple[list[str], list[str]]:
+        """The lines of the file before and after; of an ONNX model, those of its opset imports."""
+        if self.format == "openvino":
+            before, after = (data.decode("utf-8", "replace") for data in (self.before, self.after))
+            return before.splitlines(keepends=True), after.splitlines(keepends=True)
+        from irloop.formats.onnx.opset_imports import imported_by
+
+        return imported_by(self.before), imported_by(self.after)
 
 
 def fixed(
@@ -40,22 +50,22 @@ def fixed(
     ignore: Iterable[str] = (),
     unsafe: bool = False,
 ) -> Fixed:
-    """Fix the findings of an IR that can be fixed; nothing is written.
+    """Fix the findings of a model that can be fixed; nothing is written.
 
     Args:
-        path: the .xml.
+        path: the .xml or .onnx; of an .onnx, the opset imports can be fixed.
         weights: the .bin; by default the file of the same name next to it.
         select: codes or groups to fix; empty means all.
         ignore: codes or groups not to fix.
         unsafe: also make fixes that may change results.
 
     Raises:
-        UsageError: for a code that does not exist, or a model of another format.
-        ReadError: when the file is not XML at all.
+        UsageError: for a code that does not exist.
+        ReadError: when the file is neither XML nor an ONNX model.
         UnsupportedError: when it is not encoded in UTF-8.
     """
-    if detect(path) != "openvino":
-        raise UsageError("only an IR can be fixed", expected="an .xml", found=os.fspath(path))
+    if detect(path) == "onnx":
+        return _fixed_onnx(os.fspath(path), select, ignore, unsafe=unsafe)
     bin_file = os.fspath(weights) if weights else os.path.splitext(os.fspath(path))[0] + ".bin"
     document = parse(path)
     before = data = document.data
@@ -73,7 +83,7 @@ def fixed(
             made = _compatible([repair for repair in wanted if unsafe or repair.safe])
             if not made:
                 break
-            data = edited(document, [edit for repair in made for edit in repair.edits])
+            data = edited(document, _text_edits(made))
             done += made
             document = parse(data, file=os.fspath(path))
     return Fixed(before, data, tuple(done), tuple(left))
@@ -97,11 +107,43 @@ def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> 
     return repairs
 
 
+def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsafe: bool) -> Fixed:
+    from irloop.formats.onnx.opset_imports import ImportOpset
+    from irloop.validation.onnx_context import OnnxContext
+
+    with open_regular(path) as stream:
+        before = stream.read()
+    found = validate(path, select=select, ignore=ignore).diagnostics
+    places = {(item.code, item.location.element) for item in found}
+    context = OnnxContext(path)
+    try:
+        codes = {code for code, _ in places}
+        rules = [rule() for code, rule in rule_classes("ONX").items() if code in codes]
+        wanted = [item for rule in rules for item in rule.repairs(context)]
+    finally:
+        context.close()
+    wanted = [item for item in wanted if (item.code, item.place.element) in places]
+    made = [item for item in wanted if unsafe or item.safe]
+    after = before
+    for repair in made:
+        for edit in repair.edits:
+            assert isinstance(edit, ImportOpset)
+            after = edit.applied(after)
+    left = () if unsafe else tuple(item for item in wanted if not item.safe)
+    return Fixed(before, after, tuple(made), left, "onnx")
+
+
+def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
+    """The edits of repairs of an IR, none of which concerns an opset of ONNX."""
+    edits = [edit for repair in repairs for edit in repair.edits]
+    return [edit for edit in edits if isinstance(edit, Edit)]
+
+
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """Repairs whose edits do not overlap; the others come in the next round."""
     kept: list[Repair] = []
     for repair in repairs:
-        others = [edit for item in kept for edit in item.edits]
-        if not any(overlap(edit, other) for edit in repair.edits for other in others):
+        others = _text_edits(kept)
+        if not any(overlap(edit, other) for edit in _text_edits([repair]) for other in others):
             kept.append(repair)
     return kept

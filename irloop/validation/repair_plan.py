@@ -9,6 +9,7 @@ from irloop.diagnostics import Location
 from irloop.graph.record import Record
 
 if TYPE_CHECKING:
+    from irloop.formats.onnx.opset_imports import ImportOpset
     from irloop.formats.openvino.edits import Edit
 
 __all__ = ["Repair"]
@@ -24,7 +25,7 @@ class Repair(Record):
     code: str
     place: Location
     message: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit | ImportOpset, ...]
     effect: str = ""
 
     @property

@@ -16,6 +16,7 @@ from irloop.validation.repair_plan import Repair
 
 if TYPE_CHECKING:
     from irloop.errors import InferenceError
+    from irloop.formats.onnx.opset_imports import ImportOpset
     from irloop.formats.openvino.document import Layer
     from irloop.formats.openvino.edits import Edit
 
@@ -82,7 +83,9 @@ class Rule:
         """What `irloop validate --fix` can do about findings of this rule, each at its place."""
         yield from ()
 
-    def repair(self, place: Location, message: str, *edits: Edit, effect: str = "") -> Repair:
+    def repair(
+        self, place: Location, message: str, *edits: Edit | ImportOpset, effect: str = ""
+    ) -> Repair:
         """A repair of a finding at `place`; `effect` where it may change results."""
         return Repair(self.code, place, message, edits, effect)
 

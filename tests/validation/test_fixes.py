@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.errors import UnsupportedError, UsageError
+from irloop.errors import UnsupportedError
 from irloop.validation.engine import rule_classes
 from irloop.validation.rule import Rule
 from tests.rule_fixtures import Fixture, fixtures
@@ -160,10 +160,6 @@ def test_what_cannot_be_fixed_as_a_file(tmp_path: Path) -> None:
     path.write_bytes(path.read_text().replace("<?xml version", "<?xml version").encode("utf-16"))
     with pytest.raises(UnsupportedError, match="UTF-8"):
         irloop.fix(path)
-    converted, _ = irloop.convert(irloop.read_model(RECURRENT))
-    irloop.save_model(converted, tmp_path / "m.onnx")
-    with pytest.raises(UsageError, match="only an IR"):
-        irloop.fix(tmp_path / "m.onnx")
 
 
 LAYER = """<layer id="7" name="concat" type="Concat" version="opset1">

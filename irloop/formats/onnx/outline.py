@@ -129,13 +129,15 @@ class Outline:
     """A model: its main graph, the opset of each domain ("" is ai.onnx) and its own functions.
 
     A function is identified by domain and name. `ignored` are the codes of findings that the model
-    suppresses.
+    suppresses. `imported` are the domains that the file imports itself; `opsets` adds ai.onnx.ml.
     """
 
     graph: OutlineGraph
     opsets: dict[str, int]
     functions: frozenset[tuple[str, str]] = frozenset()
     ignored: tuple[str, ...] = ()
+    imported: frozenset[str] = frozenset()
+    ir_version: int = 0
 
 
 def outline_of(path: str | os.PathLike[str]) -> Outline:
@@ -148,9 +150,12 @@ def outline_of(path: str | os.PathLike[str]) -> Outline:
     proto, files = found.proto, found.files
     require_text([item.domain for item in proto.opset_import], "the domain of an opset")
     opsets = {domain_of(item.domain): int(item.version) for item in proto.opset_import}
+    imported = frozenset(opsets)
     opsets.setdefault("ai.onnx.ml", implied_opset("ai.onnx.ml") or 1)
     functions = frozenset((item.domain, item.name) for item in proto.functions)
-    return Outline(_graph(proto.graph, "", None, files), opsets, functions, _ignored(proto))
+    graph = _graph(proto.graph, "", None, files)
+    version = int(proto.ir_version)
+    return Outline(graph, opsets, functions, _ignored(proto), imported, version)
 
 
 _IGNORE = re.compile(r"irloop:\s*ignore\s+([A-Z0-9, ]+)")

@@ -14,7 +14,7 @@ class Unreadable(
     code="ONX101",
     severity=Severity.ERROR,
     title="model cannot be read",
-    requires=("ONX102", "ONX104", "ONX105"),
+    requires=("ONX102", "ONX104", "ONX105", "ONX108"),
 ):
     """The file is not an ONNX model, or contradicts itself.
 

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx import ONNX
+from irloop.formats.onnx.opset_imports import ImportOpset, smallest_opset
+from irloop.formats.onnx.signature import signature_of
 from irloop.validation.onnx_context import OnnxContext, at_node
+from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import OnnxRule
 
 
@@ -56,3 +59,28 @@ class UnknownOperation(
                 else "a misspelling, an operation of another opset, or one of a domain left out",
                 fix="convert the model to an opset that has it, or correct the type or domain",
             )
+
+    def repairs(self, context: OnnxContext) -> Iterator[Repair]:
+        """Import the smallest newer opset that has all operations of the model."""
+        opset = context.outline.opsets.get("")
+        nodes = [(node, found) for node, found in context.standard_nodes if not node.domain]
+        unknown = [node for node, found in nodes if found is None]
+        if opset is None or not unknown:
+            return
+        version = smallest_opset({node.type for node, _ in nodes}, opset)
+        if version is None:
+            return
+        changed = {
+            f"{found.label} becomes {new.label}"
+            for node, found in nodes
+            if found is not None
+            and (new := signature_of(node.type, version, "")) is not None
+            and new.label != found.label
+        }
+        text = f"opset_import of ai.onnx {version}"
+        yield self.repair(
+            at_node(unknown[0]),
+            text,
+            ImportOpset("", version),
+            effect=", ".join(sorted(changed)),
+        )
