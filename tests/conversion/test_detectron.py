@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +95,12 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
     given = [array.astype(np.float32) for array in arrays]
     engine = everything if seed % 4 == 0 and specified(op) else None
     check_operation(op, given, opset=opset, dynamic=dynamic, atol=1e-3, openvino=engine)
+
+
+@pytest.mark.parametrize("opset", [10, 11])
+def test_a_pyramid_in_old_opsets(opset: int) -> None:
+    draw = Draw(3)
+    op, arrays = pyramid(draw)
+    assert isinstance(op, ov.ExperimentalDetectronROIFeatureExtractor)
+    given = [array.astype(np.float32) for array in arrays]
+    check_operation(replace(op, aligned=False), given, opset=opset, dynamic=(0,), atol=1e-3)

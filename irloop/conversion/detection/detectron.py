@@ -15,7 +15,7 @@ from irloop.conversion.forms.scores import LOWEST, at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.conversion.loops.onnx_loop_builder import OnnxLoopBuilder
-from irloop.dialects.onnx import comparison, elementwise, roi
+from irloop.dialects.onnx import comparison, elementwise, roi, scatter, search
 from irloop.dialects.openvino import detectron as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -93,23 +93,74 @@ def export_best(
 def export_pyramid(
     c: Conversion, op: ov.ExperimentalDetectronROIFeatureExtractor, rois: Value, *maps: Value
 ) -> list[Value]:
-    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of each map, then a choice by level."""
+    """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of the regions of each map.
+
+    Before opset 11, without ScatterND, RoiAlign of all regions in each map, and a choice by level.
+    """
     if op.aligned and c.opset < 16:
         raise c.refuse("RoiAlign supports half pixels since opset 16", opset=16)
     if c.opset < 10:
         raise c.refuse("ONNX has RoiAlign since opset 10", opset=10)
-    count = forms.gather(c, forms.shape(c, rois), c.i64([0]), 0)
-    items = forms.constant_of_shape(c, count, 0, I64)
+    pyramid = list(zip(op.pyramid_scales, maps, strict=False))
     level = _level(c, rois, len(maps))
+    read = _read_by_level if c.opset >= 11 else _read_all
+    return [read(c, op, rois, level, pyramid), forms.identity(c, rois)]
+
+
+def _read_by_level(
+    c: Conversion,
+    op: ov.ExperimentalDetectronROIFeatureExtractor,
+    rois: Value,
+    level: Value,
+    pyramid: Sequence[tuple[int, Value]],
+) -> Value:
+    """The features of each region from the map of its level; 0 for regions without a level."""
+    rows, parts = [], []
+    for at, (scale, features) in enumerate(pyramid):
+        own = forms.equal(c, level, c.constant(float(at), F32))
+        row = forms.reshape(c, c(search.NonZero(), own), [-1])
+        regions = forms.gather(c, rois, row, 0)
+        rows.append(row)
+        parts.append(_regions(c, op, regions, features, scale))
+    sizes = OnnxSizes(c)
+    count, channels = sizes.of(rois, 2)[0], sizes.of(pyramid[0][1], 4)[1]
+    whole = sizes.list([count, channels, op.output_size, op.output_size])
+    nothing = forms.constant_of_shape(c, whole, 0, element_of(parts[0]))
+    row = forms.unsqueeze(c, forms.concat(c, rows, 0), [1])
+    write = scatter.ScatterND16() if c.opset >= 16 else scatter.ScatterND()
+    return c(write, nothing, row, forms.concat(c, parts, 0))
+
+
+def _read_all(
+    c: Conversion,
+    op: ov.ExperimentalDetectronROIFeatureExtractor,
+    rois: Value,
+    level: Value,
+    pyramid: Sequence[tuple[int, Value]],
+) -> Value:
+    """Like `_read_by_level`, but reads every region from every map."""
+    places = forms.reshape(c, level, [-1, 1, 1, 1])
     result: Value | None = None
-    for at, (scale, features) in enumerate(zip(op.pyramid_scales, maps, strict=False)):
-        regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
-        read = c(_align(c, op, 1.0 / scale), features, regions, items)
+    for at, (scale, features) in enumerate(pyramid):
+        read = _regions(c, op, rois, features, scale)
         otherwise = forms.scalar(c, 0.0, read) if result is None else result
-        own = forms.equal(c, level, c.constant(float(at), ElementType.F32))
+        own = forms.equal(c, places, c.constant(float(at), F32))
         result = forms.where(c, own, read, otherwise)
     assert result is not None, "there is a map"
-    return [result, forms.identity(c, rois)]
+    return result
+
+
+def _regions(
+    c: Conversion,
+    op: ov.ExperimentalDetectronROIFeatureExtractor,
+    rois: Value,
+    features: Value,
+    scale: float,
+) -> Value:
+    """RoiAlign of all regions in one map."""
+    items = forms.constant_of_shape(c, forms.gather(c, forms.shape(c, rois), c.i64([0]), 0), 0, I64)
+    regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
+    return c(_align(c, op, 1.0 / scale), features, regions, items)
 
 
 def _align(
@@ -136,7 +187,7 @@ def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
 
 
 def _level(c: Conversion, rois: Value, count: int) -> Value:
-    """The pyramid level of each region, [R, 1, 1, 1] of f32; -1 for an empty region."""
+    """The pyramid level of each region, [R] of f32; -1 for an empty region."""
     wide = forms.cast(c, rois, ElementType.F32)
     size = forms.sub(c, forms.slice_(c, wide, [2], [4], [1]), forms.slice_(c, wide, [0], [2], [1]))
     area = forms.reduce(c, "Prod", size, [1])
@@ -150,7 +201,7 @@ def _level(c: Conversion, rois: Value, count: int) -> Value:
     level = c(elementwise.Floor(), forms.add(c, power, number(2.0)))
     level = forms.maximum(c, forms.minimum(c, level, number(count - 1.0)), number(0.0))
     solid = forms.less(c, number(0.0), area)
-    return forms.unsqueeze(c, forms.where(c, solid, level, number(-1.0)), [2, 3])
+    return forms.reshape(c, forms.where(c, solid, level, number(-1.0)), [-1])
 
 
 @exports(ov.ExperimentalDetectronDetectionOutput)
