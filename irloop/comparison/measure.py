@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
+from irloop import budget
 from irloop.graph.record import Record
 
 __all__ = [
@@ -15,8 +17,12 @@ __all__ = [
     "Allowance",
     "Difference",
     "Tolerance",
+    "agree",
+    "all_finite",
+    "all_nan",
     "measure",
     "ulps",
+    "wide_blocks",
     "within",
 ]
 
@@ -70,7 +76,13 @@ _COMPUTED_IN = {"float64": "float32", "complex128": "complex64"}
 #: This fraction of the relative tolerance also applies to the largest element of a tensor.
 SCALE = 0.1
 
-_BITS = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+#: The elements that are compared at a time, and how many of them cost a step of the budget: of
+#: equal bits, and of others.
+BLOCK = 1 << 18
+ELEMENTS_A_STEP = 4096
+DIFFERENT_A_STEP = 256
+
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Tolerance(Record):
@@ -120,25 +132,102 @@ def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
     if x.dtype.kind in "OSU":
         same: Array = np.asarray(x == y)
         return same
-    relative, absolute = tolerance.of(x.dtype)
-    a, b = _wide(x), _wide(y)
-    equal = (a == b) | (np.isnan(a) & np.isnan(b))
-    if relative == 0 and absolute == 0:
-        return np.asarray(equal)
-    finite = np.isfinite(a)
-    size = np.where(finite, np.abs(a), 0.0)
-    allowed = absolute + relative * (size + SCALE * size.max(initial=0.0))
-    with np.errstate(all="ignore"):
-        return np.asarray(equal | (finite & (np.abs(a - b) <= allowed)))
+    allowed = _Allowed(x, tolerance)
+    good = np.empty(x.size, np.bool_)
+    for part, mine, other in _blocks(x, y):
+        good[part] = True if _same_bits(mine, other) else allowed.good(mine, other)
+    return good.reshape(x.shape)
+
+
+def agree(x: Array, y: Array, tolerance: Tolerance) -> bool:
+    """True when two arrays of one type and shape agree everywhere."""
+    if x.dtype.kind in "OSU":
+        return bool(within(x, y, tolerance).all())
+    allowed = _Allowed(x, tolerance)
+    return all(
+        _same_bits(mine, other) or bool(allowed.good(mine, other).all())
+        for _, mine, other in _blocks(x, y)
+    )
 
 
 def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
     """The difference of two arrays of one type and shape."""
-    good = within(x, y, tolerance)
-    wrong = int(good.size - np.count_nonzero(good))
     if x.dtype.kind in "OSU" or x.size == 0:
+        good = within(x, y, tolerance)
+        wrong = int(good.size - np.count_nonzero(good))
         first = tuple(int(at) for at in np.argwhere(~good)[0]) if wrong else None
         return Difference(not wrong, wrong, 0.0, 0.0, None, 0.0, first)
+    allowed = _Allowed(x, tolerance)
+    wrong, furthest, place = 0, -1.0, 0
+    absolute = relative = smallest = 0.0
+    last_places: list[int] = []
+    for part, mine, other in _blocks(x, y):
+        ulp = ulps(mine, other)
+        last_places += [] if ulp is None else [ulp]
+        if _same_bits(mine, other):
+            continue
+        good = allowed.good(mine, other)
+        apart, ratio, sufficient = _apart(mine, other)
+        absolute = max(absolute, float(apart.max()))
+        relative = max(relative, float(ratio.max()))
+        smallest = max(smallest, float(sufficient.max()))
+        count = int(good.size - np.count_nonzero(good))
+        if not count:
+            continue
+        wrong += count
+        ranked = np.where(good, -1.0, apart)
+        at = int(np.argmax(ranked))
+        if ranked[at] > furthest:
+            furthest, place = float(ranked[at]), part.start + at
+    worst = tuple(int(at) for at in np.unravel_index(place, x.shape)) if wrong else None
+    return Difference(
+        not wrong, wrong, absolute, relative, max(last_places, default=None), smallest, worst
+    )
+
+
+def all_finite(x: Array) -> bool:
+    """True if no number of an array is NaN or infinite."""
+    return all(bool(np.isfinite(_wide(part)).all()) for _, part, _ in _blocks(x, x))
+
+
+def all_nan(x: Array) -> bool:
+    """True if every element of an array is NaN."""
+    return all(bool(np.isnan(_wide(part)).all()) for _, part, _ in _blocks(x, x))
+
+
+class _Allowed:
+    """The elements of an array that may differ from those of another by a tolerance."""
+
+    def __init__(self, x: Array, tolerance: Tolerance) -> None:
+        self._relative, self._absolute = tolerance.of(x.dtype)
+        self._exact = self._relative == 0 and self._absolute == 0
+        self._largest = 0.0 if self._exact else _largest(x)
+
+    def good(self, x: Array, y: Array) -> Array:
+        """Where a part of the array agrees with that of the other."""
+        budget.spend(x.size // DIFFERENT_A_STEP, "comparing values")
+        a, b = _wide(x), _wide(y)
+        equal = (a == b) | (np.isnan(a) & np.isnan(b))
+        if self._exact:
+            return np.asarray(equal)
+        finite = np.isfinite(a)
+        size = np.where(finite, np.abs(a), 0.0)
+        allowed = self._absolute + self._relative * (size + SCALE * self._largest)
+        with np.errstate(all="ignore"):
+            return np.asarray(equal | (finite & (np.abs(a - b) <= allowed)))
+
+
+def _largest(x: Array) -> float:
+    """The largest finite size of an element."""
+    found = 0.0
+    for _, part, _ in _blocks(x, x):
+        size = np.abs(_wide(part))
+        found = max(found, float(size.max(initial=0.0, where=np.isfinite(size))))
+    return found
+
+
+def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """The absolute and relative differences, and the tolerances of both kinds that suffice."""
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -150,23 +239,37 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
         relative = np.where(apart == 0, 0.0, apart / np.where(size == 0, np.nan, size))
         relative = np.where(np.isnan(relative), np.inf, relative)
         smallest = np.where(apart == 0, 0.0, apart / (1.0 + np.where(np.isfinite(size), size, 0)))
-        ranked = np.where(good, -1.0, apart)
-    worst = np.unravel_index(int(np.argmax(ranked)), x.shape) if wrong else None
-    return Difference(
-        not wrong,
-        wrong,
-        float(apart.max()),
-        float(relative.max()),
-        ulps(x, y),
-        float(smallest.max()),
-        None if worst is None else tuple(int(at) for at in worst),
-    )
+    return apart, relative, smallest
+
+
+def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
+    """Parts of two arrays of one shape, flat: wide copies of whole outputs would take gigabytes."""
+    flat, other = x.reshape(-1), y.reshape(-1)
+    for start in range(0, x.size, BLOCK):
+        part = slice(start, min(start + BLOCK, x.size))
+        budget.spend(1 + (part.stop - start) // ELEMENTS_A_STEP, "comparing values")
+        yield part, flat[part], other[part]
+
+
+def wide_blocks(x: Array, y: Array) -> Iterator[tuple[Array, Array]]:
+    """Parts of two arrays of one shape, in the type in which they are compared."""
+    for _, mine, other in _blocks(x, y):
+        yield _wide(mine), _wide(other)
+
+
+def _same_bits(x: Array, y: Array) -> bool:
+    if x.dtype.itemsize not in _BITS:
+        return False
+    bits = _BITS[x.dtype.itemsize]
+    return x.dtype == y.dtype and bool((x.view(bits) == y.view(bits)).all())
 
 
 def ulps(x: Array, y: Array) -> int | None:
     """The largest number of representable values between two elements, ignoring NaN."""
     if x.dtype not in _FLOATS or x.size == 0:
         return None
+    if _same_bits(x, y):
+        return 0 if bool((x == y).any()) else None
     a, b = _ordered(x), _ordered(y)
     known = ~(np.isnan(_wide(x)) | np.isnan(_wide(y)))
     if not known.any():

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison import measure
 from irloop.comparison.gathered import gathered_slices
 from irloop.comparison.matching import input_positions, output_positions
-from irloop.comparison.measure import Tolerance, measure
+from irloop.comparison.measure import Tolerance
 from irloop.comparison.runs import limits_of, reason_of
 from irloop.dialects.classes import classes_of
 from irloop.errors import IrloopError, UsageError
@@ -277,4 +278,4 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
     if x.dtype != y.dtype:
         # Trip counts and iteration numbers have other types in each format.
         return x.dtype.kind in "iub" and y.dtype.kind in "iub"
-    return measure(x.reshape(-1), y.reshape(-1), tolerance).equal
+    return measure.agree(x.reshape(-1), y.reshape(-1), tolerance)

@@ -38,6 +38,9 @@ __all__ = [
 #: A loop that runs longer on generated inputs counts as endless.
 ITERATIONS = 200_000
 
+#: The same after a trial that a limit ended: the other trials of an endless loop cost little.
+FEWER_ITERATIONS = 20_000
+
 #: The least time for importing an engine and loading a model, however short a run may be.
 LOADING = 120.0
 
@@ -100,8 +103,10 @@ def run_trials(
     runs: list[Run] = []
     memory = budget.current().memory
     held = 0
+    iterations = ITERATIONS
     for trial in counted("trials", trials, len(trials)):
-        run = run_trial(session, trial, seconds)
+        run = run_trial(session, trial, seconds, iterations)
+        iterations = FEWER_ITERATIONS if run.refused else iterations
         held += _bytes_of(run.outputs or [])
         if memory is not None and held * COPIES > memory:
             expected = f"at most {memory // COPIES:,} bytes in all trials"
@@ -129,21 +134,21 @@ def _bytes_of(value: Any) -> int:
     return int(getattr(value, "nbytes", 0))
 
 
-def limits_of(seconds: float) -> Limits:
-    """The limits of one run: those of the budget, and these seconds."""
+def limits_of(seconds: float, iterations: int = ITERATIONS) -> Limits:
+    """The limits of one run: those of the budget, and these seconds and iterations."""
     return Limits(
-        max_iterations=ITERATIONS, max_seconds=seconds, max_memory=budget.current().memory
+        max_iterations=iterations, max_seconds=seconds, max_memory=budget.current().memory
     )
 
 
-def run_trial(session: Session, trial: Trial, seconds: float) -> Run:
+def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = ITERATIONS) -> Run:
     """Run one trial in irloop's own executor."""
     if trial.refused:
         return Run(reason=trial.refused, late=True, refused=True)
     if trial.reset:
         session.reset()
     try:
-        found = session.run(trial.arrays, limits=limits_of(seconds))
+        found = session.run(trial.arrays, limits=limits_of(seconds, iterations))
     except LimitError as error:
         return Run(reason=reason_of(error), late=True, refused=not error.by_clock)
     except IrloopError as error:

@@ -11,6 +11,7 @@ import numpy as np
 
 from irloop.comparison.fitting import Attempt, fitted
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
+from irloop.comparison.measure import all_finite, all_nan
 from irloop.comparison.runs import Run, run_trial
 from irloop.comparison.sizes import (
     Sizes,
@@ -195,9 +196,7 @@ def is_telling(value: Any, type: ValueType | None = None) -> bool:
         return False
     if value.dtype.kind in "OSUbiu":
         return True
-    return not np.isnan(
-        value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
-    ).all()
+    return not all_nan(value)
 
 
 def worth_of(run: Run) -> int:
@@ -216,5 +215,4 @@ def _is_whole(value: Any) -> bool:
         return False
     if value.dtype.kind in "OSUbiu":
         return True
-    wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
-    return bool(np.isfinite(wide).all())
+    return all_finite(value)

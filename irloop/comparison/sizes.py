@@ -37,6 +37,9 @@ BATCHES = (2, 1)
 #: The largest factor between the size of an image and that of its smallest map to plan for.
 MOST_STRIDE = 32
 
+#: The most variables that are tried with another size each.
+MOST_ALONE = 32
+
 #: Ranks to try for inputs of unknown rank.
 RANKS = (2, 1, 3, 4, 0)
 
@@ -145,17 +148,18 @@ def other_sizes(
             found |= {place: group.fit(change(sizes[place], at)) for place in group.places}
         return found | {key: _sized(key, change(sizes[key], len(groups)), named) for key in keys}
 
-    steps = [
-        changed(lambda size, at: size + 1 + at),
-        changed(lambda size, _: size + 1),
-        changed(lambda size, _: size * 2),
+    changes: list[Callable[[int, int], int]] = [
+        lambda size, at: size + 1 + at,
+        lambda size, _: size + 1,
+        lambda size, _: size * 2,
         *(
-            changed(lambda size, at, only=only: size * 2 if at == only else size)  # type: ignore[misc]
-            for only in range(len(groups))
+            lambda size, at, only=only: size * 2 if at == only else size
+            for only in range(min(len(groups), MOST_ALONE))
         ),
     ]
     seen = [dict(sizes)]
-    for found in steps:
+    for change in changes:
+        found = changed(change)
         if found not in seen:
             seen.append(found)
             yield found

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.measure import Tolerance, within
+from irloop.comparison.measure import Tolerance, agree, wide_blocks
 
 __all__ = ["Verdict", "drift", "verdict_of"]
 
@@ -94,20 +94,22 @@ def _one_begins_the_other(x: Array, y: Array, axis: int, tolerance: Tolerance) -
 def _of_values(x: Array, y: Array) -> tuple[Verdict, str]:
     if x.dtype.kind in "OSUbiu":
         return Verdict.VALUES, ""
-    wide = [item.astype(np.complex128 if item.dtype.kind == "c" else np.float64) for item in (x, y)]
-    finite = [np.isfinite(item) for item in wide]
-    if not (finite[0] == finite[1]).all():
-        return Verdict.NAN, f"{int((finite[0] != finite[1]).sum())} elements"
-    known = finite[0]
-    scale = np.abs(wide[0][known]).max(initial=0.0)
-    worst = np.abs(wide[0][known] - wide[1][known]).max(initial=0.0)
+    apart, scale, worst = 0, 0.0, 0.0
+    for left, right in wide_blocks(x, y):
+        finite = np.isfinite(left)
+        apart += int((finite != np.isfinite(right)).sum())
+        scale = max(scale, float(np.abs(left[finite]).max(initial=0.0)))
+        with np.errstate(all="ignore"):
+            worst = max(worst, float(np.abs(left[finite] - right[finite]).max(initial=0.0)))
+    if apart:
+        return Verdict.NAN, f"{apart} elements"
     if scale and worst <= 0.02 * scale:
         return Verdict.DRIFT, f"by {worst / scale:.2g} of the largest value"
     return Verdict.VALUES, ""
 
 
 def _same(x: Array, y: Array, tolerance: Tolerance) -> bool:
-    return x.shape == y.shape and bool(within(x, y, tolerance).all())
+    return x.shape == y.shape and agree(x, y, tolerance)
 
 
 def drift(errors: Sequence[float]) -> float | None:

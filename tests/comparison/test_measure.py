@@ -8,8 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from irloop.comparison.measure import Tolerance, measure, ulps
+from irloop.budget import Budget
+from irloop.comparison.measure import Tolerance, agree, measure, ulps, within
 from irloop.comparison.verdict import Verdict, drift, verdict_of
+from irloop.errors import LimitError
 
 
 def test_ulps_count_representable_values() -> None:
@@ -130,3 +132,36 @@ def test_an_engine_that_computes_double_in_single_has_its_tolerance() -> None:
     x, y = np.array([1.0]), np.array([1.0 + 5e-5])
     assert not measure(x, y, Tolerance()).equal
     assert measure(x, y, Tolerance(single=True)).equal
+
+
+def test_arrays_of_many_parts_are_measured_as_a_whole() -> None:
+    """The largest element, the worst one and the first wrong one are in three different parts."""
+    x = np.zeros((3, 400_000), np.float32)
+    x[2, 5] = 100.0
+    y = x.copy()
+    y[0, 7], y[1, 9], y[2, 399_999] = 1.5e-3, 0.5, 0.25
+    found = measure(x, y, Tolerance(1e-4, 0.0))
+    # 1e-4 of a tenth of 100 is allowed everywhere: 1e-3.
+    assert (found.equal, found.wrong, found.worst) == (False, 3, (1, 9))
+    assert found.absolute == 0.5
+    assert found.smallest == 0.5
+    assert int(within(x, y, Tolerance(1e-4, 0.0)).sum()) == x.size - 3
+    assert not agree(x, y, Tolerance(1e-4, 0.0))
+    assert agree(x, y, Tolerance(1e-4, 1.0))
+    y[0, 7] = 0.9e-3
+    assert measure(x, y, Tolerance(1e-4, 0.0)).wrong == 2
+
+
+def test_equal_bits_are_equal_without_a_unit() -> None:
+    nothing = np.full(5, np.nan, np.float32)
+    assert measure(nothing, nothing.copy(), Tolerance()).ulp is None
+    mixed = np.array([np.nan, np.inf, -0.0], np.float32)
+    found = measure(mixed, mixed.copy(), Tolerance())
+    assert (found.equal, found.ulp, found.absolute) == (True, 0, 0.0)
+    assert measure(np.array([0.0]), np.array([-0.0]), Tolerance()).equal
+
+
+def test_comparing_costs_steps() -> None:
+    x = np.zeros(10_000_000, np.float32)
+    with Budget(operations=1000).entered(), pytest.raises(LimitError, match="comparing values"):
+        measure(x, x, Tolerance())
