@@ -121,7 +121,7 @@ class _Search:
         return self._seen.cause("failure", message, *nodes)
 
     def _of_nodes(self) -> Cause | None:
-        """The first constant or operation that differs, if nothing that ran does."""
+        """The first constant or operation that differs, if no recorded value does."""
         alike = self._seen.models[0].dialect == self._seen.models[1].dialect
         for node in all_nodes(self._seen.models[1].graph):
             mine = None if not node.outputs else self._seen.twin.get(node.outputs[0])
@@ -274,7 +274,7 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _of_attributes(self, first: Node, second: Node) -> Cause | None:
-        """The cause if two nodes of one operation have other attributes."""
+        """The cause if two nodes of one operation have different attributes."""
         changed = "; ".join(
             f"{name} {after} instead of {before}"
             for name, before, after in attribute_changes(first, second)
@@ -345,6 +345,6 @@ class _Search:
 
 
 def _sorted(node: Node) -> Any:
-    """The elements of a constant in order, for constants with their rows in another order."""
+    """The sorted elements of a constant, so that the order of its rows does not matter."""
     assert isinstance(node.op, Constant)
     return np.sort(node.op.tensor.numpy().reshape(-1))

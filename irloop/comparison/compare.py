@@ -65,7 +65,7 @@ def compare(
     Args:
         first: a model or the path of one; its element types and shapes make the inputs.
         second: the other one; of any format, too.
-        inputs: arrays by name or by position, or a list of such; made where None.
+        inputs: arrays by name or by position, or a list of such; None: generated.
         engines: "auto", or names (see `lanes.lanes_of`).
         engine_a: the engine of the first model alone, numpy where only the other is given.
         engine_b: that of the second.

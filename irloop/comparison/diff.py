@@ -369,7 +369,7 @@ def _operations(old: Node, new: Node) -> Iterator[str]:
 
 
 def _shown(before: Any, after: Any) -> str:
-    """A change of an attribute; of a tensor by how far the elements are apart."""
+    """Describe a change of an attribute; that of a tensor by the distance of its elements."""
     if isinstance(before, Tensor) and isinstance(after, Tensor):
         return weights.distance(before, after)
     words = [

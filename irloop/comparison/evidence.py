@@ -97,7 +97,7 @@ class Evidence:
         return False
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True when the nearest values that pass on these elements and have a pair are paired."""
+        """True when two values, or the paired values whose elements they pass on, are a pair."""
         while first is not None and first not in self.other and not _is_constant(first):
             first = handed_on(first)
         while second is not None and second not in self.twin and not _is_constant(second):

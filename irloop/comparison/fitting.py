@@ -135,7 +135,10 @@ def _size(variable: Variable, sizes: Sizes) -> int:
 def _solutions(
     variable: Variable, size: int, step: int, gaps: dict[_Pair, int], after: dict[_Pair, int]
 ) -> Iterator[tuple[int, int, Variable, int]]:
-    """The sizes that close one of the `gaps`, given those `after` a step, with their order."""
+    """The sizes that close one of the `gaps`, with their order.
+
+    `after` are the gaps that remain with the size increased by `step`.
+    """
     for order, (pair, gap) in enumerate(gaps.items()):
         slope = after.get(pair, gap) - gap
         if not slope or gap * step % slope:

@@ -65,8 +65,8 @@ class Trial(Record):
     """One set of inputs, in the order of the first model, with a description.
 
     `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
-    are reset if `reset` is set, else they keep their values from the previous trial. No engine runs
-    a trial with a reason in `refused`: why irloop's own executor did not run it.
+    are reset if `reset` is set, else they keep their values from the previous trial. `refused` is
+    the reason why irloop's own executor did not run the trial; no other engine runs it then.
     """
 
     label: str
@@ -254,7 +254,7 @@ def _arrays(
 
 
 def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
-    """How many elements are made for an input; of a sequence three items are."""
+    """How many elements are generated for an input; a sequence gets three items."""
     if isinstance(type, OptionalType):
         return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):

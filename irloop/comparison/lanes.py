@@ -51,7 +51,7 @@ class Side(Record):
 def lanes_of(
     engines: Engines, pair: tuple[str | None, str | None], dialects: tuple[str, str]
 ) -> tuple[list[Lane], list[Engine]]:
-    """Who runs what, and the usual engines that are missing for it.
+    """The lanes of a comparison, and the usual engines that are not installed.
 
     Args:
         engines: "auto" for irloop's own executor and each installed engine that was made for the
@@ -60,7 +60,7 @@ def lanes_of(
         dialects: those of the two models.
 
     Raises:
-        UsageError: for an engine that there is not, is not installed, or was made for neither.
+        UsageError: for an engine that is unknown, is not installed, or was made for neither.
     """
     if any(pair):
         if engines != AUTO:

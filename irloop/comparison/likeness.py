@@ -59,7 +59,10 @@ def _computed_by(kind: type[Op]) -> str:
 
 @cache
 def _computed_by_both() -> frozenset[str]:
-    """What old classes of both formats compute; newer ones may be written as several operations."""
+    """The functions that old operations of both formats compute.
+
+    Newer operations are left out: conversion may write them as several others.
+    """
     onnx = {_computed_by(kind) for kind in ONNX.all() if kind.since <= 9}
     openvino = {_computed_by(kind) for kind in OPENVINO.all() if kind.since <= 5}
     return frozenset((onnx & openvino) - {""})
@@ -81,7 +84,7 @@ def handed_on(value: Value) -> Value | None:
 
 
 def unchanged(value: Value) -> Value:
-    """The value that a value is a copy of, in the same shape and type."""
+    """The value at the start of a chain of copies, which has the same shape and type."""
     inputs = value.producer.inputs
     while isinstance(value.producer.op, _IDENTITIES) or _is_barrier(value):
         if inputs[0] is None:

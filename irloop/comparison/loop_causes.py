@@ -280,7 +280,7 @@ class LoopCauses:
 
 
 def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
-    """The value that a value is a transposed or reshaped copy of, and the order of its axes."""
+    """The value before Transposes and Reshapes, and the order of the axes after them."""
     value = origin(value)
     inputs = value.producer.inputs
     if not isinstance(value.producer.op, _TRANSPOSES) or inputs[0] is None:

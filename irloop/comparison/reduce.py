@@ -1,9 +1,9 @@
 """Shrinks a pair of models that differ to the smallest pair that still differs.
 
 Everything before the first divergence is replaced by inputs that hold its values, everything after
-it is dropped; a divergence in a loop is taken out of the loop, with the values of that iteration. A
-fault in the wires of a loop cannot be taken out of it: then the loop is. What is left is simplified
-in both models alike, sizes and trip counts become small.
+it is dropped. If the models diverge inside a loop, only the part of its body that diverges is kept,
+with the values of that iteration; if the wires of a loop are at fault, the whole loop is kept. Both
+models are then simplified in the same way, and sizes and trip counts become small.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def reduce(
     Args:
         first: a model or the path of one.
         second: the other one.
-        inputs: arrays with which they differ; looked for where None.
+        inputs: arrays with which they differ; None: irloop searches for some.
         tolerance: what counts as equal, as for `compare`.
         seconds: the time that one run may take.
 
@@ -157,7 +157,7 @@ class _Reduction:
         return self._cut_around(pair, loops=False)
 
     def cut_around_loop(self, pair: Pair) -> Pair:
-        """Keep only the innermost loop of which the inputs agree and an output differs."""
+        """Keep only the innermost loop whose inputs agree although an output differs."""
         return self._cut_around(pair, loops=True)
 
     def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
@@ -185,7 +185,7 @@ class _Reduction:
         return self._accept(pair, new, f"cut around {node_path(values[0].producer)}")
 
     def smallest(self, pair: Pair) -> Pair:
-        """Simplify both models alike for one output after the other; the smallest result counts."""
+        """Simplify both models for each output separately; return the smallest result."""
         steps, found = self.steps, []
         single = [*islice(self._single_outputs(pair), OUTPUTS)]
         alone: Sequence[tuple[str, Pair] | None] = single or [None]
@@ -213,7 +213,7 @@ class _Reduction:
                 yield item.name, new
 
     def _shrink(self, pair: Pair) -> Pair:
-        """Simplify both models alike; the steps in between are one line of the report."""
+        """Simplify both models in the same way; the steps in between are one line of the report."""
         # If the cause is that other values are read or carried, their computation does not matter.
         reads_others = self._kind is not None and self._kind[0].startswith(("input ", "state "))
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
@@ -263,7 +263,7 @@ _Found = tuple[
 def _locate(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> _Found | None:
     """The first values that differ, the values that agree, and their contents at that moment.
 
-    With `loops` only outputs of loops are looked at, of which all inputs that are known agree.
+    With `loops` only outputs of loops are considered whose known inputs all agree.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()

@@ -65,7 +65,7 @@ _COUNTING = classes_of(
 class Role:
     """The role of one input. `bound` is the smallest axis that it indexes.
 
-    A `mask` is known by its name alone: in a model it is computed with like any other number.
+    A `mask` is recognised by its name alone: models use it like any other number.
     """
 
     trip: bool = False

@@ -108,7 +108,7 @@ class Settler:
         return best
 
     def resized(self, settled: Settled) -> list[Trial]:
-        """One trial with other sizes of the unknown dimensions, where the model takes any."""
+        """One trial with other sizes of the unknown dimensions; none if the model cannot run."""
         for sizes in other_sizes(settled.sizes, self._groups, self._given):
             found = replace(settled, sizes=sizes)
             try:

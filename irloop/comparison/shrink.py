@@ -210,8 +210,9 @@ def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value |
 
 
 def _alone(pair: Pair) -> Iterator[Change]:
-    """Such replacements in one model, for values without a counterpart and for values that only
-    pass on another value.
+    """Every way to replace a value of one model only.
+
+    That is a value without a counterpart, or one that only passes on another value.
     """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))

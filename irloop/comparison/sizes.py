@@ -121,7 +121,7 @@ def sizes_of(
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
-    """The sizes with that of every unknown axis of the inputs spelled out."""
+    """The sizes, listed separately for every unknown axis of the inputs."""
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):
         type = _tensor(value.type)
@@ -168,7 +168,7 @@ def other_sizes(
 def _total_stride(model: Model) -> int:
     """The factor by which convolutions and pooling divide the sizes of images, at most 32.
 
-    Maps of different factors that a model joins fit only where the size of the image is a multiple.
+    A model that joins feature maps of different factors needs an image size that is a multiple.
     """
     factors: dict[Value, int] = {}
     for node in model.graph.nodes:

@@ -259,7 +259,10 @@ def _unknown_types(node: Node, target: Target) -> list[ElementType]:
 
 
 def _is_empty(node: Node) -> bool:
-    """True for a tensor without elements that is made of anything but a shape."""
+    """True for a node with an empty output; constants, which may be shapes, are left out.
+
+    A constant that is an output of the model counts.
+    """
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
     if isinstance(node.op, Constant) and not any(value.is_output for value in node.outputs):
         return False

@@ -17,10 +17,10 @@ _MOST = 64
 
 
 def pads_skipped_data(node: Node) -> bool:
-    """True for a padded 1 x 1 convolution of which only some places are computed in the end.
+    """True for a padded 1 x 1 convolution of which strides skip some places.
 
-    OpenVINO then reads only every second place of its data, say, and pads what is left. Its own
-    strides skip the places, or those of a convolution that reads the result; a Pad before it
+    OpenVINO then skips places of the data first (every second one for strides of 2), and pads the
+    rest. The strides are those of the convolution or of one that reads its result; a Pad before it
     counts as its padding. The data come from an elementwise operation or another convolution.
     """
     op = node.op

@@ -1,1 +1,1 @@
-"""Boxes, suppression and regions of interest in the other dialect."""
+"""Conversion of boxes, suppression and regions of interest."""

@@ -1,1 +1,1 @@
-"""Operations on single elements in the other dialect."""
+"""Conversion of operations on single elements."""

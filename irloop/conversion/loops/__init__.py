@@ -1,1 +1,1 @@
-"""Loop, TensorIterator, Scan, If, sequences and recurrent operations in the other dialect."""
+"""Conversion of Loop, TensorIterator, Scan, If, sequences and recurrent operations."""

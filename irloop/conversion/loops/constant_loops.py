@@ -258,9 +258,9 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _stand_ins(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Zeros for the values that only unread inputs of a node, and of the nodes before it, have.
+    """Zeros in place of values that only unread inputs, of a node or of nodes before it, refer to.
 
-    None if one of them has a type without such a tensor.
+    None if zeros cannot be made for the type of one of them.
     """
     read, unread, left = set(known), set[Value](), [node]
     while left:

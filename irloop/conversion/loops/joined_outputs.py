@@ -1,4 +1,4 @@
-"""Makes joined outputs of Loops that do not start empty."""
+"""Makes the joined outputs of a Loop empty if it runs zero iterations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CutJoined"]
 
 
 class CutJoined(LoopPass):
-    """Makes the concatenated outputs of a Loop empty if the Loop does not start.
+    """Makes the concatenated outputs of a Loop empty if it runs zero iterations.
 
     Given::
 

@@ -15,10 +15,10 @@ __all__ = ["ReadLoopsByCopies"]
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets operations read copies of loop outputs whose memory OpenVINO takes for another.
+    """Lets operations read copies of loop outputs if OpenVINO would read other memory there.
 
-    These are other loops, all readers of a model output, and a Concat that gets an output of known
-    size more than once.
+    These operations are loops, all readers of a model output, and a Concat that gets an output of
+    known size more than once.
 
     Given::
 

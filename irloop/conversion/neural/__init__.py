@@ -1,1 +1,1 @@
-"""Layers of neural networks in the other dialect."""
+"""Conversion of layers of neural networks."""

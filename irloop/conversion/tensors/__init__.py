@@ -1,1 +1,1 @@
-"""Operations that read, move or combine parts of tensors, in the other dialect."""
+"""Conversion of operations that read, move or combine parts of tensors."""

@@ -1,4 +1,4 @@
-"""Writes products with a vector as products with a column, where ONNX Runtime computes others."""
+"""Writes products with a vector as products with a column, to avoid a fault of ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORT108: a Scan of no element that has scan outputs."""
+"""ORT108: a Scan with scan outputs over an empty axis."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ScanOfNoElement(
     code="ORT108",
     engine="onnxruntime",
     versions=("1.31.1", "1.32.0"),
-    title="A Scan of no element that has scan outputs",
+    title="A Scan with scan outputs over an empty axis",
     effect=Effect.REFUSAL,
     case="scan_of_no_element",
     passes=("scan_to_loop",),
     fix="Give the axis at least one element: irloop transform --pass scan_to_loop writes a Loop.",
 ):
-    """A Scan of no element that has scan outputs.
+    """A Scan with scan outputs over an empty axis.
 
     What happens:
         The inference ends with an error when the scanned axis has length 0. By the specification

@@ -240,8 +240,7 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of constants in the order of the rows; None if one is not a vector of their "
-    "length."""
+    """The sum of constants in the order of the rows; None if one of them has another length."""
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
         op = value.producer.op
