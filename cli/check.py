@@ -172,5 +172,5 @@ def _inputs(files: Sequence[str]) -> list[dict[str, Any]] | None:
 def _trips(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--trips {text!r} are not numbers such as 5,2,1,0")
+        raise UsageError(f"--trips {text!r} is not a list of numbers such as 5,2,1,0")
     return [int(part) for part in parts]

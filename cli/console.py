@@ -162,7 +162,7 @@ class Console:
         counts = [
             f"{name} {work.done}" + ("" if work.total is None else f" of {work.total}")
             for name, work in list(self._works.items())[:_DEEPEST]
-            # A single piece is no count.
+            # A count of one piece tells nothing.
             if name and work.total != 1
         ]
         text += f": {', '.join(counts)}" if counts else ""
@@ -280,7 +280,7 @@ def common_options(command: Command) -> Command:
 #: The factor for commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
-#: All runs of a check together may take as many steps as so many runs at their limit.
+#: All runs of a check together may take as many steps as this many runs at their limit.
 _FULL_RUNS = {"check": 4.0}
 
 

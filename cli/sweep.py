@@ -65,7 +65,7 @@ def _steps(context: click.Context, parameter: click.Parameter, text: str) -> tup
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in STEPS]
     if unknown or not names:
-        raise click.BadParameter(f"{text!r} are not steps such as {','.join(STEPS)}")
+        raise click.BadParameter(f"{text!r} is not a list of steps such as {','.join(STEPS)}")
     return tuple(step for step in STEPS if step in names)
 
 

@@ -116,8 +116,8 @@ class _Worker:
         return lost(
             self.job,
             "LIM002",
-            "validating the model takes longer than it may",
-            "allow more time (--max-seconds), or look for what never ends",
+            "validating the model takes longer than allowed",
+            "allow more time (--max-seconds), or look for a loop that never ends",
         )
 
     def _ended(self) -> Outcome:

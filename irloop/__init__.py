@@ -590,8 +590,8 @@ def save_report(
 
     if not isinstance(result, Compared | Differences | Findings):
         raise UsageError(
-            f"{type(result).__name__} is no result with a report",
-            expected="what compare, diff or validate returned",
+            f"{type(result).__name__} is not a result with a report",
+            expected="the result of compare, diff or validate",
         )
     sources = []
     for model in drawn_models(result, several("models", models)):

@@ -37,7 +37,7 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                     f"memory ran out while {step}",
                     code="LIM001",
                     found=str(error),
-                    fix="allow more memory, or look for sizes that are not meant to be so",
+                    fix="allow more memory, or look for sizes that are not intended",
                 ) from error
             except RecursionError as error:
                 raise LimitError(

@@ -69,11 +69,11 @@ class Budget:
         """
         if self.memory is not None and nbytes > self.memory:
             raise LimitError(
-                f"{what} would take more memory than it may",
+                f"{what} would take more memory than allowed",
                 code="LIM001",
                 expected=f"at most {self.memory:,} bytes",
                 found=f"{nbytes:,} bytes",
-                fix="allow more memory (--max-memory) if the sizes are meant to be so",
+                fix="allow more memory (--max-memory) if the sizes are intended",
             )
         self.check(what)
 
@@ -88,11 +88,11 @@ class Budget:
             payer._spent += operations
             if payer.operations is not None and payer._spent > payer.operations:
                 raise LimitError(
-                    f"{what} would take more steps than it may",
+                    f"{what} would take more steps than allowed",
                     code="LIM003",
                     expected=f"at most {payer.operations:,} steps",
                     found=f"{payer._spent:,} steps",
-                    fix="allow more time (--max-seconds) if the sizes are meant to be so",
+                    fix="allow more time (--max-seconds) if the sizes are intended",
                 )
             payer = payer._outer
         self.check(what)
@@ -114,9 +114,9 @@ class Budget:
 def out_of_time(what: str) -> LimitError:
     """The error for work called `what` that took too long."""
     error = LimitError(
-        f"{what} takes longer than it may",
+        f"{what} takes longer than allowed",
         code="LIM002",
-        fix="allow more time (--max-seconds), or look for what never ends",
+        fix="allow more time (--max-seconds), or look for a loop that never ends",
     )
     error.by_clock = True
     return error

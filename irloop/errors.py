@@ -230,10 +230,10 @@ MEANINGS = {
     "PAS002": "A rewrite did not end: each change made a new match. Let the pattern or the "
     "callback leave alone what the pass itself has made.",
     "LIM001": "A step would take more memory than the work on one model may. Small files may "
-    "describe huge tensors: allow more with --max-memory if the sizes are meant to be so.",
-    "LIM002": "The work on one model takes longer than it may. Allow more with --max-seconds, or "
+    "describe huge tensors: allow more with --max-memory if the sizes are intended.",
+    "LIM002": "The work on one model takes longer than allowed. Allow more with --max-seconds, or "
     "look for a loop that does not end.",
-    "LIM003": "The work on one model takes more steps than it may, or the model is nested too "
+    "LIM003": "The work on one model takes more steps than allowed, or the model is nested too "
     "deeply.",
     "RUN001": "Running the model went wrong; the node and the iteration are named.",
     "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "

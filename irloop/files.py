@@ -89,8 +89,8 @@ def open_regular(path: Path) -> io.FileIO:
     Raises:
         OSError: when it is not a regular file, or cannot be opened.
     """
-    # Opening a device may act on it already, so that it is looked at before; and after, since
-    # something else may have taken its place.
+    # Opening a device may already act on it, so the path is checked before; and again afterwards,
+    # because something else may have taken its place.
     _require_regular(os.stat(path), path)
     never_waits = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
     flags = os.O_RDONLY | never_waits | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

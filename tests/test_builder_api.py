@@ -292,8 +292,8 @@ MISUSES: list[tuple[str, Callable[[irloop.Builder], object], str]] = [
     ("onnx", lambda b: b.op(onnx.Add(), *[b.constant(1)] * 2, axis=1), "its attributes already"),
     ("onnx", lambda b: b.tensor_iterator(), "ONNX has no TensorIterator"),
     ("openvino", lambda b: b.scan(), "IR has no Scan"),
-    ("onnx", lambda b: b.loop("5"), "a trip count is an integer"),  # type: ignore[arg-type]
-    ("onnx", lambda b: b.loop(True), "a trip count is an integer"),
+    ("onnx", lambda b: b.loop("5"), "a trip count must be an integer"),  # type: ignore[arg-type]
+    ("onnx", lambda b: b.loop(True), "a trip count must be an integer"),
     ("onnx", lambda b: b.loop(2).slice(np.zeros(2)), "an ONNX Loop cannot slice"),
     ("onnx", lambda b: b.scan().iteration, "Scan has no iteration number"),
     ("onnx", lambda b: b.scan().slice(np.zeros(2), part_size=2), "one element at a time"),
@@ -313,7 +313,7 @@ MISUSES: list[tuple[str, Callable[[irloop.Builder], object], str]] = [
     ("onnx", lambda b: b.constant([None]), "neither numbers nor strings"),
     ("onnx", lambda b: b.constant(1, "f23"), "no element type 'f23'.*f32"),
     ("onnx", lambda b: b.input("x", "f32", [-1]), "0 or more"),
-    ("onnx", lambda b: b.input("x", "f32", 3), "a shape is a list"),  # type: ignore[arg-type]
+    ("onnx", lambda b: b.input("x", "f32", 3), "a shape must be a list"),  # type: ignore[arg-type]
     ("onnx", _twice(lambda b: b.input("x")), "an input 'x' already"),
     ("onnx", _twice(lambda b: b.output("y", np.float32(1))), "an output 'y' already"),
 ]

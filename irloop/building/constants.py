@@ -55,7 +55,7 @@ def _as_element(array: Array, element: ElementType) -> Array:
     import numpy as np
 
     if element is ElementType.DYNAMIC:
-        raise UsageError("a constant has a known element type", found=str(element))
+        raise UsageError("a constant needs a known element type", found=str(element))
     if element is ElementType.STRING:
         return array.astype(object)
     if array.dtype.kind in "US":

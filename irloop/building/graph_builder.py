@@ -174,7 +174,7 @@ class OperationBuilder:
             op = type
         if op.registry is not registry or isinstance(op, (Constant, Parameter, UnknownOp)):
             raise UsageError(
-                f"{op.label} is no operation of this model",
+                f"{op.label} is not an operation of this model",
                 expected=f"an operation of {model.dialect}",
                 fix="constants are made by constant(), inputs by input()",
             )
@@ -205,7 +205,7 @@ class OperationBuilder:
             return self.constant(value)
         if not isinstance(value, Value):
             raise UsageError(
-                "an input of an operation is a value of the graph",
+                "an input of an operation must be a value of the graph",
                 expected="what input(), constant(), op() and the like return, or an array",
                 found=f"{value!r:.60}",
                 fix="make a constant of it: constant(..., element)",
@@ -279,7 +279,7 @@ class OperationBuilder:
             not isinstance(given, kind) or isinstance(given, bool) != (kind is bool)
         ):
             raise UsageError(
-                "a trip count is an integer, and a condition a boolean",
+                "a trip count must be an integer, and a condition a boolean",
                 expected=f"{kind.__name__} or a value of the graph",
                 found=f"{given!r:.60}",
             )

@@ -257,7 +257,9 @@ class LoopBody(OperationBuilder):
     ) -> tuple[int, int, int]:
         """Start, end and stride of a port map."""
         if part_size < 1:
-            raise UsageError("a part has elements", expected="1 or more", found=str(part_size))
+            raise UsageError(
+                "a part needs at least one element", expected="1 or more", found=str(part_size)
+            )
         if self._target.is_onnx and (part_size != 1 or start is not None or end is not None):
             raise UsageError(
                 "ONNX slices one element at a time and the whole axis",

@@ -184,7 +184,7 @@ def shape_of(given: Any) -> Shape:
         return given
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise UsageError(
-            "a shape is a list of sizes", expected="such as [1, None]", found=repr(given)
+            "a shape must be a list of sizes", expected="such as [1, None]", found=repr(given)
         )
     return Shape(tuple(_dim(item) for item in given))
 
@@ -199,7 +199,7 @@ def _dim(item: Any) -> Dim:
     number = _int(item)
     if number is None or number < 0:
         raise UsageError(
-            "a size in a shape does not fit",
+            "a size in a shape is not valid",
             expected="0 or more, None (unknown), or a name",
             found=repr(item),
         )

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: The bytes of traced values to keep; of longer runs only the beginning is compared.
 KEPT_BYTES = 512 * 2**20
 
-#: After so many iterations the growth of an error is known well enough.
+#: After this many iterations the growth of an error is known well enough.
 KEPT_ERRORS = 64
 
 

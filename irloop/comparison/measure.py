@@ -38,7 +38,7 @@ class Allowance(NamedTuple):
     reason: str
 
 
-#: The tolerances by element type. A type that an engine computes in another type has that one's.
+#: The tolerances by element type. If an engine computes in another type, that one counts.
 ALLOWANCES = (
     Allowance(
         ("float64", "complex128"),

@@ -145,11 +145,11 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # What ONNX Runtime crashes on gets another form.
+        # Rewrite forms on which ONNX Runtime crashes.
         *engine_forms("onnx"),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.
         CarryNarrowWires(),
-        # ONNX Runtime computes results of branches and Scans wrong that share a value.
+        # ONNX Runtime computes results of a branch or Scan wrong if they share a value.
         SeparateResults(),
         # The last change, so that no other pass needs to know which types an operation cannot move.
         CarryNarrowElements(),
@@ -197,7 +197,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
     return [
         # The import rules only know Scans without a batch axis.
         ExpandScan8(),
-        # Nor do they know operations of ONNX Runtime. Each of these opsets' operations is imported.
+        # Nor do they know operations of ONNX Runtime; all operations of opset 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO cannot run all loops that depend on constants or known shapes only.
         FoldLoopShapes(),
@@ -210,7 +210,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # What OpenVINO computes wrongly or refuses gets another form.
+        # Rewrite forms that OpenVINO computes wrongly or refuses.
         *engine_forms("openvino"),
         # Inputs and outputs have their final form now.
         RequireKnownBorder(),

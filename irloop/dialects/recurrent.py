@@ -45,7 +45,7 @@ def known(name: str) -> tuple[int, float, float]:
     """
     found = ACTIVATIONS.get(name.lower())
     if found is None:
-        raise ValueError(f"activation {name!r} is none of {', '.join(sorted(ACTIVATIONS))}")
+        raise ValueError(f"activation {name!r} is not one of {', '.join(sorted(ACTIVATIONS))}")
     return found
 
 

@@ -25,7 +25,7 @@ def mode_of(mode: str) -> str:
     """
     found = _MODES.get(mode.lower())
     if found is None:
-        raise ValueError(f"mode {mode!r} is none of {', '.join(sorted(_MODES))}")
+        raise ValueError(f"mode {mode!r} is not one of {', '.join(sorted(_MODES))}")
     return found
 
 

@@ -133,7 +133,7 @@ def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> 
         InferenceError: when the axis is out of range or its size is not divisible.
     """
     if count < 1:
-        raise args.error("there are not parts", "1 or more", str(count))
+        raise args.error("the number of parts is not positive", "1 or more", str(count))
     if axis is None:
         return [UNKNOWN_SHAPE if shape.rank is None else Shape.of_rank(shape.rank)] * count
     at = inference.axis_in(args, axis, shape.rank)
@@ -174,7 +174,7 @@ def _resolved(args: Arguments, dim: Dim, lengths: tuple[Dim, ...]) -> list[Dim]:
     if numbers is None:
         return [UNKNOWN_DIM if size == -1 else size for size in lengths]
     if numbers.count(-1) > 1 or any(size < -1 for size in numbers):
-        raise args.error("lengths are not parts", "sizes and at most one -1", text)
+        raise args.error("the lengths are not valid", "sizes and at most one -1", text)
     rest = sum(size for size in numbers if size != -1)
     if not isinstance(dim, int):
         return [UNKNOWN_DIM if size == -1 else size for size in numbers]

@@ -23,7 +23,7 @@ from irloop.graph.walk import node_path
 
 __all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
 
-#: Slices are processed all at once if there are at least so many, of at most so many bytes.
+#: Slices are processed all at once if there are at least this many, of at most this many bytes.
 FEWEST, LARGEST = 4, 2**28
 
 #: A loop that never ends runs only if its iterations are limited to at most this number.

@@ -1,4 +1,4 @@
-"""Refuses nested loops that take more iterations than a run may, before they run.
+"""Refuses nested loops that take more iterations than allowed, before they run.
 
 Loops of 60 iterations, nested six deep, would otherwise run until the time is over. Only iterations
 that certainly take place are counted: of loops directly inside each other that no condition ends,
@@ -45,10 +45,10 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
     if total > most * PER_STEP:
         raise StepError(
             levels[-1][0],
-            "the loops around it and this one take more iterations than a run may",
+            "the loops around it and this one take more iterations than allowed",
             expected=f"at most {most * PER_STEP:,} iterations",
             found=f"{total:,} iterations",
-            fix="allow more time (--max-seconds) if the trip counts are meant to be so",
+            fix="allow more time (--max-seconds) if the trip counts are intended",
             limit=True,
         )
 

@@ -141,7 +141,7 @@ class Context:
                 "the memory limit would be exceeded",
                 expected=f"at most {allowed} bytes in use",
                 found=f"{self.live} in use and {more} more needed",
-                fix="allow more memory if the sizes are meant to be so",
+                fix="allow more memory if the sizes are intended",
                 limit=True,
             )
 

@@ -259,7 +259,7 @@ class Inference:
         self._visits += 1
         if self._visits > VISIT_LIMIT:
             raise InferenceError(
-                "loops are nested so that inferring their types does not end in useful time",
+                "loops are nested so deeply that inferring their types would take too long",
                 location=node.location,
                 code="IRL499",
                 found=f"more than {VISIT_LIMIT} visits",

@@ -250,7 +250,7 @@ class _Descriptor:
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            # None are left: give back those that only save opening files again.
+            # No descriptors are left: close the files that are only kept open to save time.
             _DESCRIPTORS.clear()
             self.handle = _handle_of(path)
 

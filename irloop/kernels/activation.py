@@ -52,7 +52,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: Arrays of so few elements are not worth the calls that save memory.
+#: Arrays of this few elements are not worth the calls that save memory.
 _FEW = 1 << 10
 
 

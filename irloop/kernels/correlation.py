@@ -38,7 +38,7 @@ _TILE_BYTES, _TILE_COLUMNS = 1 << 20, 4096
 _BLOCK = 1 << 19
 #: The elements of the results of a block with channels last.
 _PIXELS_BLOCK = 1 << 18
-#: From so many channels on, or for shorter rows, a depthwise convolution has its channels last.
+#: From this many channels on, or for shorter rows, a depthwise convolution has its channels last.
 _MANY_CHANNELS, _SHORT_ROW = 192, 600
 #: Kernels with more positions are not taken position by position.
 _MANY_POSITIONS = 1 << 10

@@ -28,7 +28,7 @@ def normalised_auto_pad(text: str) -> str:
     """
     found = _AUTO_PADS.get(text.lower())
     if found is None:
-        raise ValueError(f"auto_pad {text!r} is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
+        raise ValueError(f"auto_pad {text!r} is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID")
     return found
 
 

@@ -160,7 +160,9 @@ def affine_grid(*, align: bool) -> Function:
 
     def apply(theta: Array, size: Array) -> Any:
         if size.size != theta.shape[-2] + 2:
-            raise ValueError(f"a size of {size.size} numbers for matrices {list(theta.shape)}")
+            raise ValueError(
+                f"a size of {size.size} numbers does not fit matrices {list(theta.shape)}"
+            )
         sizes = [int(count) for count in size.reshape(-1)[2:]]
         wide = widened(theta)
         columns = np.expand_dims(wide, tuple(range(1, 1 + len(sizes))))

@@ -104,10 +104,10 @@ def split(
     if parts.ndim == 0:
         size = int(parts)
         if size < 1:
-            raise ValueError(f"parts of size {size} make no axis of {total}")
+            raise ValueError(f"parts of size {size} do not add up to an axis of {total}")
         return np.split(data, range(size, total, size), axis=axis) if total else []
     if bool((parts < 0).any()) or int(parts.sum()) != total:
-        raise ValueError(f"parts of {parts.tolist()} do not make an axis of {total}")
+        raise ValueError(f"parts of {parts.tolist()} do not add up to an axis of {total}")
     return np.split(data, np.cumsum(parts)[:-1], axis=axis) if len(parts) else []
 
 
@@ -139,5 +139,5 @@ def get_element(value: Any) -> Any:
         ValueError: when the optional is empty.
     """
     if value is None:
-        raise ValueError("the optional holds nothing")
+        raise ValueError("the optional is empty")
     return value

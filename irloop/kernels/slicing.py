@@ -160,7 +160,7 @@ def _places(axis: int, size: int, lengths: tuple[int, ...]) -> tuple[tuple[slice
         places.append((*[_ALL] * axis, slice(start, start + length)))
         start += length
     if start != size:
-        raise ValueError(f"parts of {list(lengths)} do not make {size}")
+        raise ValueError(f"parts of {list(lengths)} do not add up to {size}")
     return tuple(places)
 
 

@@ -80,7 +80,9 @@ class Forest:
         inner = self.modes != _LEAF
         used = self.features[inner]
         if used.size and not 0 <= used.min() <= used.max() < x.shape[1]:
-            raise ValueError(f"features {used.min()} to {used.max()} of {x.shape[1]}")
+            raise ValueError(
+                f"features {used.min()} to {used.max()} do not all exist: there are {x.shape[1]}"
+            )
         ends = np.concatenate((self.roots, self.true[inner], self.false[inner]))
         if ends.size and not 0 <= ends.min() <= ends.max() < len(self.modes):
             raise ValueError("a branch leads to a node that does not exist")
@@ -168,7 +170,7 @@ def _sets(nodes: Array, members: Array | None) -> tuple[Array, Array]:
     values = np.zeros(0) if members is None else members
     ends = np.isnan(values)
     if ends.sum() != len(nodes):
-        raise ValueError(f"{len(nodes)} nodes look for members of {ends.sum()} sets")
+        raise ValueError(f"{len(nodes)} nodes test membership, but there are {ends.sum()} sets")
     owner = np.cumsum(ends)[~ends]
     return nodes[owner], values[~ends]
 

@@ -24,7 +24,7 @@ OF_WINDOWS = 50_000
 
 
 def spend_each(count: int, nanoseconds: int, what: str) -> None:
-    """Spend the steps for `count` pieces of work that take so many nanoseconds each.
+    """Spend the steps for `count` pieces of work that take `nanoseconds` each.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

@@ -26,7 +26,7 @@ _HALF = frozenset({ElementType.F16, ElementType.BF16})
 #: Results of more bytes than this are not stored: the model would grow.
 RESULT_LIMIT = 16 << 20
 
-#: Computing one result may take so many bytes, temporaries included; inputs may be weights.
+#: Computing one result may take this many bytes, temporaries included; inputs may be weights.
 MOST_BYTES = 1 << 30
 
 #: The most bytes by which all folded results of one conversion may exceed their operands.

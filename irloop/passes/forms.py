@@ -33,7 +33,7 @@ __all__ = ["Emitter", "Forms", "selected"]
 #: A bound past the first element, for slices that walk backwards.
 PAST_THE_FIRST = -(2**31 - 1)
 
-#: Elements that ONNX Runtime has no Where for, and those that hold them; booleans take logic.
+#: Element types for which ONNX Runtime has no Where, and wider ones; booleans take logic.
 WITHOUT_WHERE = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,

@@ -18,9 +18,9 @@ from irloop.passes.session import Session
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "MatcherPass"]
 
-#: Changes that a rewrite may make for each node that it found; more would never end.
+#: The changes that a rewrite may make for each node it found; one that makes more never ends.
 CHANGES_PER_NODE = 100
-#: A rewrite of a small graph may make as many.
+#: The changes that a rewrite may make in a graph of any size.
 FEWEST_CHANGES = 10_000
 
 
@@ -201,7 +201,7 @@ class _Run:
                 f"{node.op.label} {node_path(node)!r}",
                 code="PAS002",
                 location=node.location,
-                fix="let the pattern leave alone what the pass makes",
+                fix="exclude from the pattern what the pass makes",
             )
 
 

@@ -39,7 +39,7 @@ __all__ = ["Context"]
 
 #: The largest constant that is read as a trip count or a condition, in elements.
 SMALL = 16
-#: A file of so many bytes is first checked as a whole, which does not tell where it is wrong.
+#: Larger files, in bytes, are first checked as a whole, which does not tell where they are wrong.
 LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})

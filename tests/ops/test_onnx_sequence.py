@@ -210,7 +210,7 @@ def test_optionals() -> None:
     assert inferred(OptionalHasElement()) == TensorType(ElementType.BOOLEAN, Shape.of())
     assert not OptionalHasElement().kernel()()
     assert OptionalHasElement().kernel()(np.zeros(2))
-    with pytest.raises(ValueError, match="holds nothing"):
+    with pytest.raises(ValueError, match="the optional is empty"):
         OptionalGetElement().kernel()(None)
 
 

@@ -140,7 +140,7 @@ def test_a_report_of_findings(tmp_path: Path) -> None:
 
 
 def test_another_result_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(irloop.UsageError, match="str is no result with a report"):
+    with pytest.raises(irloop.UsageError, match="str is not a result with a report"):
         irloop.save_report("equal", tmp_path / "page.html")  # type: ignore[arg-type]
 
 

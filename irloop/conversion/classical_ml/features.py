@@ -28,7 +28,7 @@ no_counterpart(
     IMPORTS,
     labels.CategoryMapper,
     labels.LabelEncoder1,
-    reason="one of its sides is strings, and OpenVINO computes nothing on them",
+    reason="its keys or its values are strings, which OpenVINO does not compute with",
     fix="encode and decode labels outside of the model",
 )
 
@@ -51,7 +51,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
     keys, values, default = op.table()
     if "O" in (keys.dtype.kind, values.dtype.kind):
         raise c.refuse(
-            "one of its sides is strings, and OpenVINO computes nothing on them",
+            "its keys or its values are strings, which OpenVINO does not compute with",
             "encode and decode labels outside of the model",
         )
     # The last of equal keys wins: in reverse order it is the first.
@@ -157,7 +157,7 @@ def import_vectorizer(c: Conversion, op: onnx.FeatureVectorizer, *inputs: Value)
 def import_encoder(c: Conversion, op: onnx.OneHotEncoder, data: Value) -> Value:
     """OneHotEncoder of numbers -> Equal of each category, Convert."""
     if op.cats_strings:
-        raise c.refuse("OpenVINO computes nothing on strings", "encode outside of the model")
+        raise c.refuse("OpenVINO does not compute with strings", "encode outside of the model")
     if not op.zeros:
         raise c.refuse(
             "OpenVINO cannot raise an error for an element without a category", "set zeros to 1"

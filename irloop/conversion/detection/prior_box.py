@@ -29,7 +29,7 @@ class _Grid:
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
     powers: Sequence[float]
-    #: How many boxes of an element count: surplus boxes are left out, missing ones are zeros.
+    #: The number of boxes for each element: surplus ones are left out, missing ones are zeros.
     count: int
     steps: tuple[float, float] | None
     step_power: float

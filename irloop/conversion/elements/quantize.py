@@ -174,7 +174,10 @@ def import_quantize13(
 ) -> Value:
     element = op.default_element if zero is None else element_of(zero)
     if op.precision not in (ElementType.DYNAMIC, ElementType.F32):
-        raise c.refuse(f"a division in {op.precision}", "set precision to float")
+        raise c.refuse(
+            f"it divides in {op.precision}, and irloop converts only a division in f32",
+            "set precision to float",
+        )
     factor = _spread(c, scale, x, op.axis, op.block_size)
     offset = None if zero is None else _spread(c, zero, x, op.axis, op.block_size)
     return _quantized(c, x, factor, offset, element, saturate=op.saturate)

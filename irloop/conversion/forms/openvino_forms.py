@@ -238,5 +238,5 @@ def softmax(c: Conversion, value: Value, axis: int) -> Value:
         return c(activation.SoftMax8(axis=axis), value)
     rank = static_shape(value).rank
     if axis < 0 and rank is None:
-        raise c.refuse("a negative axis of unknown rank", "write opset8")
+        raise c.refuse("its axis is negative and the rank is not known", "write opset8")
     return c(activation.SoftMax1(axis=axis + (rank or 0) if axis < 0 else axis), value)

@@ -190,7 +190,9 @@ class _Positions(Record):
             count = 1 - min(axes)
             return cls([count + axis for axis in axes], count, ellipsis=True)
         if rank is None and any(axis < 0 for axis in axes):
-            raise c.refuse("axes counted from both ends of an unknown rank", "write opset8")
+            raise c.refuse(
+                "its axes count from both ends and the rank is not known", "write opset8"
+            )
         at = [axis if rank is None else axis % rank for axis in axes]
         return cls(at, max(at, default=-1) + 1)
 

@@ -186,7 +186,8 @@ class _Step:
             return self._lstm(x, *states)
         if isinstance(op, onnx.GRU | onnx.GRU1):
             return [self._gru(x, *states)]
-        # The recurrent product comes first: the CPU plugin adds into its first operand, and
+        # The recurrent product comes first: the CPU plugin adds into the memory of the first
+        # operand; if that is a slice, it would be overwritten before a back edge carries it.
         total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 

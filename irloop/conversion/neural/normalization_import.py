@@ -63,7 +63,9 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
     """BatchNormalization-7; with spatial 0 each element of an item has its own parameters."""
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         if not op.spatial:
-            raise c.refuse("training with parameters for each element", "export for inference")
+            raise c.refuse(
+                "it is in training mode, with parameters for each element", "export for inference"
+            )
         return _trained(c, op.epsilon, op.momentum, *operands)
     if op.spatial:
         return [_batch_norm(c, op.epsilon, *operands)]

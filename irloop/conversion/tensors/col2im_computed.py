@@ -26,7 +26,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
     for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
         given = getattr(op, name)
         if given is not None and len(given) != times * rank:
-            raise c.refuse(f"its {name} are {len(given)} numbers for {rank} axes")
+            raise c.refuse(f"its {name} have {len(given)} numbers for {rank} axes")
     axes = [_Axis.of(c, op, image, block, at, rank) for at in range(rank)]
     sizes = [*(axis.block for axis in axes), *(axis.count for axis in axes)]
     value = _reshaped(c, forms.converted(c, data, real), [c.i64(-1), *sizes])
@@ -38,7 +38,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
         moved = forms.transpose(c, value, [*order, *pair])
         kept = forms.gather(c, forms.shape_of(c, value), c.i64(order), 0)
         pairs = forms.multiply(c, axis.block, axis.count)
-        # As two axes, which every engine multiplies whatever the others are.
+        # Multiplied as matrices, which engines support whatever the other axes are.
         product = c(MatMul(), _reshaped(c, moved, [c.i64(-1), pairs]), axis.matrix(c, real))
         dims = forms.concat(c, [kept, forms.reshape(c, axis.size, [1])], 0)
         value = forms.reshape_to(c, product, dims, special_zero=False)

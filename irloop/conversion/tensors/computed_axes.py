@@ -42,7 +42,7 @@ def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
     kept = c(Compress(axis=0), forms.shape(c, value), forms.logical_not(c, marks))
     removed = length(axes)
     if removed is not None:
-        # The rank is known by that.
+        # This fixes the rank.
         kept = forms.reshape(c, kept, [needed_rank(c, value) - removed])
     return forms.reshape_to(c, value, kept, special_zero=c.opset < 14)
 

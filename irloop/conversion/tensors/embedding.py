@@ -202,7 +202,7 @@ def export_segment_max(
     lowest = lowest_number(element)
     blank = forms.constant_of_shape(c, shape, lowest, element)
     inside = forms.less(c, where, size)
-    # An index that is left over takes the place of one that is there, with the lowest number.
+    # An index beyond the end is replaced by 0, with the lowest number, which changes no maximum.
     kept = forms.where(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
     rows = forms.where(c, _upright(c, inside, data), data, bottom)

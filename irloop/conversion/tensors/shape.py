@@ -89,7 +89,9 @@ def import_flatten(c: Conversion, op: onnx.Flatten, data: Value) -> Value:
     shape = shape_of(data)
     if shape.dims is None:
         if op.axis < 0:
-            raise c.refuse("a negative axis of an input of unknown rank", "declare its shape")
+            raise c.refuse(
+                "its axis is negative and the rank of its input is not known", "declare its shape"
+            )
         return _flatten_by_shape(c, data, op.axis)
     axis = op.axis + len(shape.dims) if op.axis < 0 else op.axis
     before, after = (_product(dims) for dims in (shape.dims[:axis], shape.dims[axis:]))

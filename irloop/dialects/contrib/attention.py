@@ -229,7 +229,9 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
         width = weights.dim(1, "the size of the weights")
         sizes = self.sizes(width)
         if sum(sizes) != width or any(size % self.num_heads for size in sizes):
-            raise CannotDecomposeError(f"{width} columns are not those of {sizes}")
+            raise CannotDecomposeError(
+                f"its weights have {width} columns, which do not fit {sizes}"
+            )
         projected = x @ weights
         return self_attention(
             s,

@@ -33,7 +33,10 @@ class Cast6(OnnxOp, type="Cast", since=6, inputs=1):
             )
         if self.to is ElementType.DYNAMIC:
             raise args.error(
-                "it is not an element type", "one of TensorProto", "none", kind="range"
+                "the attribute to is not an element type",
+                "one of TensorProto",
+                "none",
+                kind="range",
             )
         return [TensorType(self.to, args.shape(0))]
 

@@ -193,7 +193,9 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         if count is None:
             raise args.error("neither num_outputs nor lengths are given", "one of them", "none")
         if count != args.n_outputs:
-            raise args.error("num_outputs is wrong", str(args.n_outputs), str(count))
+            raise args.error(
+                "num_outputs is not the number of outputs", str(args.n_outputs), str(count)
+            )
         return self.parts(args, self.axis, self._chunks(args, count))
 
     def _chunks(self, args: Arguments, count: int) -> tuple[Dim, ...]:

@@ -116,7 +116,7 @@ class Detecting(OpenVinoOp):
             )
         sets = 1 if self.share_location else classes
         if isinstance(moves, int) and isinstance(sets, int) and moves != 4 * count * sets:
-            raise args.error("the moves are not of these priors", str(4 * count * sets), str(moves))
+            raise args.error("the moves do not match the priors", str(4 * count * sets), str(moves))
 
     def detection(self) -> Detection:
         """The attributes in the form that the kernel takes."""

@@ -115,7 +115,7 @@ def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model
 
 def _placed(error: IrloopError, location: Location) -> IrloopError:
     placed = (item.in_file(location.file or "") for item in error.diagnostics)
-    # What validation calls a model that cannot be read, every command does.
+    # Every command reports an unreadable model with the code of validation.
     found = tuple(
         replace(item, code="ONX101") if item.code == ReadError.code else item for item in placed
     )

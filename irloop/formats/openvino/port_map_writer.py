@@ -62,7 +62,7 @@ class _Planner:
     def plan(self) -> Wires:
         for body in self.bodies:
             if body.label not in _PREFIXES:
-                raise self._error(f"a body labelled {body.label!r}", "body, then or else")
+                raise self._error(f"it has a body labelled {body.label!r}", "body, then or else")
         ports = self._input_ports()
         inputs = tuple(self.given[external] for external, _ in ports)
         outputs = self._kept_outputs()
@@ -149,14 +149,14 @@ class _Planner:
         if isinstance(port, Invariant | Carried):
             return ""
         if not isinstance(port, Sliced) or self.type == "If":
-            raise self._error(f"an input {port}", "what an IR can express")
+            raise self._error(f"IR has no input such as {port}", "what an IR can express")
         return _range(from_front(port, _rank(self.given[port.external])))
 
     def _output_range(self, body: Body, port: OutputPort) -> str:
         if isinstance(port, LastValue):
             return ""
         if not isinstance(port, Concatenated) or self.type == "If":
-            raise self._error(f"an output {port}", "what an IR can express")
+            raise self._error(f"IR has no output such as {port}", "what an IR can express")
         return _range(from_front(port, _rank(body.graph.results[port.result].inputs[0])))
 
     def _back_edges(self, body: Body) -> Iterator[str]:

@@ -82,7 +82,7 @@ class SetShape(ModelPass):
         except InferenceError as error:
             first = error.diagnostics[0]
             raise UsageError(
-                f"the model does not follow its inputs: {first.message}",
+                f"the model cannot be adapted to the new shapes: {first.message}",
                 location=first.location,
                 expected=first.expected,
                 found=first.found,
@@ -359,7 +359,7 @@ def _uncertain(
     node: Node, before: Sequence[int], after: Sequence[Dim], result: Sequence[int]
 ) -> InferenceError:
     return InferenceError(
-        f"{node.op.label} {node_path(node)!r}: which dimension follows is not certain",
+        f"{node.op.label} {node_path(node)!r}: it is not certain which dimension changes",
         location=node.location,
         expected=f"{list(before)} became {list(result)}",
         found=str(Shape(tuple(after))),
