@@ -288,7 +288,11 @@ MISUSES: list[tuple[str, Callable[[irloop.Builder], object], str]] = [
     ("onnx", lambda b: b.op("Gelu", b.constant([1.0])), "does not exist in opset 17.*20"),
     ("onnx", lambda b: b.op("Loop", b.constant(1)), "use loop"),
     ("onnx", lambda b: b.op(3, b.constant(1)), "an operation is a type"),  # type: ignore[arg-type]
-    ("onnx", lambda b: b.op(openvino.Add(), *[b.constant(1)] * 2), "no operation of this model"),
+    (
+        "onnx",
+        lambda b: b.op(openvino.Add(), *[b.constant(1)] * 2),
+        "not an operation of this model",
+    ),
     ("onnx", lambda b: b.op(onnx.Add(), *[b.constant(1)] * 2, axis=1), "its attributes already"),
     ("onnx", lambda b: b.tensor_iterator(), "ONNX has no TensorIterator"),
     ("openvino", lambda b: b.scan(), "IR has no Scan"),

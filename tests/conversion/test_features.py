@@ -174,7 +174,7 @@ def test_imports(
 @pytest.mark.parametrize(
     ("type", "attributes", "reason"),
     [
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "nothing on them"),
+        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "does not compute with"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "cannot raise an error for an element"),
         ("TreeEnsembleRegressor", DEEP, "deep"),
         ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "do not fit together"),
