@@ -187,49 +187,50 @@ class LimitError(ExecutionError):
 MEANINGS = {
     "BUG001": "irloop itself failed. The step is named; report it with the model, or a part of it "
     "that still shows it, and the output of the same command with --debug.",
-    "CNV001": "An operation cannot be said in the other format. Every such operation of the model "
-    "is named with its path into bodies and the reason.",
-    "CNV002": "An input or output of the model is a sequence or an optional, and an OpenVINO IR "
-    "has tensors only. Sequences inside a model are lowered where their length is known.",
+    "CNV001": "An operation has no counterpart in the other format. Every such operation of the "
+    "model is named, with its path through bodies and the reason.",
+    "CNV002": "An input or output of the model is a sequence or an optional, but an OpenVINO IR "
+    "has tensors only. Sequences inside a model become tensors if their length is known.",
     "CNV003": "A value has an element type that an OpenVINO IR has no name for.",
-    "CNV004": "The runtime that was named as target cannot read this: the operation came with a "
-    "later opset, or a shape is dynamic.",
-    "CNV005": "An input or output has no known rank. ONNX wants a shape for each; fix the shapes "
-    "of the inputs when converting.",
-    "CNV101": "The branches of an If give ranks that differ. ONNX allows it; OpenVINO's CPU "
+    "CNV004": "The target runtime cannot read this: the operation belongs to a newer opset, or a "
+    "shape is dynamic.",
+    "CNV005": "The rank of an input or output is not known, but ONNX requires a shape for each. "
+    "Fix the shapes of the inputs when converting.",
+    "CNV101": "The branches of an If return different ranks. ONNX allows that, but OpenVINO's CPU "
     "refuses to compile it.",
-    "CNV102": "An ONNX Loop omits its condition input while the body computes a condition. By the "
-    "specification that condition is ignored; every engine honours it, and so does irloop.",
-    "CNV103": "A loop inserts tensors into a sequence of which only running the model tells the "
-    "shape. In an IR one tensor holds them all, so they must all have the same shape.",
+    "CNV102": "An ONNX Loop omits its condition input, but its body computes a condition. By the "
+    "specification that condition is ignored; every engine obeys it, and so does irloop.",
+    "CNV103": "A loop inserts tensors into a sequence, and their shapes are known only at run "
+    "time. In an IR one tensor holds all of them, so they must all have the same shape.",
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
-    "CNV105": "A newer ONNX opset than the default one is written, since something in the model "
-    "has no form in the default one. Name an opset to be told what instead.",
-    "CNV106": "Large constants are stored as f16, as was asked for. The note says how many, the "
-    "largest rounding error, and which constants stay because f16 has not their numbers.",
-    "CNV107": "What a loop became in the form that was asked for, or why it could not be had.",
+    "CNV105": "A newer ONNX opset than the default one is written, because the default one lacks "
+    "an operation or type that the model needs. With --opset 17 the error names it.",
+    "CNV106": "Large constants are stored as f16, as requested. The note tells how many, the "
+    "largest rounding error, and which constants are kept because f16 cannot represent them.",
+    "CNV107": "The form in which a loop is written, and why it is not the requested one, if so.",
     "CNV108": "An output of the ONNX model is a sequence or an optional. IR has tensors only: the "
-    "model that is written has an output for each tensor in it, or one with an axis more.",
-    "CNV109": "The converted model holds a pattern that its engine gets wrong; conversion could "
-    "not write it in another way. The note names the hazard: irloop explain OVN117.",
-    "CNV110": "A ZipMap makes maps from class to number of the rows of a tensor. IR has tensors "
-    "only: the tensor is the output, one column a class in the order of the class labels.",
+    "written model has an output for each tensor in it, or one output with one more axis.",
+    "CNV109": "The converted model contains a pattern that its engine gets wrong, and conversion "
+    "could not avoid it. The note names the hazard: irloop explain OVN117.",
+    "CNV110": "A ZipMap turns each row of a tensor into a map from class to number. IR has "
+    "tensors only: the tensor is the output, with one column per class, in the order of the "
+    "labels.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
-    "ignore; the conversion ignores them likewise.",
-    "CNV804": "ROIAlign before opset9 takes a region smaller than one element for one element; the "
-    "ONNX operation reads it as small as it is.",
-    "HAZ001": "The patterns that an engine gets wrong were not looked for, since the errors of the "
-    "file leave no graph to look in. Correct the errors, then validate again.",
+    "ignore; the conversion ignores them, too.",
+    "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "
+    "element; the ONNX operation does not.",
+    "HAZ001": "The patterns that an engine gets wrong were not searched for, because no graph can "
+    "be built from a file with these errors. Correct the errors, then validate again.",
     "GRF001": "The graph in memory is inconsistent: a pass or a builder made a mistake. This is a "
     "bug in irloop, or in a pass of your own.",
     "IRL000": "An error that has no code of its own.",
     "IRL100": "The file is not the model it claims to be.",
-    "IRL499": "Loops are nested so that inferring their types does not end in useful time.",
-    "PAS001": "A pass, a predicate or a callback raised an exception that is none of irloop's. The "
-    "pass and, where it is known, the node are named; the exception itself is the cause.",
-    "PAS002": "A rewrite did not end: each change made a new match. Let the pattern or the "
-    "callback leave alone what the pass itself has made.",
-    "LIM001": "A step would take more memory than the work on one model may. Small files may "
+    "IRL499": "Loops are nested so deeply that inferring their types would take too long.",
+    "PAS001": "A pass, a predicate or a callback raised an exception that is not irloop's own. "
+    "The message names the pass and, if known, the node; the exception itself is the cause.",
+    "PAS002": "A rewrite did not end: each change made a new match. Exclude from the pattern, or "
+    "in the callback, what the pass itself has made.",
+    "LIM001": "A step would take more memory than is allowed for one model. Small files may "
     "describe huge tensors: allow more with --max-memory if the sizes are intended.",
     "LIM002": "The work on one model takes longer than allowed. Allow more with --max-seconds, or "
     "look for a loop that does not end.",
@@ -237,18 +238,19 @@ MEANINGS = {
     "deeply.",
     "RUN001": "Running the model went wrong; the node and the iteration are named.",
     "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "
-    "--max-memory or --max-seconds, or look why the loop does not end.",
+    "--max-memory or --max-seconds, or find out why the loop does not end.",
     "RUN003": "The built-in executor has no kernel for an operation of the model.",
     "RUN004": "An output of a loop has no value, because the loop ran zero iterations and no back "
     "edge carries the result; zeros are given.",
-    "SWP001": "A model ended the process that worked on it twice, so that a sweep does not try it "
-    "again. Run the step of the row on the model alone: irloop validate, irloop convert.",
+    "SWP001": "A model twice ended the process that worked on it, so the sweep does not try it "
+    "again. Run the same step on the model alone: irloop validate, irloop convert.",
     "SWP002": "A sweep could not fetch a model: it is not there, the store refuses it, one of its "
     "files is bigger than --max-size allows, or is a Git LFS pointer.",
     "SWP003": "The results of a model and of its conversion, or of two engines, differ. irloop "
     "check names the first node that differs.",
-    "SWP004": "The results of a model could not be compared, so nothing is known about them. "
-    "The detail of the row tells why.",
-    "USE001": "The call makes no sense; nothing was looked at.",
-    "WRT001": "The model cannot be written where or how it was asked; no file was left behind.",
+    "SWP004": "The results of a model could not be compared, so nothing is known about them. The "
+    "detail of the row tells why.",
+    "USE001": "The call itself is wrong, for example an unknown option; no model was read.",
+    "WRT001": "The model cannot be written to this place or in this way; no incomplete file is "
+    "left.",
 }

@@ -29,7 +29,7 @@ Test = Callable[[Node, Known], bool]
 class Form(Record):
     """A pass and a test: `transform` leaves a node alone that had the form before other passes ran.
 
-    A pass without a test leaves no node alone. `tidies` marks passes that `transform` does not run.
+    A pass without a test changes all nodes. `tidies` marks passes that `transform` does not run.
     `matches` is the test of a `MatcherPass` that rewrites single operations.
     """
 
@@ -49,7 +49,7 @@ def has(*codes: str) -> Test:
 
 
 def single(item: MatcherPass, matches: Callable[[Node], bool], *, always: bool = False) -> Form:
-    """A pass that rewrites single operations; `always` leaves none of them alone."""
+    """A pass that rewrites single operations; with `always`, those that had the form, too."""
     return Form(item, None if always else lambda node, _: matches(node), matches=matches)
 
 

@@ -58,7 +58,7 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """True for nodes that have a form now; a pass may make a node of another type of one."""
+    """A test that is true for nodes that have a form now, as long as they keep their type."""
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}
     return lambda node: (node.name, node.op.type) in found
@@ -74,7 +74,7 @@ def _grouped(forms: Sequence[Form]) -> list[Pass]:
 
 
 class _Matchers(GraphRewrite):
-    """Rewrites single operations in one walk, if there is one of them at all.
+    """Rewrites single operations in one walk, if the graph has any of them.
 
     Inferring the types of a large model takes longer than looking for the operations.
     """

@@ -124,7 +124,7 @@ def test_every_rule_is_listed_and_explained(irloop: Irloop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [("CNV001", "cannot be said in the other format"), ("run002", "limit")]
+    ("code", "said"), [("CNV001", "has no counterpart in the other format"), ("run002", "limit")]
 )
 def test_codes_of_errors_are_explained_too(irloop: Irloop, code: str, said: str) -> None:
     result = irloop("explain", code)
