@@ -14,7 +14,7 @@ from irloop.errors import UsageError
 from . import report_conformance
 from .console import common_options, console_of
 from .exits import Exit
-from .files import write_whole
+from .files import require_folder, write_whole
 from .options import memory_option
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def command(
 
     console = console_of(ctx)
     writers = [(_writer(file), file) for file in outputs]
+    require_folder(*outputs)
 
     def progress(done: int, total: int) -> None:
         console.progress(f"{engine}: {done} of {total} cases")

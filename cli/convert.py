@@ -18,7 +18,7 @@ from . import report_json, report_text
 from .check import comparison_text, exit_of
 from .console import Console, common_options, console_of, say
 from .exits import Exit
-from .files import require_free, weight_files
+from .files import require_folder, require_free, weight_files
 from .names import ModelPath
 from .options import engines_option, input_type_options, lengths_option, weights_option
 
@@ -289,9 +289,7 @@ class _Job:
     def _require_sensible(self) -> None:
         if self.to_dialect is None:
             raise UsageError(f"{self.output}: the suffix must be .onnx or .xml")
-        folder = os.path.dirname(os.path.abspath(self.output))
-        if not os.path.isdir(folder):
-            raise UsageError(f"{folder}: no such folder")
+        require_folder(self.output)
         given = {
             "opset": self.opset is not None,
             "weights": self.weights == "share",

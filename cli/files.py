@@ -15,7 +15,7 @@ from irloop.files import reason_of, replacing
 if TYPE_CHECKING:
     from irloop import Model
 
-__all__ = ["require_free", "weight_files", "write_whole"]
+__all__ = ["require_folder", "require_free", "weight_files", "write_whole"]
 
 
 def write_whole(path: str, text: str) -> None:
@@ -46,12 +46,25 @@ def write_whole(path: str, text: str) -> None:
         raise WriteError(f"cannot write {path}: {reason_of(error, path)}") from error
 
 
-def require_free(output: str, taken: Iterable[str]) -> None:
-    """Check that none of the files to be written is one of those that are read.
+def require_folder(*outputs: str) -> None:
+    """Check that the folders of the files to be written exist, before any work is done.
 
     Raises:
-        UsageError: naming the file.
+        UsageError: naming the folder.
     """
+    for output in outputs:
+        folder = os.path.dirname(os.path.abspath(output))
+        if output != "-" and not os.path.isdir(folder):
+            raise UsageError(f"{folder}: no such folder", fix="make it, or write to another one")
+
+
+def require_free(output: str, taken: Iterable[str]) -> None:
+    """Check that the folder of a file to be written exists, and that the file is not read.
+
+    Raises:
+        UsageError: naming the folder or the file.
+    """
+    require_folder(output)
     stem, suffix = os.path.splitext(output)
     beside = f"{output}.data" if suffix.lower() == ".onnx" else f"{stem}.bin"
     read = {os.path.realpath(file) for file in taken}

@@ -13,7 +13,7 @@ from irloop.errors import UsageError
 
 from . import report_json
 from .console import common_options, console_of
-from .files import write_whole
+from .files import require_folder, write_whole
 from .names import ModelPath
 from .options import weights_option
 
@@ -66,6 +66,8 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     from irloop import infer, read_model
 
     console = console_of(ctx)
+    if options["picture"] is not None:
+        require_folder(options["picture"])
     console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
     infer(loaded)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from irloop.errors import UsageError, WriteError
+from irloop.files import reason_of
 
 from . import report_json
 from .console import common_options, console_of, say
@@ -59,6 +63,8 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     from irloop import read_arrays, reduce, write_arrays
 
     console = console_of(ctx)
+    folder = Path(options["folder"])
+    _require_writable(folder)
     console.progress(f"reducing {first} and {second}")
     reduced = reduce(
         first,
@@ -68,8 +74,10 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
         atol=options["atol"],
         seconds=options["seconds"],
     )
-    folder = Path(options["folder"])
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"cannot make the folder {folder}: {reason_of(error, folder)}") from error
     pairs = zip(("first", "second"), (reduced.first, reduced.second), reduced.inputs, strict=True)
     written = []
     for name, model, arrays in pairs:
@@ -83,6 +91,17 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     else:
         say(str(reduced))
     ctx.exit(Exit.FINDINGS)
+
+
+def _require_writable(folder: Path) -> None:
+    """Check that a folder can be made, before the work of minutes."""
+    above = folder.absolute()
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise UsageError(
+            f"{folder} cannot be made in {above}", fix="give a folder that you may write to"
+        )
 
 
 def _save(model: Model, stem: Path) -> str:

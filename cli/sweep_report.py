@@ -17,7 +17,7 @@ from irloop.fleet.needs import require_packages
 from . import report_json, report_junit, report_sarif
 from .console import common_options, console_of, say
 from .exits import Exit
-from .files import write_whole
+from .files import require_folder, write_whole
 
 if TYPE_CHECKING:
     from irloop.fleet.summary import Summary
@@ -85,6 +85,7 @@ def report_command(
     from irloop.fleet.summary import summarized
 
     writers = [(_writer(file), file) for file in outputs]
+    require_folder(*outputs)
     junit_too = style == "junit" or any(file.lower().endswith(".xml") for file in outputs)
     console = console_of(ctx)
     console.progress(f"reading {results}")

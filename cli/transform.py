@@ -200,9 +200,6 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
             f"{output}: a transformation keeps the format {suffixes[0]}",
             fix="convert the result with 'irloop convert'",
         )
-    folder = os.path.dirname(os.path.abspath(output))
-    if not os.path.isdir(folder):
-        raise UsageError(f"{folder}: no such folder")
     require_free(output, [source, *filter(None, [options["weights"]])])
 
 

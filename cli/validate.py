@@ -18,7 +18,7 @@ from irloop.files import open_regular
 from . import report_text
 from .console import Console, common_options, console_of
 from .exits import Exit
-from .files import write_whole
+from .files import require_folder, write_whole
 from .names import codes, from_stdin
 from .parallel import outcomes, processes_for
 from .search import changed_models, find_models
@@ -203,6 +203,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     settings = _settings(options)
     weights: str | None = options["weights"]
     reports = [_report(text) for text in options["reports"]]
+    require_folder(*(file for _, file in reports))
     search = changed_models if options["changed"] else find_models
     named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
     models, leaving = search(named, follow=options["follow_links"])

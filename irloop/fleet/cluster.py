@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import time
@@ -80,13 +81,11 @@ class Cluster:
         Raises:
             UsageError: when there is no scheduler or no worker.
         """
-        for name in ("distributed", "asyncio", "tornado"):
-            # Lost connections are expected, and irloop has its own messages for them.
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._remote = remote
         self._own: Any = None
         if remote is None:
             self._own = _local(workers)
+        _silence()
         self.client = self._connected()
         self.versions = self._versions()
         self.marks_big = self._all_have_the_resource()
@@ -180,6 +179,15 @@ class Cluster:
     def _all_have_the_resource(self) -> bool:
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         return all(BIG in worker.get("resources", {}) for worker in workers)
+
+
+def _silence() -> None:
+    """Switch off Dask's log: lost connections are expected, and irloop has messages for them."""
+    # Importing it sets levels of single loggers, such as distributed.client.
+    importlib.import_module("distributed")
+    for name in ("asyncio", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "asyncio", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _local(workers: int) -> Any:

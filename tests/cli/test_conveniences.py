@@ -125,6 +125,38 @@ def test_an_output_that_cannot_be_written_is_status_2(
     assert str(tmp_path / "missing") in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "MODEL", "MODEL", "--report", "OUT.html"],
+        ["diff", "MODEL", "MODEL", "--report", "OUT.html"],
+        ["inspect", "MODEL", "--draw", "OUT.svg"],
+        ["validate", "MODEL", "--report", "html=OUT.html"],
+        ["view", "MODEL", "-o", "OUT.html"],
+        ["conformance", "numpy", "-o", "OUT.html"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_missing_folder_of_an_output_is_found_before_the_work(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, command: list[str]
+) -> None:
+    """Nothing is printed, as it would be after the work."""
+    missing = str(tmp_path / "missing" / "out")
+    given = [part.replace("MODEL", str(recurrent)).replace("OUT", missing) for part in command]
+    result = irloop(*given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path / 'missing'}: no such folder" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_found_before_models_are_reduced(
+    irloop: Irloop, recurrent: Path
+) -> None:
+    """A file is where the folder would be; the models do not differ, which is found later."""
+    result = irloop("reduce", recurrent, recurrent, "-o", recurrent / "small")
+    assert result.exit_code == 2
+    assert "cannot be made" in result.stderr
+
+
 def test_the_size_of_an_unknown_dimension_has_to_be_of_one(irloop: Irloop, tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["" : 17]> m (float[batch,2] x) => (float[batch,2] y) '
     path = tmp_path / "named.onnx"
