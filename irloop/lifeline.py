@@ -11,7 +11,7 @@ import select
 import signal
 import threading
 
-__all__ = ["end_with"]
+__all__ = ["end_group", "end_with"]
 
 
 def end_with(lifeline: int) -> None:
@@ -27,6 +27,12 @@ def end_with(lifeline: int) -> None:
     elif select.select([lifeline], [], [], 0)[0]:
         # The parent ended before the system was asked for the signal.
         os.kill(target, signal.SIGKILL)
+
+
+def end_group() -> None:
+    """Kill the group of this process if it leads one."""
+    if os.name == "posix" and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
 
 
 def _signalled(lifeline: int, target: int) -> bool:

@@ -54,6 +54,8 @@ def _read(stream: IO[bytes], requests: Requests) -> None:
     """Queue the messages; end the process where they end, whatever it does at that time."""
     while (message := wire.receive(stream)) is not None:
         requests.put(message)
+    # The lifeline closes at the same time, but cannot end the group once this process is gone.
+    lifeline.end_group()
     os._exit(0)
 
 
