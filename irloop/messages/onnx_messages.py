@@ -17,14 +17,14 @@ MESSAGES = (
         "the file is not an ONNX model: cut short, a Git LFS pointer, a web page, or another "
         "format",
         ("ONX101",),
-        "irloop validate says which of these it is",
+        "irloop validate tells which of these it is",
     ),
     Message(
         _BOTH,
         r"No graph was found in the protobuf|does not have an ir_version set properly",
         "the protobuf holds no ONNX model: another kind of file, or one that is empty",
         ("ONX101",),
-        "irloop validate says what the file is",
+        "irloop validate tells what the file is",
     ),
     Message(
         _BOTH,
@@ -62,7 +62,7 @@ MESSAGES = (
         r"Node input '(?P<name>[^']*)' is not a graph input|input '(?P<other>[^']*)' of "
         r"node:.{0,200}? is "
         r"not output of any previous nodes",
-        "a node reads a name that is not defined, or only later",
+        "a node reads a name that is not defined, or is defined only later",
         ("ONX101", "ONX202"),
         "irloop validate names the node; sorting is done by irloop convert MODEL.onnx -o "
         "SORTED.onnx",
@@ -232,14 +232,14 @@ MESSAGES = (
         r"Non-zero status code returned while running (?P<type>\w+) node\. Name:'(?P<name>[^']*)'",
         "{type} {name!r} failed while it ran: it does not accept its operands",
         ("ONX201", "ONX206", "ONX302"),
-        "irloop run MODEL.onnx --inputs in.npz says which node in which iteration",
+        "irloop run MODEL.onnx --inputs in.npz names the node and the iteration",
         general=True,
     ),
     Message(
         _ORT,
         r"Type parameter \((?P<letter>\w+)\) of Optype \((?P<type>\w+)\) bound to different types "
         r"\((?P<found>.*?)\) in node",
-        "operands of {type} that have to be of one element type are {found}",
+        "operands of {type} must have the same element type, but are {found}",
         ("ONX201",),
         "irloop validate names the node; put a Cast before one of the operands",
     ),

@@ -61,7 +61,7 @@ _BODIES = (
     Message(
         _OV,
         r"Accessing out-of-range dimension|Invalid \"axis\" value in an iteration component",
-        "the axis of a port map is not an axis of what it slices, or the value has no axes",
+        "the axis of a port map is not an axis of the tensor that it slices, or that tensor is a scalar",
         ("IRL622", "IRL623"),
         "irloop validate --select IRL6 names the entry",
     ),
@@ -78,7 +78,7 @@ _BODIES = (
         r"Each iteration must be the same size: length \((?P<length>\d+)\) is not divisible by "
         r"step "
         r"\((?P<step>\d+)\)",
-        "an axis of {length} is cut into parts of {step}, which leaves a remainder",
+        "an axis of size {length} cannot be divided into parts of size {step}",
         ("IRL618",),
         "irloop validate --select IRL6 names the entry",
     ),
@@ -92,9 +92,9 @@ _BODIES = (
     Message(
         _OV,
         r"Shape mismatch for tensor iterator port",
-        "what a body gives to a concatenated output has a different size along the axis than "
+        "the body result of a concatenated output has a different size along the axis than "
         "part_size; "
-        "also a loop of zero iterations with such an output",
+        "also a loop with such an output that runs zero times",
         ("IRL613", "IRL609"),
         "irloop validate --select IRL6 names the entry",
     ),
@@ -196,15 +196,15 @@ _OPERATIONS = (
     Message(
         _OV,
         r"\[(?:LSTM|GRU|RNN)CellDecomposition\]|\[Convert\w+SequenceToTensorIterator\]",
-        "the CPU plugin cannot run this recurrent layer: activations it lacks (hardsigmoid), or a "
-        "sequence without an activations attribute",
+        "the CPU plugin cannot run this recurrent layer: it lacks one of the activations "
+        "(hardsigmoid), or the sequence has no attribute activations",
         ("IRL804", "IRL808", "IRL803"),
         "irloop validate --select IRL8 names the layer",
     ),
     Message(
         _OV,
         r'"(?P<text>[^"]*)" is not a member of enum (?!element)(?P<enum>[\w:]+)',
-        "an attribute in data holds {text!r}, which is none of the words it takes ({enum})",
+        "an attribute in data holds {text!r}, which is not one of the allowed words ({enum})",
         ("IRL115", "IRL805"),
         _CHECK,
     ),
@@ -242,7 +242,7 @@ _OPERATIONS = (
     Message(
         _OV,
         r"Axis (?P<axis>-?\d+) out of the tensor rank range",
-        "an axis of {axis} is outside of the rank of the operand",
+        "axis {axis} is outside of the rank of the operand",
         ("IRL405",),
         _CHECK,
     ),
@@ -256,7 +256,7 @@ _OPERATIONS = (
     Message(
         _OV,
         r"loop body graph canonical inputs size \((?P<size>\d+)\), does not match",
-        "the body of an ONNX Loop declares {size} inputs, and the node has another number",
+        "the body of an ONNX Loop declares {size} inputs, and the node passes a different number",
         ("ONX101",),
         "irloop validate names the Loop",
     ),
@@ -316,7 +316,7 @@ _OPERATIONS = (
     Message(
         _OV,
         r'Output tensor "(?P<name>[^"]*)" was declared as a graph output but',
-        "the output {name!r} is not defined in of a graph or body",
+        "the output {name!r} of a graph or body is not defined",
         ("ONX101",),
         "irloop validate names it",
     ),
@@ -347,10 +347,10 @@ _OPERATIONS = (
     Message(
         _OV,
         r"Node (?P<name>\S+) of type (?P<type>Loop|TensorIterator)\b",
-        "the {type} {name!r} failed while it ran: too few slices for the trips, or a state that "
+        "the {type} {name!r} failed while it ran: too few slices for its iterations, or a state that "
         "changes its shape",
         ("IRL625", "IRL611", "IRL612"),
-        "irloop run MODEL --inputs in.npz says which node in which iteration",
+        "irloop run MODEL --inputs in.npz names the node and the iteration",
         general=True,
     ),
     Message(

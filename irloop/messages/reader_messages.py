@@ -19,7 +19,7 @@ _FILES = (
         "or a web page in place of it, a root element that is not <net>, or an IR version other "
         "than 10 and 11",
         ("IRL101", "IRL102", "ONX101"),
-        "irloop validate says which of these it is",
+        "irloop validate tells which of these it is",
     ),
     Message(
         _OLD,
@@ -191,7 +191,7 @@ _STRUCTURE = (
         _OV,
         r'"(?P<name>[^"]*)" is not a member of enum element::Type_t|Unsupported element type: '
         r"(?P<other>\w+)",
-        "an element type that does not exist: data says f32, i64, boolean, ports say FP32, I64, "
+        "an element type that does not exist: data uses f32, i64, boolean, ports use FP32, I64, "
         "BOOL",
         ("IRL111",),
         _CHECK,
@@ -208,7 +208,7 @@ _STRUCTURE = (
         _OV,
         r"dimension \((?P<text>[^)]*)\) in node dim must be (?:greater or equal to -1|a "
         r"non-negative)",
-        "a <dim> holds {text!r}; a size that is not known is -1, and 2021.4 knows none at all",
+        "a <dim> holds {text!r}; an unknown size is -1, and 2021.4 reads no unknown sizes",
         ("IRL113", "IRL901"),
         _CHECK,
     ),
