@@ -21,7 +21,7 @@ def integers(args: Arguments, *positions: int) -> None:
     """Refuse indices that are not integers.
 
     Raises:
-        InferenceError: when an operand has another element type.
+        InferenceError: when an operand has the wrong element type.
     """
     for position in positions:
         element = args.element(position)

@@ -103,7 +103,7 @@ def boolean(args: Arguments, *positions: int) -> None:
     """Refuse operands that are not boolean.
 
     Raises:
-        InferenceError: when an operand has another element type.
+        InferenceError: when an operand has the wrong element type.
     """
     for position in positions or range(len(args)):
         element = args.element(position)
@@ -115,7 +115,7 @@ def floating(args: Arguments, *positions: int) -> None:
     """Refuse operands that are not floating-point.
 
     Raises:
-        InferenceError: when an operand has another element type.
+        InferenceError: when an operand has the wrong element type.
     """
     for position in positions or range(len(args)):
         if not args.has(position):
@@ -129,7 +129,7 @@ def integers(args: Arguments, *positions: int) -> None:
     """Refuse operands that are not integers.
 
     Raises:
-        InferenceError: when an operand has another element type.
+        InferenceError: when an operand has the wrong element type.
     """
     for position in positions:
         if not args.has(position):
@@ -145,7 +145,7 @@ def strings(args: Arguments, *positions: int) -> None:
     """Refuse operands that are not strings.
 
     Raises:
-        InferenceError: when an operand has another element type.
+        InferenceError: when an operand has the wrong element type.
     """
     for position in positions or range(len(args)):
         element = args.element(position)
@@ -210,7 +210,7 @@ def require_rank(args: Arguments, position: int, rank: int) -> None:
     """Check the rank of an input, if there is one and its rank is known.
 
     Raises:
-        InferenceError: when it has another rank.
+        InferenceError: when it has the wrong rank.
     """
     if args.has(position) and args.rank(position) not in (None, rank):
         found = str(args.shape(position))

@@ -311,7 +311,7 @@ class Inference:
         return (node.op, len(args.types), *map(id, args.types), *declared)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
-        """The types that an equal operation got; None if there was none, or elements matter."""
+        """The types of an equal operation; None if there is none, or if input elements matter."""
         try:
             known = self._known.get(key)
         except TypeError:  # an attribute without a hash

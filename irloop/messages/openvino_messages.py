@@ -61,7 +61,7 @@ _BODIES = (
     Message(
         _OV,
         r"Accessing out-of-range dimension|Invalid \"axis\" value in an iteration component",
-        "the axis of a port map is not an axis of the tensor that it slices, or that tensor is a scalar",
+        "the axis of a port map is not an axis of the tensor that it slices, which may be a scalar",
         ("IRL622", "IRL623"),
         "irloop validate --select IRL6 names the entry",
     ),
@@ -347,7 +347,7 @@ _OPERATIONS = (
     Message(
         _OV,
         r"Node (?P<name>\S+) of type (?P<type>Loop|TensorIterator)\b",
-        "the {type} {name!r} failed while it ran: too few slices for its iterations, or a state that "
+        "the {type} {name!r} failed while it ran: too few slices, or a state that "
         "changes its shape",
         ("IRL625", "IRL611", "IRL612"),
         "irloop run MODEL --inputs in.npz names the node and the iteration",

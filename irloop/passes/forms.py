@@ -59,7 +59,7 @@ class Emitter:
         )
 
     def emit(self, op: Any, *inputs: Value) -> Value:
-        """The only output of a new node."""
+        """Add a node and return its only output."""
         return self.rewriter.insert(
             op, inputs, before=self.before, name=f"{self.stem}/{op.type}"
         ).output

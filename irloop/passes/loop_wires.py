@@ -352,7 +352,7 @@ class LoopWires:
         return new, made.shown
 
     def numbered(self, op: Op) -> Numbered:
-        """The wires in the positions of a node of `op`."""
+        """The wires, at the positions that a node of `op` requires."""
         if isinstance(op, ov.Loop | ov.TensorIterator):
             return self._openvino(isinstance(op, ov.Loop))
         return self._onnx(isinstance(op, onnx.Loop))

@@ -1,4 +1,4 @@
-"""Valid ONNX outside of loops that ONNX Runtime computes wrongly or dies of."""
+"""Valid ONNX outside of loops that ONNX Runtime computes wrongly or crashes on."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class DropUnread(ModelPass):
 
 
 class CountIterations(TensorIteratorToLoop):
-    """Replaces a TensorIterator whose slices are not read by a Loop.
+    """Writes a TensorIterator as a Loop if nothing reads its slices.
 
     Given::
 

@@ -189,7 +189,7 @@ def _filled(
 def export_segment_max(
     c: Conversion, op: ov.SegmentMax, data: Value, segments: Value, count: Value | None = None
 ) -> Value:
-    """ScatterND with the largest into a tensor of the lowest number."""
+    """SegmentMax -> ScatterND by maximum, into a tensor filled with the lowest number."""
     where = forms.as_i64(c, segments)
     if count is None:
         last = forms.reduce(c, "Max", where, [0])

@@ -93,7 +93,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
 
 @imports(onnx.Trilu)
 def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = None) -> Value:
-    """Select by comparing the numbers of row and column."""
+    """Trilu -> Select, by comparing the row number with the column number."""
     rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
     start = openvino_forms.unsqueeze(c, rows, [1])
     if k is not None:

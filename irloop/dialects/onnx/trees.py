@@ -36,7 +36,7 @@ def rows_of(args: Arguments) -> Dim:
     """The number of rows of [N, F]; one for [F].
 
     Raises:
-        InferenceError: for another rank.
+        InferenceError: for a wrong rank.
     """
     dims = args.shape(0).dims
     if dims is None:
@@ -120,17 +120,17 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         """Check that all lists of nodes have the same length, and all lists of leaves.
 
         Raises:
-            InferenceError: when a list has another length.
+            InferenceError: when a list has the wrong length.
         """
         nodes = len(self.nodes_featureids)
         for name in ("falseleafs", "falsenodeids", "trueleafs", "truenodeids"):
             count = len(getattr(self, f"nodes_{name}"))
             if count != nodes:
-                raise args.error(f"nodes_{name} has another length", str(nodes), str(count))
+                raise args.error(f"nodes_{name} has the wrong length", str(nodes), str(count))
         leaves = len(self.leaf_targetids)
         if self.leaf_weights.count != leaves:
             found = str(self.leaf_weights.count)
-            raise args.error("leaf_weights has another length", str(leaves), found)
+            raise args.error("leaf_weights has the wrong length", str(leaves), found)
 
     def _require_links(self, args: Arguments) -> None:
         """Check that branches lead to nodes and leaves that exist, and leaves to targets.

@@ -68,7 +68,7 @@ class PlainPort:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The attributes that the tag has."""
+        """The attributes of the port's tag."""
         found = {"id": self.id, "precision": self.precision, "names": self.names}
         return {name: text for name, text in found.items() if text is not None}
 
