@@ -298,3 +298,24 @@ def test_unknown_sizes_of_what_no_iteration_of_a_nested_loop_joins(
     given = [([2, 0, 1], 2), ([0], 3), ([1, 0], 4), ([0, 3], 2)]
     sets = [[i64(counts), np.ones((size, 3), F32)] for counts, size in given]
     agree(SIZES_IN_LOOPS, sets, engines, tmp_path)
+
+
+def test_known_sizes_of_a_loop_that_does_not_start(engines: Engines, tmp_path: Path) -> None:
+    """A Squeeze reads a joined output whose other sizes OpenVINO must not take for 0."""
+    text = """
+g (int64[2] n, float[?, 1, 1] x)
+    => (float[?, 1, 1] last, float[?, 1, ?] wide, float[?, ?, 1, 1] joined, float[?, ?, 1] all)
+<int64 five = {5}, int64 four = {4}, int64[1] two = {2}> {
+  sum = ReduceSum <keepdims = 0> (n)
+  c = Greater (sum, five)
+  last, wide, joined = Loop (four, c, x, x) <
+    body = b (int64 i, bool ci, float[?, 1, 1] s, float[?, 1, ?] w)
+      => (bool co, float[?, 1, 1] t, float[?, 1, ?] v, float[?, 1, 1] u) <bool co = {0}> {
+      t = Neg (s)  v = Concat <axis = 2> (w, w)  u = Identity (t)
+    }>
+  all = Squeeze (joined, two)
+}
+"""
+    x = np.array([[[1]], [[2]], [[3]]], F32)
+    sets = [[i64([1, 2]), x], [i64([3, 4]), x], [i64([0, 0]), x[:2]], [i64([9, 9]), x[:1]]]
+    agree(text, sets, engines, tmp_path)

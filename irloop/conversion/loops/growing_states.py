@@ -52,12 +52,17 @@ class OpenGrowingStates(LoopPass):
         hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
         nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
         for item, axes in growing:
-            rank = shape_of(item.outer).rank
-            assert rank is not None
-            once = emitter.constant([1] * rank)
-            grows = emitter.constant([int(axis in axes) for axis in range(rank)])
+            dims = shape_of(item.outer).dims
+            assert dims is not None
+            once = emitter.constant([1] * len(dims))
+            grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
             repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
+            # Tile hides the sizes of the other axes as well; here 0 is the size that an axis has.
+            kept = [0 if at in axes or not isinstance(x, int) else x for at, x in enumerate(dims)]
             item.outer = emitter.emit(Tile(), item.outer, repeats)
+            if any(kept):
+                sizes = emitter.constant(kept)
+                item.outer = emitter.emit(Reshape(special_zero=True), item.outer, sizes)
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:

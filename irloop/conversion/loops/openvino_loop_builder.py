@@ -276,6 +276,15 @@ class OpenVinoLoopBuilder:
         more = forms.multiply(inner, inner.i64(marks), nothing)
         repeats = forms.add(inner, inner.i64([1] * len(marks)), more)
         opened = shape_forms.tile(inner, value, repeats)
+        # Tile hides the other sizes as well, and a joined output would lose them if the Loop does
+        # not start. Here 0 is the size that the dimension has.
+        dims = shape_of(value).dims or ()
+        sizes = [
+            dim if isinstance(dim, int) and not mark else 0
+            for dim, mark in zip(dims, marks, strict=True)
+        ]
+        if any(sizes):
+            opened = shape_forms.reshape(inner, opened, sizes)
         inner.inference.hint(opened, value.type)
         inner.inference.visit(opened.producer)
         return opened
