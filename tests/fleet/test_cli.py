@@ -78,7 +78,7 @@ def test_without_the_extra_the_command_names_it(tmp_path: Path, irloop: Irloop) 
     ("arguments", "text"),
     [
         (("--shard", "4/3"), "is not a part"),
-        (("--do", "guess"), "are not steps"),
+        (("--do", "guess"), "not a list of steps"),
         (("--again", "wrong"), "verdicts are"),
         (("--tls-ca", "ca.pem"), "--scheduler"),
         (("--scheduler", "tls://127.0.0.1:9"), "certificates"),
