@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from irloop.conversion.lowering import LowerThroughOnnx
+from irloop.conversion.tensors.flat_selects import FlattenSelects
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
 from irloop.dialects.openvino.convert import Convert
@@ -194,6 +195,7 @@ def _passes(target: Target) -> Iterator[Pass]:
     yield DowngradeOpset(target.opset)
     yield LowerThroughOnnx(target.opset, target.computed_weights)
     if target.name == OLDEST:
+        yield FlattenSelects()
         yield WidenNarrowIntegers()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from irloop.dialects.openvino import activation, convolution, recurrent, search
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs, Add, Arithmetic, Subtract
 from irloop.dialects.openvino.reduction import Reduction
@@ -38,6 +39,7 @@ __all__ = [
     "passes_an_input_on",
     "reads_earlier_memory",
     "reduced_wrongly",
+    "selects_many_dimensions",
     "sums_double_constants",
     "taken_over",
 ]
@@ -56,6 +58,9 @@ _NOT_FOLDED = (
     activation.GRN,
     search.Unique,
 )
+
+#: The most dimensions that a Select of OpenVINO 2021.4 has.
+_OF_SELECT = 5
 
 #: The most operations that are looked at for a value's sources.
 _SOURCES = 64
@@ -90,6 +95,11 @@ def brings_dimensions(node: Node) -> bool:
     if left is None or right is None or left.rank is None or right.rank is None:
         return False
     return right.rank > left.rank and right.count() == 1
+
+
+def selects_many_dimensions(node: Node) -> bool:
+    """True for a Select whose output has more than five dimensions."""
+    return isinstance(node.op, Select) and (shape_of(node.output).rank or 0) > _OF_SELECT
 
 
 def sums_double_constants(node: Node) -> bool:

@@ -86,6 +86,8 @@ def numbers(*lists: list[int]) -> list[Any]:
     return [np.array(item, np.uint8) for item in lists]
 
 
+SIX = np.arange(12, dtype=np.float32).reshape(1, 3, 1, 1, 2, 2)
+
 CASES: list[tuple[str, Build, list[Any], Any]] = [
     ("gather", lambda b, x: b(gather.Gather8(), x, b.i64([-1, 0]), b.i64(1)), [X], X[:, [-1, 0]]),
     (
@@ -116,6 +118,14 @@ CASES: list[tuple[str, Build, list[Any], Any]] = [
         lambda b, x, y: b(elementwise.Add("pdpd", 0), x, y),
         [X, np.array([10, 20], np.float32)],
         X + np.array([[10], [20]]),
+    ),
+    (
+        "a choice of six dimensions",
+        lambda b, x, row: b(
+            comparison.Select(), b(comparison.Greater(), x, b.constant(2, F32)), x, row
+        ),
+        [SIX, np.array([[-1], [-2]], np.float32)],
+        np.where(SIX > 2, SIX, [[-1], [-2]]),
     ),
 ]
 

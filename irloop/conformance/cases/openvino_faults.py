@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from irloop.conformance.case import Case, empty, run
 from irloop.conformance.ir import IrModel
+from irloop.dialects.openvino.comparison import Greater, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Divide, Minimum, Multiply, Negative, Subtract
 from irloop.graph.loops import Invariant, PortMap
@@ -162,6 +163,13 @@ def _four_bits() -> Model:
     return m.done(m(Multiply(), m.input("x", 3), weights))
 
 
+def _many_dimensions() -> Model:
+    m = IrModel()
+    x = m.input("x", 1, 1, 1, 1, 1, 2)
+    positive = m(Greater(), x, m.constant(0))
+    return m.done(m(Select(), positive, x, m(Negative(), x)))
+
+
 def _unsigned() -> Model:
     m = IrModel()
     x, y = m.input("x", 3, element=U8), m.input("y", 3, element=U8)
@@ -280,6 +288,14 @@ CASES = (
         "Elements are compared as the numbers of their type.",
         _unsigned,
         (run([[250, 3, 7], [4, 2, 7]], [[246, 1, 0], [4, 2, 7]]),),
+    ),
+    Case(
+        "select_of_many_dimensions",
+        FEATURE,
+        "OpenVINO Select-1",
+        "Where the condition is true, the output has the elements of the second input.",
+        _many_dimensions,
+        (run([[[[[[[1, -2]]]]]]], [[[[[[[1, 2]]]]]]]),),
     ),
     Case(
         "divide_of_negative_integers",
