@@ -15,6 +15,9 @@ __all__ = ["describe", "matched"]
 
 _SHOWN = 6
 
+#: The characters of a string that are printed.
+_CHARACTERS = 1000
+
 
 def matched(model: Model, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """`arrays` keyed by input name; a key may also be ``in<position>``.
@@ -62,6 +65,11 @@ def describe(value: Any) -> str:
     if isinstance(value, list):
         return f"a sequence of {len(value)}: {'; '.join(map(describe, value[:_SHOWN]))}"
     array = np.asarray(value)
-    first = ", ".join(str(item) for item in array.reshape(-1)[:_SHOWN])
+    first = ", ".join(_short(item) for item in array.reshape(-1)[:_SHOWN])
     more = ", ..." if array.size > _SHOWN else ""
     return f"{array.dtype.name}{list(array.shape)} {first}{more}".rstrip()
+
+
+def _short(item: Any) -> str:
+    text = str(item)
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}..."

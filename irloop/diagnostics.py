@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "DRAWERS",
+    "LONGEST",
     "NOWHERE",
     "SHOWN_ROWS",
     "Cap",
@@ -32,13 +33,20 @@ __all__ = [
 _COMMAND = re.compile(r"^\s*::|##(?=[a-z]*\[)", re.IGNORECASE)
 
 
+#: The longest text that is printed; names in a file may have millions of characters.
+LONGEST = 1 << 16
+
+
 def one_line(text: str) -> str:
     r"""Escape `text` so that terminals and CI services show it as one line and never execute it.
 
     Line breaks, tabs, control characters, direction marks and every other invisible character
     become escapes such as ``\n`` or ``\u202e``; so does the start of a CI command. All names, paths
-    and attributes of a model pass through this function before they are printed.
+    and attributes of a model pass through this function before they are printed. Texts longer than
+    `LONGEST` characters are cut.
     """
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}... ({len(text):,} characters)"
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _spelt(char) for char in text)
     if ":" in text or "#" in text:

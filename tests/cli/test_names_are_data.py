@@ -17,7 +17,7 @@ from click.testing import Result
 from onnx import TensorProto, helper
 
 import irloop as api
-from irloop.diagnostics import Diagnostic, Location, Severity, one_line
+from irloop.diagnostics import LONGEST, Diagnostic, Location, Severity, one_line
 
 Irloop = Callable[..., Result]
 
@@ -239,3 +239,10 @@ def test_a_diagnostic_is_one_line_for_each_of_its_parts() -> None:
         r"  expected: e\nf",
         r"  fix: \x1b",
     ]
+
+
+def test_texts_of_any_length_are_cut() -> None:
+    shown = one_line("\x1b" * 10_000_000)
+    assert shown.startswith("\\x1b\\x1b")
+    assert shown.endswith("... (10,000,000 characters)")
+    assert len(shown) < 5 * LONGEST
