@@ -6,7 +6,8 @@ The shortest of several times is compared, since other work on the machine only 
 results are written as JSON beside the table (`-o`); `--history` also appends them as one line to
 `benchmarks/history.jsonl`, which has one line a release. If a work fails, for instance because the
 outputs of irloop and of its peer differ, its line names the failure and the exit status is 1.
-`--layers`, `--megabytes` and `--iterations` make the works smaller for a first look.
+`--layers`, `--megabytes`, `--iterations`, `--many-layers` and `--models` make the works smaller
+for a first look.
 """
 
 from __future__ import annotations
@@ -126,10 +127,18 @@ def main() -> int:
     parser.add_argument("--layers", type=int, default=standard.layers)
     parser.add_argument("--megabytes", type=int, default=standard.megabytes)
     parser.add_argument("--iterations", type=int, default=standard.iterations)
+    parser.add_argument("--many-layers", type=int, default=standard.many_layers)
+    parser.add_argument("--models", type=int, default=standard.models)
     parser.add_argument("-o", "--output", type=Path, default=Path("speed.json"))
     parser.add_argument("--history", action="store_true")
     options = parser.parse_args()
-    sizes = Sizes(options.layers, options.megabytes, options.iterations)
+    sizes = Sizes(
+        options.layers,
+        options.megabytes,
+        options.iterations,
+        options.many_layers,
+        options.models,
+    )
     chosen = [
         work
         for work in works(sizes)

@@ -39,6 +39,8 @@ class Sizes:
     layers: int = 20_000
     megabytes: int = 1000
     iterations: int = 5000
+    many_layers: int = 200_000
+    models: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +67,21 @@ def works(sizes: Sizes) -> Iterator[Work]:
     scan = {"onnxruntime": 1.0}
     yield Work("run", "step of a Scan, LSTM 64 -> 256", scan, lambda _: _scan(sizes.iterations))
     yield Work("convert", "small model, whole process", {"imports": 1.3}, _small, 15)
+    yield Work("convert", "small model, --check, no engines", {"imports": 2.0}, _checked, 15)
     peer = {"openvino": 0.5}
     layers = f"{sizes.layers} layers"
     yield Work("convert", f"{layers}, IR to ONNX", peer, lambda at: _layers(at, sizes, ".onnx"), 3)
     yield Work("convert", f"{layers}, ONNX to IR", peer, lambda at: _layers(at, sizes, ".xml"), 3)
     weights = f"{sizes.megabytes} MB of weights"
     yield Work("convert", weights, {"cp": 1.3}, lambda at: _weights(at, sizes.megabytes), 3)
+    # Two seconds, where the imports take 0.23.
+    shared = f"{weights}, --weights share"
+    yield Work("convert", shared, {"imports": 8.7}, lambda at: _shared(at, sizes.megabytes), 3)
     yield Work("validate", layers, {"lxml": 4.0}, lambda at: _validation(at, sizes.layers), 5)
+    many = f"{sizes.many_layers} layers"
+    yield Work("validate", many, {"lxml": 6.0}, lambda at: _validation(at, sizes.many_layers), 2)
+    models = f"{sizes.models} small models"
+    yield Work("validate", models, {}, lambda at: _many_models(at, sizes.models), 3)
 
 
 def _peer(model: onnx.ModelProto) -> Any:
@@ -139,9 +149,18 @@ def _converting(source: Path, target: Path, *options: str) -> Callable[[], None]
     return _process(*command, *options)
 
 
+def _imports() -> Callable[[], None]:
+    return _process(sys.executable, "-c", "import click, lxml.etree, numpy, onnx")
+
+
 def _small(folder: Path) -> Calls:
-    imports = _process(sys.executable, "-c", "import click, lxml.etree, numpy, onnx")
-    return {"irloop": _converting(RECURRENT, folder / "small.onnx"), "imports": imports}
+    return {"irloop": _converting(RECURRENT, folder / "small.onnx"), "imports": _imports()}
+
+
+def _checked(folder: Path) -> Calls:
+    """A conversion whose result only irloop's own executor compares."""
+    checking = _converting(RECURRENT, folder / "small.onnx", "--check", "--engines", "numpy")
+    return {"irloop": checking, "imports": _imports()}
 
 
 def _layers(folder: Path, sizes: Sizes, suffix: str) -> Calls:
@@ -187,6 +206,29 @@ def _weights(folder: Path, megabytes: int) -> Calls:
     source.write_bytes(model.SerializeToString())
     own = _converting(source, folder / "made.xml")
     return {"irloop": own, "cp": _process("cp", str(weights), str(folder / "copy.bin"))}
+
+
+def _shared(folder: Path, megabytes: int) -> Calls:
+    """An IR converted to an ONNX model that points into the weights of the IR."""
+    _weights(folder, megabytes)["irloop"]()
+    own = _converting(folder / "made.xml", folder / "shared.onnx", "--weights", "share")
+    return {"irloop": own, "imports": _imports()}
+
+
+def _many_models(folder: Path, models: int) -> Calls:
+    """Small models, one after the other in one process."""
+    from lxml import etree
+
+    from irloop.validation.engine import validate
+
+    paths = [folder / f"{number}.xml" for number in range(models)]
+    for path in paths:
+        path.write_bytes(RECURRENT.read_bytes())
+        path.with_suffix(".bin").write_bytes(RECURRENT.with_suffix(".bin").read_bytes())
+    return {
+        "irloop": lambda: [validate(path) for path in paths],
+        "lxml": lambda: [etree.parse(path) for path in paths],
+    }
 
 
 def _validation(folder: Path, layers: int) -> Calls:

@@ -164,6 +164,11 @@ def _places(axis: int, size: int, lengths: tuple[int, ...]) -> tuple[tuple[slice
     return tuple(places)
 
 
+@lru_cache(maxsize=32)
+def _equal_places(axis: int, size: int, count: int) -> tuple[tuple[slice, ...], ...]:
+    return _places(axis, size, chunks(size, count))
+
+
 def _one_or_all(pieces: tuple[Array, ...]) -> Any:
     return pieces[0] if len(pieces) == 1 else pieces
 
@@ -203,7 +208,8 @@ def split_chunks(axis: int, count: int) -> Callable[..., Any]:
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:
             return _one_or_all(_pieces(data, axis, listed(sizes)))
-        return _one_or_all(_pieces(data, axis, chunks(data.shape[axis], count)))
+        places = _equal_places(axis % data.ndim, data.shape[axis], count)
+        return _one_or_all(tuple([data[place] for place in places]))
 
     return run
 
