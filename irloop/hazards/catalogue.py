@@ -11,6 +11,7 @@ from inspect import cleandoc
 
 from irloop.errors import UsageError
 from irloop.graph.model import Graph, Node
+from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.walk import all_nodes
 from irloop.hazards import known
@@ -121,9 +122,23 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         UsageError: as `hazards_of`.
     """
     chosen = hazards_of(target)
-    wanted = [item() for item in chosen if item.concerns_conversion or not of_conversion]
-    for_all = [hazard for hazard in wanted if not hazard.only_with_body]
+    wanted = [
+        item()
+        for item in chosen
+        if (item.concerns_conversion or not of_conversion) and item.find is not Hazard.find
+    ]
+    #: The hazards of each operation, for nodes with bodies and for others.
+    by_operation: dict[tuple[type[Op], bool], list[Hazard]] = {}
     for node in all_nodes(graph):
-        for hazard in wanted if node.bodies else for_all:
+        key = type(node.op), bool(node.bodies)
+        possible = by_operation.get(key)
+        if possible is None:
+            possible = by_operation[key] = [item for item in wanted if _may_have(node, item)]
+        for hazard in possible:
             for found in hazard.find(node):
                 yield Match(type(hazard), node, found)
+
+
+def _may_have(node: Node, hazard: Hazard) -> bool:
+    """True if nodes of this operation, with or without bodies, can have the pattern."""
+    return isinstance(node.op, hazard.operations) and bool(node.bodies or not hazard.only_with_body)

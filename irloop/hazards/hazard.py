@@ -10,6 +10,7 @@ from enum import Enum
 from typing import ClassVar
 
 from irloop.graph.model import Node
+from irloop.graph.op import Op
 
 __all__ = ["HAZARDS", "SECTIONS", "Effect", "Hazard"]
 
@@ -57,6 +58,9 @@ class Hazard:
     #: only for inputs that the source model does not allow either, or if irloop computes the
     #: pattern as the engine does.
     concerns_conversion: ClassVar[bool] = True
+    #: The operations whose nodes can have the pattern: `find` finds nothing in others. By default
+    #: all, which makes a search in a large model slower.
+    operations: ClassVar[tuple[type[Op], ...]] = (Op,)
     #: Whether only a loop or branch can have the pattern: `find` sees only nodes with a body.
     only_with_body: ClassVar[bool] = False
     #: Where the fault was reported to the engine's developers; empty if it was not.

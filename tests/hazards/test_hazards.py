@@ -26,6 +26,7 @@ from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
+from irloop.graph.walk import all_nodes
 from irloop.hazards.catalogue import ENGINES, find_hazards, hazards, hazards_of
 from irloop.hazards.hazard import SECTIONS, Hazard
 from irloop.passes.common import LIBRARY
@@ -172,6 +173,17 @@ def test_the_pattern_is_found_in_the_minimal_model(hazard: type[Hazard], tmp_pat
     codes = {item.code for item in irloop.validate(path, engines=[engine]).diagnostics}
     assert len({hazard.rule, hazard.code} & codes) == 1
     assert hazard.code not in {item.code for item in irloop.validate(path).diagnostics}
+
+
+@ALL
+def test_the_pattern_is_in_no_other_operation_than_the_hazard_names(
+    hazard: type[Hazard], tmp_path: Path
+) -> None:
+    model, _ = write_case(CASE[hazard.case], tmp_path)
+    with suppress(irloop.InferenceError):
+        irloop.infer(model)
+    others = [node for node in all_nodes(model.graph) if not isinstance(node.op, hazard.operations)]
+    assert not [text for node in others for text in hazard().find(node)]
 
 
 @ALL

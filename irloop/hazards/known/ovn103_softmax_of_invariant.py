@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.dialects.openvino.activation import GRN, LogSoftmax, SoftMax1, SoftMax8
+from irloop.dialects.openvino.elementwise import Exp, Subtract
 from irloop.dialects.openvino.normalization import MVN1, MVN2, MVN6
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
@@ -36,6 +37,8 @@ class SoftmaxOfInvariant(
     What irloop does:
         Conversion to IR computes the operation before the loop, or of a copy of the value.
     """
+
+    operations = (SoftMax1, SoftMax8, LogSoftmax, GRN, MVN1, MVN2, MVN6, Exp, Subtract)
 
     def find(self, node: Node) -> Iterator[str]:
         value = next(iter(node.inputs), None)

@@ -34,6 +34,8 @@ class BooleanOutputReadTwice(
         Conversion to IR writes NotEqual to 0, or LogicalOr of a boolean with itself.
     """
 
+    operations = (Convert,)
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Convert) or node.op.destination_type is not ElementType.BOOLEAN:
             return

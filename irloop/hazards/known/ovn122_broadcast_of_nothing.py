@@ -32,6 +32,8 @@ class BroadcastOfNothing(
         Conversion to IR stores such values as constants.
     """
 
+    operations = (Broadcast, Broadcast3)
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, Broadcast | Broadcast3) and has_no_element(node.output):
             yield f"the result of {node.name!r} has no element"

@@ -34,6 +34,8 @@ class ArithmeticOfEightBitFloats(
         Conversion to IR computes with them in f32, copies of states included.
     """
 
+    operations = (Arithmetic, Unary)
+
     def find(self, node: Node) -> Iterator[str]:
         given = node.inputs[0] if isinstance(node.op, Arithmetic | Unary) else None
         if given is not None and element_of(given) in EIGHT_BIT_FLOATS:

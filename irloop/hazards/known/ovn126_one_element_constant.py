@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.dialects.openvino import gather, reorder, shape
+from irloop.dialects.openvino.elementwise import Arithmetic
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.graph.model import Node
 from irloop.graph.op import Constant
@@ -47,6 +48,8 @@ class OneElementConstant(
     What irloop does:
         Conversion to IR computes with a scalar and adds the dimensions by an Unsqueeze.
     """
+
+    operations = (Arithmetic,)
 
     def find(self, node: Node) -> Iterator[str]:
         if not brings_dimensions(node):

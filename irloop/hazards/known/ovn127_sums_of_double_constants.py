@@ -34,6 +34,8 @@ class SumsOfDoubleConstants(
         Conversion to IR computes the sums.
     """
 
+    operations = (Add, Subtract)
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Add | Subtract):
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.convert import Convert
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.plugin import passes_an_input_on
@@ -33,6 +34,8 @@ class ConvertWithoutEffect(
     What irloop does:
         Conversion to IR writes the maximum of the input with itself.
     """
+
+    operations = (Convert,)
 
     def find(self, node: Node) -> Iterator[str]:
         if passes_an_input_on(node):

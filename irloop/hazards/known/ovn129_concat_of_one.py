@@ -32,6 +32,8 @@ class ConcatOfOne(
         Conversion to IR writes no Concat of one value.
     """
 
+    operations = (Concat,)
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Concat) or len(node.inputs) != 1:
             return

@@ -37,6 +37,8 @@ class ChoiceOfBooleanConstants(
         `transform` where a pass made the constants.
     """
 
+    operations = (Select,)
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.elementwise import Abs
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.plugin import overwrites_its_concat
@@ -32,6 +33,8 @@ class AbsOfAConcat(
     What irloop does:
         Conversion to IR writes the maximum of the value and its negative.
     """
+
+    operations = (Abs,)
 
     def find(self, node: Node) -> Iterator[str]:
         if overwrites_its_concat(node):

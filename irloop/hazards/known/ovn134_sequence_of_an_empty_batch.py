@@ -37,6 +37,8 @@ class SequenceOfAnEmptyBatch(
         results of a batch that is known to be empty.
     """
 
+    operations = SEQUENCES
+
     def find(self, node: Node) -> Iterator[str]:
         data = node.inputs[0] if isinstance(node.op, SEQUENCES) else None
         dims = None if data is None else shape_of(data).dims

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.matmul import MatMul
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.products import scales_a_vector_product
@@ -32,6 +33,8 @@ class ScaledProductWithAVector(
     What irloop does:
         Conversion to IR multiplies by a column, and removes its axis from the result.
     """
+
+    operations = (MatMul,)
 
     def find(self, node: Node) -> Iterator[str]:
         if scales_a_vector_product(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.convert import Convert
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.products import scaled_by_a_computed_value
@@ -33,6 +34,8 @@ class WeightsWithAComputedScale(
         Conversion to IR converts the weights in two steps, which keeps them in their narrow type in
         the file, and the plugin from taking the Multiply for a constant scale.
     """
+
+    operations = (Convert,)
 
     def find(self, node: Node) -> Iterator[str]:
         if scaled_by_a_computed_value(node):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.reduction import Reduction
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.plugin import reduced_wrongly
@@ -33,6 +34,8 @@ class ReductionOfRank3(
     What irloop does:
         Conversion to IR adds an axis of size 1 and reduces both axes.
     """
+
+    operations = (Reduction,)
 
     def find(self, node: Node) -> Iterator[str]:
         if reduced_wrongly(node) is not None:

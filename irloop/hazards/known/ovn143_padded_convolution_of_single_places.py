@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.convolution import Convolution
 from irloop.graph.model import Node
 from irloop.hazards.convolutions import pads_skipped_data
 from irloop.hazards.hazard import Effect, Hazard
@@ -36,6 +37,8 @@ class PaddedConvolutionOfSinglePlaces(
         Conversion to IR writes it as a GroupConvolution of one group, through which OpenVINO does
         not move strides.
     """
+
+    operations = (Convolution,)
 
     def find(self, node: Node) -> Iterator[str]:
         if pads_skipped_data(node):

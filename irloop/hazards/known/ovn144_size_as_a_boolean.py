@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.convert import Convert
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.sizes import flags_a_size
@@ -31,6 +32,8 @@ class SizeAsABoolean(
     What irloop does:
         Conversion to IR compares the size with 0 instead.
     """
+
+    operations = (Convert,)
 
     def find(self, node: Node) -> Iterator[str]:
         if flags_a_size(node):
