@@ -1,4 +1,4 @@
-"""Allowed IR that OpenVINO's CPU plugin computes wrongly, refuses, or dies of."""
+"""Allowed IR that OpenVINO's CPU plugin computes wrongly, refuses, or crashes on."""
 
 from __future__ import annotations
 
