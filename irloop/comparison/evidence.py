@@ -19,8 +19,9 @@ from irloop.graph.record import Record
 __all__ = ["Cause", "Evidence"]
 
 
-#: Parts of a message that change while a model is reduced: names, places and numbers.
-_CHANGING = re.compile(r"`[^`]*`|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
+#: Parts of a message that change while a model is reduced: names, places and numbers. "it" stands
+#: for the name in the second model where the first one has the same.
+_CHANGING = re.compile(r"`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
 
 
 class Cause(Record):
@@ -40,7 +41,7 @@ class Cause(Record):
     def signature(self) -> str:
         """The part of the cause that does not change while the models are reduced."""
         name = "" if self.kind == "output" else self.path.rpartition("/")[2]
-        words = _CHANGING.sub("", self.message)
+        words = " ".join(_CHANGING.sub("", self.message).split())
         return f"{self.kind} {name} {words}"
 
     def __str__(self) -> str:

@@ -100,3 +100,19 @@ def test_a_model_that_stops_is_reduced(tmp_path: Path) -> None:
     assert "in steps of 4 in parts of 4" in found.comparison.cause.message
     assert operations(found.first) <= 3
     assert operations(found.second) <= 3
+
+
+def test_names_that_become_equal_do_not_keep_operations(tmp_path: Path) -> None:
+    """A cause names the output of each model; once they have one name, the second is "it"."""
+    source = RECURRENT.parents[2] / "rules" / "irl621" / "good_six_and_six.xml"
+    text = source.read_text(encoding="utf-8")
+    head, forwards, tail = text.rpartition('start="0" end="-1" stride="1"')
+    assert forwards
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text(f'{head}start="-1" end="0" stride="-1"{tail}', encoding="utf-8")
+    right, _ = irloop.convert(irloop.read_model(source))
+    found = irloop.reduce(wrong, right)
+    assert found.comparison.cause is not None
+    assert found.comparison.cause.kind == "output"
+    # The output of 2 and 5 operations is that of one loop, whose body only passes its slices on.
+    assert max(operations(found.first), operations(found.second)) <= 2
