@@ -14,6 +14,7 @@ from typing import Any
 
 __all__ = [
     "DRAWERS",
+    "ENOUGH",
     "LONGEST",
     "NOWHERE",
     "SHOWN_ROWS",
@@ -170,6 +171,10 @@ class Diagnostic:
         return replace(self, location=replace(self.location, file=file))
 
 
+#: A rule ends after so many errors in one file if only the first ones are listed.
+ENOUGH = 10_000
+
+
 class Cap:
     """Selects the first findings of each code and severity of a file, and counts the others."""
 
@@ -197,12 +202,13 @@ class Cap:
         for key, place in self._places.items():
             _, code, severity = key
             count = self._counts[key]
+            least = "at least " if count >= max(ENOUGH, most + 1) else ""
             yield Diagnostic(
                 code,
                 severity,
-                f"{count - most:,} more of {code} in this file; the first of them is here",
+                f"{least}{count - most:,} more of {code} in this file; the first of them is here",
                 place,
-                found=f"{count:,} findings, of which {most:,} are listed",
+                found=f"{least}{count:,} findings, of which {most:,} are listed",
                 fix="list all with --max-same-findings 0",
             )
 

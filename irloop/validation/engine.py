@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from irloop.diagnostics import Cap, Diagnostic, Report, Severity
+from irloop.diagnostics import ENOUGH, Cap, Diagnostic, Report, Severity
 from irloop.dialects.openvino import FAMILIES
 from irloop.errors import ReadError, UsageError
 from irloop.files import ParsedOnce, open_regular
@@ -141,6 +141,8 @@ def validate(
 
         for target in targets:
             hazards_of(target)
+    if max_same is not None:
+        selection.enough = max(ENOUGH, max_same + 1)
     report = Report()
     listed, left_out = Cap(max_same), Cap(max_same)
     with collector_paused():
@@ -168,6 +170,8 @@ class _Selection:
         self.suppressed: Suppressed | None = None
         #: The codes of the rules that found something.
         self.reported: set[str] = set()
+        #: The errors after which a rule ends; None: it finds all.
+        self.enough: int | None = None
         self.select = self._checked(select)
         self.ignore = self._checked(ignore)
 
@@ -284,13 +288,17 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     subject: Any = context  # each group of rules takes its own kind of context
     rules = _in_order(wanted, group, without)
     for rule in counted("rules", rules, len(rules)):
+        found = 0
         for finding in rule().check(subject):
             if errors.silence(rule, finding.location):
                 continue
             selection.reported.add(rule.code)
             if finding.severity is Severity.ERROR:
                 errors.add(rule.code, finding.location)
+                found += 1
             yield finding
+            if found == selection.enough:
+                break
 
 
 def _pointless(context: Any) -> tuple[str, ...]:
