@@ -25,6 +25,8 @@ from irloop.graph.model import Model, Node
 from irloop.progress import counted
 
 __all__ = [
+    "FEWER_ITERATIONS",
+    "ITERATIONS",
     "Run",
     "limits_of",
     "reason_of",

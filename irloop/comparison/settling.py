@@ -12,7 +12,7 @@ import numpy as np
 from irloop.comparison.fitting import Attempt, fitted
 from irloop.comparison.inputs import INTEGERS, TRIPS, Trial, made_trials
 from irloop.comparison.measure import all_finite, all_nan
-from irloop.comparison.runs import Run, run_trial
+from irloop.comparison.runs import FEWER_ITERATIONS, ITERATIONS, Run, run_trial
 from irloop.comparison.sizes import (
     Sizes,
     groups_of,
@@ -70,6 +70,8 @@ class Settler:
         self._seconds = seconds
         self._groups = groups_of(model, given)
         self._elements = 0
+        #: The most iterations of a loop: fewer after a run that a limit ended.
+        self._iterations = ITERATIONS
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
@@ -134,7 +136,10 @@ class Settler:
     def _run(self, settled: Settled) -> Run:
         trial = self._trial(settled)
         self._elements += sum(np.size(item) for item in trial.arrays if not isinstance(item, list))
-        return run_trial(self._session, trial, self._seconds)
+        run = run_trial(self._session, trial, self._seconds, self._iterations)
+        if run.refused:
+            self._iterations = FEWER_ITERATIONS
+        return run
 
     def _is_over(self) -> bool:
         """True when the search has made as many elements as it may."""

@@ -25,6 +25,7 @@ from irloop.kernels import (
     pooling,
     quantize,
     roi,
+    sampling,
     search,
     sequence,
     signal,
@@ -121,3 +122,15 @@ def test_sizes_that_no_array_has_are_refused_although_one_is_zero(shape: tuple[i
     with pytest.raises(LimitError, match="no memory can hold"):
         unpack(b"", ElementType.F32, shape)
     assert unpack(b"", ElementType.F32, (2**40, 0)).shape == (2**40, 0)
+
+
+def test_reading_at_positions_pays_for_each_corner() -> None:
+    """64 channels at 90,000 positions: one corner by the nearest element, sixteen by cubics."""
+    data = np.zeros((1, 64, 9, 9), np.float32)
+    places = np.zeros((1, 300, 300, 2), np.float32)
+    for mode, steps in (("nearest", 23_000), ("cubic", 368_000)):
+        sample = sampling.grid_sample(mode, "zeros", align=False)
+        with Budget(operations=steps - 2000).entered(), pytest.raises(LimitError):
+            sample(data, places)
+        with Budget(operations=steps + 2000).entered():
+            assert sample(data, places).shape == (1, 64, 300, 300)
