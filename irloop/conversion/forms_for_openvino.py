@@ -22,6 +22,7 @@ from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
+from irloop.conversion.tensors.integer_divisions import DivideCopies, is_divided_inexactly
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
@@ -81,6 +82,8 @@ def openvino_forms() -> list[Form]:
         single(CompareSizesWithZero(), flags_a_size),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
+        # OpenVINO rounds divisions of integers after some operations to the nearest integer.
+        single(DivideCopies(), is_divided_inexactly),
         # OpenVINO overwrites a Concat of rank 1 by its absolute values.
         single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
         # OpenVINO keeps the scales of weights, computed or not, from one inference to the next.

@@ -8,11 +8,11 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Greater, LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
-from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Multiply, Negative
+from irloop.dialects.openvino.elementwise import Abs, Add, Divide, Maximum, Multiply, Negative
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.recurrent import RNNSequence
-from irloop.dialects.openvino.reduction import ReduceSum
+from irloop.dialects.openvino.reduction import ReduceMax, ReduceSum
 from irloop.dialects.openvino.search import NonZero
 from irloop.dialects.openvino.shape import Broadcast3, ShapeOf3, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
@@ -76,6 +76,14 @@ def _concat_of_one_output() -> Model:
     loop.joined(loop(Negative(), state), 0)
     last, joined = loop.done()
     return m.done(joined, m(Concat(1), last, last))
+
+
+def _integer_division() -> Model:
+    m = IrModel()
+    x, axis = m.input("x", None, 2, element=I64), m.constant([1], I64)
+    total, largest = m(ReduceSum(), x, axis), m(ReduceMax(), x, axis)
+    four, forty = m.constant(4, I64), m.constant(40, I64)
+    return m.done(m(Divide(), total, four), m(Divide(), forty, largest))
 
 
 def _size_as_a_boolean() -> Model:
@@ -397,6 +405,17 @@ CASES = (
             run([2, [[3, 4]]], [[[-3, -4], [3, 4]], [[3, 4, 3, 4]]]),
             run([1, [[5, 6]]], [[[-5, -6]], [[-5, -6, -5, -6]]]),
             run([3, [[7, 8]]], [[[-7, -8], [7, 8], [-7, -8]], [[-7, -8, -7, -8]]]),
+        ),
+    ),
+    Case(
+        "integer_division_of_a_reduction",
+        FEATURE,
+        "OpenVINO Divide-1",
+        "The quotient of integers is an integer, whatever computes the operands.",
+        _integer_division,
+        (
+            run([[[1, 5], [8, 8], [3, 4]]], [[1, 4, 1], [8, 5, 10]]),
+            run([[[10, 1]]], [[2], [4]]),
         ),
     ),
     Case(
