@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 
+import irloop
 from benchmarks.engines import Engines
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.pipelines import to_openvino
@@ -66,3 +67,18 @@ g (float[k, 3] x, float[2] w) => (float[m, 3] y, float[2] z) {
 }"""
     model, _ = to_openvino(reader.from_proto(onnx.parser.parse_model(HEADER + text)))
     assert not FoldEmptyValues().run(model, PassConfig())
+
+
+def test_sizes_that_no_array_has_stay_as_they_are(tmp_path: Path) -> None:
+    """NumPy refuses an array of 0 x 2**62 elements, although it has none."""
+    sizes = [0, 1 << 62]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Identity", ["x"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, sizes)],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, sizes)],
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    made, _ = irloop.convert(path)
+    assert len(made.graph.results) == 1

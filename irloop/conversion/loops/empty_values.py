@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 import numpy as np
 
 from irloop.graph.builder import element_of, shape_of
@@ -51,6 +54,9 @@ def _fold(value: Value, rewriter: Rewriter) -> None:
     if dims is None or not has_no_element(value) or not value.is_used:
         return
     if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
+        return
+    if math.prod(max(dim, 1) for dim in dims) * (element.bits // 8) > sys.maxsize:
+        # NumPy has no array of such sizes, even without elements.
         return
     node = value.producer
     tensor = ArrayTensor(np.zeros(dims, element.numpy()), element)
