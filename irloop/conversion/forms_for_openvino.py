@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
-from irloop.conversion.elements.size_flags import CompareSizesWithZero
+from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes
+from irloop.conversion.elements.size_distances import WriteDistancesOut
 from irloop.conversion.engine_form import Form, has, is_constant, single
 from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
@@ -35,7 +36,7 @@ from irloop.hazards.products import (
     scaled_by_a_computed_value,
     scales_a_vector_product,
 )
-from irloop.hazards.sizes import flags_a_size
+from irloop.hazards.sizes import loses_its_sign, narrows_a_size
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -78,8 +79,10 @@ def openvino_forms() -> list[Form]:
         Form(FoldDoubleSums()),
         # OpenVINO refuses choices of booleans between constants and computed values.
         single(ChooseByLogic(), chooses_constants),
-        # OpenVINO takes a flag that is computed from a size for the size.
-        single(CompareSizesWithZero(), flags_a_size),
+        # OpenVINO takes a size in a narrow type for the size itself.
+        single(NarrowCopiesOfSizes(), narrows_a_size),
+        # OpenVINO removes an Abs of what is computed from sizes.
+        single(WriteDistancesOut(), loses_its_sign),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer.

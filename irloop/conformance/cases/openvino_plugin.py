@@ -8,7 +8,15 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.comparison import Greater, LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
-from irloop.dialects.openvino.elementwise import Abs, Add, Divide, Maximum, Multiply, Negative
+from irloop.dialects.openvino.elementwise import (
+    Abs,
+    Add,
+    Divide,
+    Maximum,
+    Multiply,
+    Negative,
+    Subtract,
+)
 from irloop.dialects.openvino.gather import Gather8
 from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.recurrent import RNNSequence
@@ -78,6 +86,12 @@ def _concat_of_one_output() -> Model:
     return m.done(joined, m(Concat(1), last, last))
 
 
+def _abs_of_sizes() -> Model:
+    m = IrModel()
+    sizes = m(ShapeOf3(), m.input("x", None, 2))
+    return m.done(m(Abs(), m(Subtract(), sizes, m.constant([3], I64))))
+
+
 def _integer_division() -> Model:
     m = IrModel()
     x, axis = m.input("x", None, 2, element=I64), m.constant([1], I64)
@@ -86,7 +100,7 @@ def _integer_division() -> Model:
     return m.done(m(Divide(), total, four), m(Divide(), forty, largest))
 
 
-def _size_as_a_boolean() -> Model:
+def _size_in_a_narrow_type() -> Model:
     m = IrModel()
     x = m.input("x", None)
     flag = m(Convert(I64), m(Convert(BOOLEAN), m(ShapeOf3(), x)))
@@ -419,11 +433,19 @@ CASES = (
         ),
     ),
     Case(
-        "openvino_size_as_a_boolean",
+        "openvino_abs_of_sizes",
+        FEATURE,
+        "OpenVINO Abs-1",
+        "The absolute value of each element, whatever it is computed from.",
+        _abs_of_sizes,
+        (run([[[1, 2]]], [[2, 1]]), run([[[1, 2]] * 5], [[2, 1]])),
+    ),
+    Case(
+        "openvino_size_in_a_narrow_type",
         FEATURE,
         "OpenVINO Convert-1",
         "The element of the input in another type: 0 is false, other numbers are true.",
-        _size_as_a_boolean,
+        _size_in_a_narrow_type,
         (run([[7, 8, 9]], [[2]]), run([[5]], [[2]])),
     ),
     Case(

@@ -290,9 +290,13 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide dimensions of a scan output that may be 0 but whose bounds forbid it."""
+        """Hide dimensions of a scan output that may be 0 but whose bounds forbid it.
+
+        OpenVINO would also take such a dimension for an equal one elsewhere in the model, which is
+        not 0 if the Loop does not start.
+        """
         dims = shape_of(scan.value).dims or ()
-        marks = [int(at != scan.axis and dim == UNKNOWN_DIM) for at, dim in enumerate(dims)]
+        marks = [int(at != scan.axis and not isinstance(dim, int)) for at, dim in enumerate(dims)]
         return replace(scan, value=self._opened(scan.value, marks))
 
     def _make(

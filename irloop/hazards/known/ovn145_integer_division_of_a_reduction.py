@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.elementwise import Divide
 from irloop.graph.model import Node
 from irloop.hazards.divisions import divided_inexactly
 from irloop.hazards.hazard import Effect, Hazard
@@ -32,6 +33,8 @@ class IntegerDivisionOfAReduction(
     What irloop does:
         Conversion to IR divides a copy.
     """
+
+    operations = (Divide,)
 
     def find(self, node: Node) -> Iterator[str]:
         for position in divided_inexactly(node):
