@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from irloop import lifeline
 from irloop.engines import wire
@@ -88,6 +88,9 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
 
 
 def _maker(engine: str) -> Maker:
+    # OpenVINO reports its import over the network, by a fork of this process that holds our pipes
+    # open and may wait for a lock for ever. Without this package it does not.
+    sys.modules["openvino_telemetry"] = cast("Any", None)
     if engine in _MAKERS:
         module, function = _MAKERS[engine]
     else:

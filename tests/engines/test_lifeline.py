@@ -118,3 +118,18 @@ def test_a_lifeline_that_is_closed_already_ends_the_process() -> None:
     finally:
         os.close(reader)
     assert done.returncode == -signal.SIGKILL
+
+
+def test_openvino_reports_nothing_about_its_import() -> None:
+    """The process that it forks for that would hold our pipes open."""
+    pytest.importorskip("openvino")
+    code = (
+        "import sys\n"
+        "from irloop.engines import worker\n"
+        "worker._maker('openvino')\n"
+        "print([name for name, module in sys.modules.items() if module and 'telemetry.' in name])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, check=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
