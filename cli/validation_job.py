@@ -68,7 +68,7 @@ def run(job: Job) -> Outcome:
                 select=job.select,
                 ignore=job.ignore,
                 engines=job.engines,
-                max_same=job.max_same,
+                max_same_findings=job.max_same,
             )
     except (ReadError, LimitError, InternalError) as error:
         return Outcome([item.in_file(job.model) for item in error.diagnostics], [])

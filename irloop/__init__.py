@@ -282,7 +282,7 @@ def validate(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
-    max_same: int | None = None,
+    max_same_findings: int | None = None,
 ) -> Report:
     """Check a model file without running it, and report everything that is wrong with it.
 
@@ -293,8 +293,8 @@ def validate(
         ignore: codes or groups not to report.
         engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
             "openvino-2021.4".
-        max_same: list at most so many findings of one code, and one that counts the others; None
-            lists all.
+        max_same_findings: list at most this many findings of one code, and one that counts the
+            others; None lists all.
 
     Raises:
         UsageError: for a code or an engine that does not exist, or a file that cannot be opened. A
@@ -308,7 +308,7 @@ def validate(
         select=several("select", select),
         ignore=several("ignore", ignore),
         engines=several("engines", engines),
-        max_same=max_same,
+        max_same_findings=max_same_findings,
     )
 
 

@@ -116,7 +116,7 @@ def validate(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     engines: Iterable[str] = (),
-    max_same: int | None = None,
+    max_same_findings: int | None = None,
 ) -> Report:
     """Check one model file and report everything that is wrong with it.
 
@@ -127,7 +127,8 @@ def validate(
         ignore: codes or groups not to report.
         engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
             "openvino-2021.4".
-        max_same: list at most so many findings of one code, and count the others; None lists all.
+        max_same_findings: list at most this many findings of one code, and count the others; None
+            lists all.
 
     Raises:
         UsageError: for a code or an engine that does not exist. A file that cannot be read is a
@@ -141,10 +142,10 @@ def validate(
 
         for target in targets:
             hazards_of(target)
-    if max_same is not None:
-        selection.enough = max(ENOUGH, max_same + 1)
+    if max_same_findings is not None:
+        selection.enough = max(ENOUGH, max_same_findings + 1)
     report = Report()
-    listed, left_out = Cap(max_same), Cap(max_same)
+    listed, left_out = Cap(max_same_findings), Cap(max_same_findings)
     with collector_paused():
         if _is_onnx(file):
             findings = _onnx_findings(path, selection, targets)

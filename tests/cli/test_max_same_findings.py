@@ -98,7 +98,7 @@ def test_a_baseline_knows_all_findings(irloop: Irloop, repeated: Path, tmp_path:
 
 def test_the_api_lists_all_unless_asked(repeated: Path) -> None:
     assert len(api.validate(repeated, select=["IRL206"])) == 250
-    assert len(api.validate(repeated, select=["IRL206"], max_same=10)) == 11
+    assert len(api.validate(repeated, select=["IRL206"], max_same_findings=10)) == 11
 
 
 def test_a_rule_ends_after_ten_thousand_errors(irloop: Irloop, tmp_path: Path) -> None:
@@ -108,4 +108,4 @@ def test_a_rule_ends_after_ten_thousand_errors(irloop: Irloop, tmp_path: Path) -
     assert result.exit_code == 1
     assert listed(result)[-1]["message"].startswith("at least 9,900 more of IRL206")
     assert len(api.validate(path, select=["IRL206"])) == 12_000
-    assert len(api.validate(path, select=["IRL206"], max_same=11_000)) == 11_001
+    assert len(api.validate(path, select=["IRL206"], max_same_findings=11_000)) == 11_001

@@ -54,7 +54,7 @@ def test_halves_of_an_output_shape_differ() -> None:
     [
         (((2, 2), (1,)), "do not have 2 entries"),
         (((2,), (0,)), "less than 1"),
-        (((2,), (1,), (1,), (0,), (0,), "diagonal"), "none of NOTSET"),
+        (((2,), (1,), (1,), (0,), (0,), "diagonal"), "not one of NOTSET"),
     ],
 )
 def test_contradictions_are_refused(arguments: tuple[object, ...], message: str) -> None:

@@ -119,14 +119,14 @@ def _flat() -> Iterator[Case]:
         return _case("flat", name, code, path, change, mild=mild)
 
     yield case("no graph", "", lambda model: model.ClearField("graph"))
-    yield case("no opset", "", lambda model: model.ClearField("opset_import"))
+    yield case("no opset", "mm", lambda model: model.ClearField("opset_import"), "ONX108")
     yield case("opset 0", "", _set(lambda model: model.opset_import[0], version=0))
     yield case("opset 999", "", _set(lambda model: model.opset_import[0], version=999))
     yield case("IR version 0", "", _set(lambda model: model, ir_version=0))
     yield case("input that nothing gives", "mm", _set(_node(0), input=["gone", "w"]))
     yield case("unknown operation", "mm", _set(_node(0), op_type="MatMulX"), "ONX102")
     yield case("operation without type", "mm", _set(_node(0), op_type=""), "ONX102")
-    yield case("unknown domain", "mm", _set(_node(0), domain="no.such"))
+    yield case("unknown domain", "mm", _set(_node(0), domain="no.such"), "ONX108")
     yield case("name given twice", "joined", _set(_node(1), output=["h"]))
     yield case("name of an input given again", "mm", _set(_node(0), output=["x"]))
     yield case(

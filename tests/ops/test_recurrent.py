@@ -317,7 +317,7 @@ def test_contradictions_are_named() -> None:
             (9, 3),
             (9,),
         )
-    with pytest.raises(InferenceError, match="none of affine"):
+    with pytest.raises(InferenceError, match="not one of affine"):
         _inferred(onnx_ops.RNN(activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3))
     with pytest.raises(InferenceError, match="direction is unknown"):
         _inferred(onnx_ops.RNN(direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3))

@@ -358,6 +358,8 @@ class _Reader:
                 f"{where} belongs to a domain that the model does not import",
                 expected=f"an opset_import of {domain or 'ai.onnx'!r}",
                 found=", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none",
+                fix="import the opset for which the model was made",
+                code="ONX108",
             )
         return ONNX.find(type, self._opsets[domain], domain)
 

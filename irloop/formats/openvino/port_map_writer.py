@@ -149,14 +149,18 @@ class _Planner:
         if isinstance(port, Invariant | Carried):
             return ""
         if not isinstance(port, Sliced) or self.type == "If":
-            raise self._error(f"IR has no input such as {port}", "what an IR can express")
+            raise self._error(
+                f"an IR has no input of the kind {type(port).__name__}", "what an IR can express"
+            )
         return _range(from_front(port, _rank(self.given[port.external])))
 
     def _output_range(self, body: Body, port: OutputPort) -> str:
         if isinstance(port, LastValue):
             return ""
         if not isinstance(port, Concatenated) or self.type == "If":
-            raise self._error(f"IR has no output such as {port}", "what an IR can express")
+            raise self._error(
+                f"an IR has no output of the kind {type(port).__name__}", "what an IR can express"
+            )
         return _range(from_front(port, _rank(body.graph.results[port.result].inputs[0])))
 
     def _back_edges(self, body: Body) -> Iterator[str]:

@@ -252,7 +252,9 @@ def test_refuses_what_an_ir_cannot_express(tmp_path: Path) -> None:
     control.parameters[0].name = "a\0b"
     cases = {
         "not an operation of OpenVINO": simple(UnknownOp("Foo", "1", {}, "ai.onnx")),
-        "an input Scan": simple(TensorIterator(), 2, bodies=(Body("body", body_graph(), scan),)),
+        "no input of the kind ScanInput": simple(
+            TensorIterator(), 2, bodies=(Body("body", body_graph(), scan),)
+        ),
         "no condition": simple(Loop(), 2, bodies=(Body("body", body_graph(), condition),)),
         "omitted": gap,
         "seq": sequence,
