@@ -297,7 +297,7 @@ class _Reader:
         if domain == "" and proto.op_type == "Constant":
             self._constant_node(scope, proto, name, attributes, where)
             return
-        cls = self._class(proto.op_type, domain, where)
+        cls = self._class(proto.op_type, domain)
         outputs = list(proto.output)
         while len(outputs) > 1 and not outputs[-1]:
             outputs.pop()
@@ -349,14 +349,15 @@ class _Reader:
                 attributes[item.name] = read_value(item, self._files, place)
         return attributes
 
-    def _class(self, type: str, domain: str, where: str) -> type[Op] | None:
+    def _class(self, type: str, domain: str) -> type[Op] | None:
         implied = implied_opset(domain)
         if domain not in self._opsets and implied is not None:
             self._opsets[domain] = implied
         if domain not in self._opsets:
+            own = repr(domain or "ai.onnx")
             raise ReadError(
-                f"{where} belongs to a domain that the model does not import",
-                expected=f"an opset_import of {domain or 'ai.onnx'!r}",
+                f"{type!r} is of the domain {own}, which the model does not import",
+                expected=f"an opset_import of {own}",
                 found=", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none",
                 fix="import the opset for which the model was made",
                 code="ONX108",
