@@ -18,9 +18,10 @@ _SOURCES = 64
 
 
 def divided_inexactly(node: Node) -> list[int]:
-    """The operands of a division of integers that a reduction or a matrix product leads to.
+    """The positions of operands of an integer division that come from a reduction or a product.
 
-    Only elementwise operations, reshapes and gathers are between the two.
+    Only elementwise operations, reshapes and gathers are between the reduction or the matrix
+    product and the division.
     """
     if not isinstance(node.op, Divide) or not element_of(node.output).is_integer:
         return []

@@ -190,8 +190,9 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
     """The readers of a loop output that one Concat gets more than once; none for other outputs.
 
-    The output has a known size, another input or output of the loop has not. The plugin places the
-    parts of such a Concat in the memory of the result, and the loop fills only one of them.
+    The size of the output is known, but that of another input or output of the loop is not. The
+    plugin places the parts of such a Concat in the memory of the result, and the loop fills only
+    one of them.
     """
     ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]
     if not is_loop(value.producer) or not shape_of(value).is_static:

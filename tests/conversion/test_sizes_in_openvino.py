@@ -1,4 +1,4 @@
-"""Arithmetic with sizes that OpenVINO leaves out where it believes to know the result."""
+"""Arithmetic with sizes that OpenVINO leaves out where it believes that it knows the result."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.elementwise import Abs, Maximum, Negative
+from irloop.conversion.tensors.abs_of_concats import write_abs_out
+from irloop.dialects.openvino.elementwise import Abs
 from irloop.hazards.sizes import loses_its_sign
-from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
@@ -34,9 +34,5 @@ class WriteDistancesOut(MatcherPass):
         return wrap_type(Abs, where=producer_is(loses_its_sign))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node, data = match.root, match.root.inputs[0]
-        assert data is not None
-        emitter = Emitter(rewriter, node, node.name)
-        negative = emitter.emit(Negative(), data)
-        rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
+        write_abs_out(match.root, rewriter)
         return True

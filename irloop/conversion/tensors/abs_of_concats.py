@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.dialects.openvino.elementwise import Abs, Maximum, Negative
+from irloop.graph.model import Node
 from irloop.hazards.plugin import overwrites_its_concat
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
@@ -10,7 +11,7 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["KeepConcatsOfAbs"]
+__all__ = ["KeepConcatsOfAbs", "write_abs_out"]
 
 
 class KeepConcatsOfAbs(MatcherPass):
@@ -34,9 +35,14 @@ class KeepConcatsOfAbs(MatcherPass):
         return wrap_type(Abs, where=producer_is(overwrites_its_concat))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        node, data = match.root, match.root.inputs[0]
-        assert data is not None
-        emitter = Emitter(rewriter, node, node.name)
-        negative = emitter.emit(Negative(), data)
-        rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
+        write_abs_out(match.root, rewriter)
         return True
+
+
+def write_abs_out(node: Node, rewriter: MatchRewriter) -> None:
+    """Replace the Abs of x by the maximum of x and -x."""
+    data = node.inputs[0]
+    assert data is not None
+    emitter = Emitter(rewriter, node, node.name)
+    negative = emitter.emit(Negative(), data)
+    rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
