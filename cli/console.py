@@ -94,8 +94,8 @@ class Console:
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
 
-        It appears only on a terminal, and only if the work takes longer than a second. A part of
-        the activity before keeps the counts of that.
+        It appears only on a terminal, and only if the work takes longer than a second. With
+        `is_part`, the counts of the enclosing activity are kept.
         """
         if self.level < 0 or not sys.stderr.isatty():
             return
@@ -109,10 +109,10 @@ class Console:
             self._wait()
 
     def counted(self, what: str, done: int, total: int | None) -> None:
-        """How far the work that `progress` named has come: pieces, and the time that is left.
+        """Show how many pieces of the current work are done, and the estimated remaining time.
 
-        A work that starts while another is not finished is a part of its next piece. Without
-        `what` the name of the work has the count itself.
+        Work that starts while other work is unfinished counts as part of the other work's next
+        piece. An empty `what` means that the text of `progress` already contains the count.
         """
         if self.level < 0 or not self._doing:
             return
@@ -197,7 +197,7 @@ class _Work:
 
 
 def _span(seconds: float) -> str:
-    """A time in words."""
+    """A number of seconds as text, such as ``2 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

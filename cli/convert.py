@@ -163,12 +163,12 @@ def _require_pipeable(options: dict[str, Any]) -> None:
     for name in ("external_data", "ir_version"):
         if options[name]:
             raise UsageError(
-                f"--{name.replace('_', '-')} does not go with -o -: it is one ONNX file"
+                f"--{name.replace('_', '-')} cannot be combined with -o -: it is one ONNX file"
             )
     if options["weights"] == "share":
-        raise UsageError("--weights share does not go with -o -: the model has no folder")
+        raise UsageError("--weights share cannot be combined with -o -: the model has no folder")
     if options["style"] == "json":
-        raise UsageError("--format json does not go with -o -: both are written to stdout")
+        raise UsageError("--format json cannot be combined with -o -: both are written to stdout")
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure

@@ -21,8 +21,8 @@ __all__ = ["require_folder", "require_free", "weight_files", "write_whole"]
 def write_whole(path: str, text: str) -> None:
     """Write `text` and a line end, completely or not at all; `-` is the standard output.
 
-    The encoding is UTF-8, also on the standard output of a system with another one: such texts are
-    files of a format that demands it.
+    The encoding is UTF-8 even if the standard output has another one, because the formats of these
+    texts require it.
 
     A device, a pipe or a link is opened and written to, because renaming would replace it by a
     file.

@@ -94,7 +94,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def _require_writable(folder: Path) -> None:
-    """Check that a folder can be made, before the work of minutes."""
+    """Check that a folder can be created, before work that takes minutes."""
     above = folder.absolute()
     while not above.exists():
         above = above.parent

@@ -483,7 +483,7 @@ def draw(
     marks: Mapping[str, str] | None = None,
     title: str | None = None,
 ) -> str:
-    """Draw a model, as SVG text for browsers or as DOT text for Graphviz; neither is needed.
+    """Draw a model, as SVG text for browsers or as DOT text for Graphviz.
 
     Bodies are drawn inside the operations that own them, with their inputs and outputs; back edges
     are dashed. Equal models give equal texts.
@@ -1007,7 +1007,7 @@ def _told(
     shapes: Mapping[str, Shape | Sequence[int | None]] | None,
     types: Mapping[str, str] | None,
 ) -> Model:
-    """The model with shapes and element types of inputs set, on a copy if it is given in memory."""
+    """Set shapes and element types of inputs; a model given in memory is copied first."""
     from irloop.graph.clone import clone_model
     from irloop.graph.input_types import set_input_shapes, set_input_types
 

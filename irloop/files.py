@@ -36,7 +36,7 @@ class ParsedOnce(os.PathLike[str]):
     """A path that keeps its parsed content until `close`, for several readers of one file.
 
     It can be passed wherever a path can; readers of formats that support it fill `content`.
-    Validation also leaves the model that it has read; the next reader takes it (`take_model`).
+    Validation also keeps the model that it has read here; the next reader takes it (`take_model`).
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,11 +48,11 @@ class ParsedOnce(os.PathLike[str]):
         return self.path
 
     def leave_model(self, model: Any, weights: str = "") -> None:
-        """Leave a model of this file and its weights, as it was read; nobody else may use it."""
+        """Keep a model just read from this file for the next reader; the caller gives it up."""
         self._model = model, os.path.abspath(weights)
 
     def take_model(self, weights: str = "") -> Any:
-        """The model that was left, for one caller only; None without one of these weights."""
+        """The model that was kept, handed out only once; None if it has other weights."""
         model, self._model = self._model, None
         if model is None or model[1] != os.path.abspath(weights):
             return None

@@ -272,7 +272,7 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials of that copy; also return the codes of the hazards that it avoids."""
+        """Run all trials of a copy without hazards; also return the codes of these hazards."""
         side = self.sides[lane.side]
         with scratch() as folder:
             try:

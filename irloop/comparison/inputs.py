@@ -259,7 +259,7 @@ def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
         return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):
         return 3 * _elements(type.item, sizes, at)
-    # A text is an object, and a number before.
+    # A string is a Python object, made from a generated number.
     weight = 16 if type.element is ElementType.STRING else 1
     # NumPy refuses a shape of huge dimensions even where another one is 0.
     return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))

@@ -64,7 +64,7 @@ def lanes_of(
     """
     if any(pair):
         if engines != AUTO:
-            raise UsageError("the engines are given twice: as a list, and one for a model")
+            raise UsageError("engines are given both as a list and for a single model")
         chosen = [engine_of(name or "numpy") for name in pair]
         for engine, dialect in zip(chosen, dialects, strict=True):
             require(engine, dialect)

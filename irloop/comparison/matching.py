@@ -1,4 +1,4 @@
-"""Matches inputs and outputs of two models, and shares what they know of each other's shapes."""
+"""Matches inputs and outputs of two models, and refines the input shapes of one by the other."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ class _Allowed:
 
 
 def _largest(x: Array) -> float:
-    """The largest finite size of an element."""
+    """The largest absolute value of the finite elements."""
     found = 0.0
     for _, part, _ in _blocks(x, x):
         size = np.abs(_wide(part))
@@ -227,7 +227,7 @@ def _largest(x: Array) -> float:
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """The absolute and relative differences, and the tolerances of both kinds that suffice."""
+    """Absolute difference, relative difference and smallest sufficient tolerance per element."""
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))

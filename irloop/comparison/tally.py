@@ -185,7 +185,7 @@ class Tally:
             self.failed = number
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """True when irloop's executor, the only engine with a trace, may show it, too."""
+        """True if irloop's executor may show the same difference; only that engine has a trace."""
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:

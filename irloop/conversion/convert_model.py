@@ -1,7 +1,7 @@
-"""Converts a model as the public API is asked to: the format, its loops, the runtime, its weights.
+"""Converts a model with all options of the public API: format, loops, runtime, weights.
 
-`pipelines` translates between the formats; the rest is done in the format of the source before it,
-or in that of the result after it. What only some options need is imported when they are given.
+`pipelines` translates between the formats. The other options change the source model before the
+translation, or the result after it. Modules that only some options need are imported on demand.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) ->
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
-    """The header and the values of the next message; None if the stream ends before its end."""
+    """The header and the values of the next message; None if the stream ends early."""
     size = stream.read(8)
     if len(size) < 8:
         return None

@@ -194,7 +194,7 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True where an engine computes a node as it reads the model, and so by another rule."""
+    """True if engines fold the node when they read the model, and fold it by another rule."""
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False
     return all(value is None or is_constant(value) for value in node.inputs)

@@ -209,7 +209,7 @@ class Loop:
     def _require_end(self, stop: int | None) -> None:
         """Raise for a loop that nothing ends, if steps are limited and iterations are not.
 
-        Without a budget somebody may look at the first iterations, and leave.
+        Without a budget it may run: a caller can read the first iterations and stop.
         """
         if budget.current().operations is None or (stop is not None and stop <= ENDLESS):
             return

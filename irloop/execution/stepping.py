@@ -31,8 +31,8 @@ class Iteration:
     around it, outermost first. `inputs` holds the values of the body's parameters by name: states,
     slices, captured values, the iteration number. `values` holds what the nodes of the body
     computed, by their name (in a branch: their path from the body on); a tuple if there are several
-    outputs. Nodes of inner loops are in the iterations of those. `results` holds the values of the
-    body's results by name.
+    outputs. Nodes of inner loops are in the iterations of the inner loops. `results` holds the
+    values of the body's results by name.
     """
 
     loop: str

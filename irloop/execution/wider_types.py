@@ -48,7 +48,7 @@ def widened(value: Any, wider: Wider) -> Any:
 
 
 def widened_type(found: ValueType, wider: Wider) -> ValueType:
-    """The type in which a value is computed: wider than its own if that is narrow."""
+    """The type in which a value is computed: a wider one for narrow floats, else its own."""
     if isinstance(found, TensorType) and found.element in wider:
         return TensorType(wider[found.element], found.shape)
     return found

@@ -33,8 +33,8 @@ ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 #: Bytes made, and bytes read, in a step of the budget.
 MADE, READ = 4_000, 16_000
 
-#: NumPy handles values of these sizes as slowly as others that are so many times as large: floats
-#: of one and two bytes, and Python objects (strings, items of sequences).
+#: NumPy takes as long for values of these kinds as for others that are so many times as large:
+#: floats of one and two bytes, and Python objects (strings, items of sequences).
 NARROW, OBJECTS = 5, 20
 
 

@@ -24,8 +24,8 @@ from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, vers
 
 __all__ = ["Plan", "Progress", "sweep"]
 
-#: A batch should take this many seconds; longer, if otherwise more than this many batches would end
-#: in a second: the scheduler needs some milliseconds for each.
+#: The seconds that a batch should take, and the most batches that should end in a second: the
+#: scheduler needs some milliseconds for each. With many workers batches are therefore longer.
 BATCH_SECONDS = 2.0
 BATCHES_A_SECOND = 50.0
 

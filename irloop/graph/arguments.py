@@ -1,8 +1,8 @@
-"""What an operation may ask about its inputs while its output types are inferred.
+"""The interface through which an operation reads its inputs during type inference.
 
-`Arguments` is the interface that `Op.infer` receives; `irloop.graph.inference` implements it.
-It is stated apart, because graphs hold operations and inference works on graphs: an operation
-must not import either.
+`Arguments` is the interface that `Op.infer` receives; `irloop.graph.inference` implements it. It
+has a module of its own because operations must not import graphs or inference: graphs hold
+operations, and inference works on graphs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Arguments(Protocol):
         """The elements of a constant integer input (one for a scalar), or None."""
 
     def dims(self, position: int) -> tuple[Dim, ...] | None:
-        """The elements of an integer input as far as they are known; None when none is."""
+        """The elements of an integer input as far as they are known; None if none is known."""
 
     def infer_body(
         self,

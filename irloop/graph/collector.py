@@ -13,9 +13,9 @@ __all__ = ["collector_paused"]
 def collector_paused() -> Iterator[None]:
     """Run a block without garbage collection.
 
-    A graph is many objects and no garbage: searching them again and again while they are made
-    takes longer than making them. At the end they are marked as old, so that the next collection
-    does not search all of them either.
+    A graph consists of many objects, none of which is garbage: repeated searches while they are
+    created take longer than creating them. At the end they are marked as old, so that the next
+    collection skips them, too.
     """
     if not gc.isenabled() or gc.get_freeze_count():
         yield

@@ -1,7 +1,7 @@
 """Estimates the cost of folding an operation before it is folded.
 
-Constants are folded while a model is read, inferred and converted, where they decide about shapes.
-A model of a hundred bytes can ask for terabytes there, or for a regular expression that never ends.
+Constants are folded while a model is read, inferred and converted, because shapes depend on them. A
+model of a hundred bytes can ask for terabytes there, or for a regular expression that never ends.
 Only operations whose cost follows from sizes are folded, after this estimate.
 """
 

@@ -116,7 +116,7 @@ class NodeArguments:
         return tuple(int(item) for item in array.reshape(-1))
 
     def dims(self, position: int) -> tuple[Dim, ...] | None:
-        """The elements of an integer input as far as they are known, or None for nothing."""
+        """The elements of an integer input as far as they are known; None if none is known."""
         value = self.node.inputs[position] if position < len(self.types) else None
         if value is None:
             return None
@@ -191,7 +191,8 @@ class NodeArguments:
 class _Known(NamedTuple):
     """The inferred types of an operation with inputs of certain types.
 
-    `kept` are the objects whose identity the key has: while they exist, no others get it.
+    `kept` keeps the objects alive whose ids are in the key, so that no other object gets the same
+    id.
     """
 
     types: list[ValueType]
@@ -301,9 +302,9 @@ class Inference:
             self._keep_types(key, node, args)
 
     def _key(self, node: Node, args: NodeArguments) -> tuple[Any, ...] | None:
-        """What the types of the outputs follow from, as long as no elements are looked at.
+        """The cache key of inferred types: operation, input types, declared output types.
 
-        Large models repeat themselves. None for nodes whose results are not kept.
+        Large models contain many equal operations. None for nodes that are not cached.
         """
         if node.bodies or self._hints or not args.types:
             return None
@@ -334,8 +335,8 @@ class Inference:
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
         """True if the result may follow from elements of the inputs, not only from their types.
 
-        `looked` tells whether inference of this operation asks for elements. Those that are not
-        constant are all the same to it. Operations of constants alone are folded.
+        `looked` tells whether inference of this operation asks for elements. It sees no difference
+        between inputs that are not constant. Operations of constants alone are folded.
         """
         dims = self._dims
         for value in node.inputs:

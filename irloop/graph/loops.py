@@ -117,9 +117,9 @@ OutputPort = LastValue | Concatenated | ScanOutput
 class PortMap:
     """All wires of one body.
 
-    `iteration` is the body parameter that receives the iteration number, `condition` the
-    body result that decides whether another iteration follows; both are None where the
-    operation has no such thing or the body does not use it.
+    `iteration` is the body parameter that receives the iteration number, `condition` the body
+    result that decides whether another iteration follows; both are None if the operation has none
+    or the body does not use it.
     """
 
     inputs: tuple[InputPort, ...] = ()

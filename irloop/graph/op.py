@@ -133,8 +133,8 @@ class Op(Record):
     arity: ClassVar[tuple[int, int | None]] = (0, None)
     n_outputs: ClassVar[int | None] = 1
     pure: ClassVar[bool] = True
-    #: The output may be far larger than all inputs together, as numbers in an input decide. That of
-    #: other operations is bounded by the product of the sizes of their inputs.
+    #: Numbers in an input determine the size of the output, which may be far larger than all inputs
+    #: together. The outputs of other operations are bounded by the product of the input sizes.
     expands: ClassVar[bool] = False
     #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
     #: for people to read (`irloop ops`).

@@ -103,11 +103,11 @@ class Tensor(ABC):
 
 
 class MappedFile:
-    """A file whose bytes are read when a tensor is looked into, never before.
+    """A file whose bytes are read only when the elements of a tensor are needed.
 
-    So a model of any size is read in the time its description takes. Small windows are read;
-    large ones are mapped, after another look at the size of the file: reading a mapping of what
-    another process has cut off would end this process. `read` and `chunks` never map.
+    Large weights therefore do not slow down reading a model. Small windows are read; large ones are
+    mapped, after the size of the file is checked again: reading mapped bytes that another process
+    has truncated would kill this process. `read` and `chunks` never map.
 
     However many models there are, only a few files are open at a time. A file that is opened
     again must be the same file: one that was replaced in the meantime is an error.
@@ -123,7 +123,7 @@ class MappedFile:
 
     @property
     def size(self) -> int:
-        """The size of the file in bytes when it was first looked at.
+        """The size of the file in bytes, as found at the first access.
 
         Raises:
             OSError: when the file cannot be examined.

@@ -86,7 +86,7 @@ class ElementType(Enum):
 
     @property
     def bits(self) -> int:
-        """Bits of one element as stored; 0 for strings and for a type not known."""
+        """Bits of one element as stored; 0 for strings and for an unknown type."""
         return _BITS[self]
 
     @property
@@ -423,7 +423,7 @@ UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
 
 
 def widen_types(left: ValueType, right: ValueType) -> ValueType:
-    """The narrowest type that both of these fit in: what a loop or a branch may give."""
+    """The narrowest type that covers both, for values that two branches or iterations give."""
     if left == right:
         return left
     if isinstance(left, TensorType) and isinstance(right, TensorType):

@@ -1,4 +1,4 @@
-"""Does a graph keep its own rules? Run after a pass, in tests, and before writing."""
+"""Checks that a graph is consistent: after a pass, in tests, and before writing."""
 
 from __future__ import annotations
 

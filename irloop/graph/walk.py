@@ -1,4 +1,4 @@
-"""Ways through a graph and its bodies."""
+"""Traversals of a graph and its bodies."""
 
 from __future__ import annotations
 

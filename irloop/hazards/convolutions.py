@@ -17,11 +17,11 @@ _MOST = 64
 
 
 def pads_skipped_data(node: Node) -> bool:
-    """True for a padded 1 x 1 convolution of which strides skip some places.
+    """True for a padded 1 x 1 convolution whose strides, or those of its reader, skip elements.
 
-    OpenVINO then skips places of the data first (every second one for strides of 2), and pads the
-    rest. The strides are those of the convolution or of one that reads its result; a Pad before it
-    counts as its padding. The data come from an elementwise operation or another convolution.
+    OpenVINO then skips elements of the data first (every second one for strides of 2), and pads the
+    rest. A Pad before the convolution counts as its padding. The data come from an elementwise
+    operation or another convolution.
     """
     op = node.op
     if not isinstance(op, Convolution) or not _is_of_single_places(node):
@@ -46,7 +46,9 @@ def _is_of_single_places(node: Node) -> bool:
 
 
 def _is_skipped(value: Value) -> bool:
-    """True if a convolution reads only some places of a value, or of one computed from it."""
+    """True if a convolution with strides reads only some elements of a value, or of one computed
+    from it.
+    """
     waiting, seen = [value], {value}
     while waiting and len(seen) < _MOST:
         for reader, position in waiting.pop().uses:

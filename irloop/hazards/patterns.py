@@ -158,8 +158,8 @@ def read_inputs(node: Node) -> list[Value]:
 def returned_twice(node: Node) -> dict[int, int]:
     """The results of a loop body that OpenVINO fails to remove, with the number of their outputs.
 
-    Such a result is a parameter as it is, a state that the body does not change or a captured
-    value. Several outputs have it, and one of them is its last value.
+    Such a result is an unchanged parameter: a captured value, or a state that the body does not
+    change. Several outputs return it, one of them as its last value.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs
@@ -176,7 +176,7 @@ def returned_twice(node: Node) -> dict[int, int]:
 
 
 def unread_beside_shared(node: Node) -> list[int]:
-    """The outputs of a loop that nothing reads and whose body result another output has, too."""
+    """The unread outputs of a loop whose body result another output returns, too."""
     ports = node.body().ports.outputs
     results = [port.result for port in ports]
     return [
@@ -187,7 +187,8 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """The body parameters before the iteration number that only nested bodies get, to no use.
+    """The body parameters before the iteration number that are passed only to nested bodies, none
+    of which reads them.
 
     OpenVINO removes these parameters, from the innermost body outwards.
     """

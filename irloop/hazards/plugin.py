@@ -126,7 +126,8 @@ def reduced_wrongly(node: Node) -> int | None:
 
 
 def _meets_a_constant(value: Value) -> bool:
-    """True if elementwise operations lead from a value to one with a constant of several elements.
+    """True if elementwise operations connect a value to an operation with a constant of several
+    elements.
 
     The plugin computes such operations together with the one that they follow.
     """
@@ -264,7 +265,7 @@ def is_sized_by_constants(node: Node) -> bool:
 
 
 def is_computed(value: Value) -> bool:
-    """True unless few operations compute the value, and from constants only."""
+    """False if a small number of operations computes the value from constants alone."""
     return _sources([value.producer]) is None
 
 
@@ -304,7 +305,7 @@ def computes_as_loop(
     clip: float,
     weights: Sequence[Value | None],
 ) -> bool:
-    """The same for a sequence with this number of gates and these weights."""
+    """True if the plugin writes a sequence with these properties as a TensorIterator."""
     names = [name for name, *_ in functions]
     own = names == _OWN_GATES[gates] if gates in _OWN_GATES else names in _OWN_ACTIVATIONS
     return not own or clip != 0 or any(is_computed(value) for value in weights if value is not None)

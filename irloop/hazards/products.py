@@ -95,7 +95,7 @@ def _is_narrow(value: Value | None) -> bool:
 
 
 def _scalings(weights: Value) -> Iterator[Node]:
-    """Each Multiply of the weights, less a zero point or not, in which one of both is computed."""
+    """Each Multiply that scales the weights, if the scale or the zero point is computed."""
     for reader, position in weights.uses:
         if isinstance(reader.op, Multiply):
             yield from _by_computed(reader, weights)
@@ -115,7 +115,7 @@ def _by_computed(node: Node, weights: Value) -> Iterator[Node]:
 
 
 def _reaches_weights(node: Node, depth: int = _DEPTH) -> bool:
-    """True if a product or a convolution reads the result, moved or converted or not."""
+    """True if a product or a convolution reads the result, possibly after moves and conversions."""
     readers = [reader for value in node.outputs for reader, _ in value.uses]
     if any(isinstance(reader.op, _WEIGHTED) for reader in readers):
         return True

@@ -381,7 +381,7 @@ def per_row(function: Function, axis: int) -> Function:
     """Apply `function` to the rows of a matrix; the dimensions from `axis` on form one row."""
 
     def apply(x: Array) -> Any:
-        # # An axis equal to the rank is allowed: then each element is a row.
+        # An axis equal to the rank is allowed: then each element is a row.
         start = axis + x.ndim if axis < 0 else axis
         rows = math.prod(x.shape[:start])
         return function(x.reshape(rows, math.prod(x.shape[start:]))).reshape(x.shape)

@@ -34,8 +34,7 @@ def base_places(window: Window, sizes: Sequence[int]) -> Array:
 def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array]]:
     """Index and weight of the two elements around each position on one axis."""
     if not blend:
-        # Positions outside count as 0; between the last element and the border the last element
-        # holds.
+        # Positions outside count as 0; from the last element to the border that element applies.
         outside = (place < 0) | (place >= size)
         place = np.clip(place, 0, size - 1)
         scale = np.where(outside, 0.0, 1.0).astype(place.dtype)

@@ -159,7 +159,7 @@ def _path_of(equation: str, operands: Sequence[Array]) -> Any:
         budget.reserve(8 * math.prod(sizes[letter] for letter in kept), "an einsum")
         spend_products(products, kind, "an einsum")
         if count > 2:
-            # Engines take long for what is no matrix product.
+            # Engines are slow at an einsum that is not a matrix product.
             spend_each(products if not is_product else 0, 250, "an einsum")
     return path
 

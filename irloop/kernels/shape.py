@@ -74,7 +74,7 @@ def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
             rest = math.prod(d for at, d in enumerate(target) if at not in copied and d != -1)
             target[target.index(-1)] = math.prod(left) // rest if rest else 0
     elif data.size == 0 and 0 in target and -1 in target:
-        # Any number fits; OpenVINO takes 0 where it computes the shape as the model runs.
+        # Any number fits; OpenVINO uses 0 if it computes the shape at run time.
         target = [max(dim, 0) for dim in target]
     return data.reshape(target)
 

@@ -94,7 +94,7 @@ class Pass(ABC):
         """Change `model`; True when something was changed, False when nothing was."""
 
     def require_dialect(self, model: Model) -> None:
-        """Refuse a model this pass knows nothing about.
+        """Refuse a model of a dialect that this pass does not support.
 
         Raises:
             UsageError: naming the pass and the dialect.
@@ -105,7 +105,7 @@ class Pass(ABC):
 
 
 class ModelPass(Pass):
-    """A pass that looks at the whole model at once."""
+    """A pass that works on the whole model at once."""
 
     @abstractmethod
     def run_on_model(self, model: Model) -> bool:

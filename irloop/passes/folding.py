@@ -1,4 +1,4 @@
-"""Computing what depends on constants only."""
+"""Computes values that depend on constants only."""
 
 from __future__ import annotations
 

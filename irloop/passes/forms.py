@@ -33,7 +33,7 @@ __all__ = ["Emitter", "Forms", "selected"]
 #: A bound past the first element, for slices that walk backwards.
 PAST_THE_FIRST = -(2**31 - 1)
 
-#: Element types for which ONNX Runtime has no Where, and wider ones; booleans take logic.
+#: Element types for which ONNX Runtime has no Where, with wider ones that it has.
 WITHOUT_WHERE = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,
@@ -69,8 +69,8 @@ def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwis
     """Elements of `then` where the condition is true, else of `otherwise`, in OpenVINO.
 
     `emit` appends an operation and returns its output. Booleans are chosen by logic: OpenVINO's CPU
-    computes booleans as u8, but leaves a constant condition boolean, and refuses a Select that such
-    a constant is also a choice of.
+    computes booleans as u8, but leaves a constant condition boolean, and refuses a Select in which
+    such a constant is the condition and also a choice.
     """
     if element_of(then) is not ElementType.BOOLEAN:
         return emit(ov_comparison.Select(), condition, then, otherwise)
@@ -239,7 +239,8 @@ class Forms(Emitter):
     def named_apart(self, value: Value, output: Value) -> Value:
         """Replace `output` by `value`, or by a copy of it where both have to keep their names.
 
-        That is so where `output` gives an output of the graph and `value` an input or another one.
+        Both have to if `output` is an output of the graph, and `value` is an input or another
+        output.
         """
         shown = output.is_output
         taken = value.is_output

@@ -119,7 +119,7 @@ def _operations(root: Graph) -> Iterable[Op]:
 
 
 class BackwardGraphRewrite(GraphRewrite):
-    """The same from the results to the parameters."""
+    """Like `GraphRewrite`, but visits the nodes from the results to the parameters."""
 
     name = "backward_graph_rewrite"
     backward = True

@@ -1,4 +1,4 @@
-"""What irloop's own executor refuses for its size is not given to an engine."""
+"""Models that irloop's own executor refuses for their size are not given to an engine."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ m (float x) => (float y) {
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which the engine ``noting:make`` writes what it is asked."""
+    """The file in which the engine ``noting:make`` records its calls."""
     path = tmp_path / "log.txt"
     path.write_text("")
     (tmp_path / "noting.py").write_text(ENGINE.format(log=str(path)))

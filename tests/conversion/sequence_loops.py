@@ -1,7 +1,7 @@
 """Loops over sequences, as ONNX text, and the inputs they are tried with.
 
 Every model takes a trip count M, a second number N and a tensor x of shape [2], and makes a
-sequence `seq`. It gives the items of that, x behind them, and how many they were.
+sequence `seq`. It returns the items of `seq` followed by x, and the number of items.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def test_rules_of_other_families_are_not_imported() -> None:
 
 def test_an_operation_without_a_rule_has_none() -> None:
     class Alone(Op):
-        """An operation of nobody."""
+        """An operation without a rule."""
 
     assert Alone not in EXPORTS
     assert IMPORTS.find(Alone) is None

@@ -1,4 +1,4 @@
-"""Arithmetic with sizes that OpenVINO leaves out where it believes that it knows the result."""
+"""Arithmetic with sizes that OpenVINO removes because it assumes a wrong result."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Pages as scripts: the files and commands that they show, and the expected output.
 
 A block with a title is a file. In a ``console`` block a line that begins with ``$`` is a command,
-continued behind a backslash, and the lines below it are what it prints; ``...`` alone stands for
-lines left out, ``…`` within a line for what differs from run to run.
+continued after a backslash, and the lines below it are what it prints; ``...`` alone matches
+omitted lines, ``…`` within a line matches text that differs from run to run.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def test_a_lost_scheduler_costs_nothing(
 
 
 class KilledWorker(Exception):  # noqa: N818 (the name that Dask uses)
-    """What the scheduler reports after several workers died with a task."""
+    """The exception that the scheduler reports after several workers died with a task."""
 
 
 def test_a_model_that_ends_workers_is_found_in_its_batch(

@@ -1,4 +1,4 @@
-"""Sweeps over the stores of Google Cloud and Hugging Face, spoken to on this machine."""
+"""Sweeps over stores of Google Cloud and Hugging Face that are emulated on this machine."""
 
 from __future__ import annotations
 

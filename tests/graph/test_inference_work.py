@@ -1,4 +1,4 @@
-"""What inference and passes look at: no weights that cannot be sizes, no types without a loop."""
+"""Inference reads no weights that cannot be sizes; loop passes infer no types without a loop."""
 
 from __future__ import annotations
 

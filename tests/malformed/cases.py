@@ -1,9 +1,9 @@
 """The malformed models by name: how each is made, and the code and the place of what is wrong.
 
-A case writes its files into a folder and gives the path that a user would pass. `at` is a text
-that stands on the offending line of that file (empty where the file as a whole is the place) and
-`path` the way to the layer or node through bodies. What OpenVINO 2026.4 and ONNX Runtime say of
-each was measured and stands in ``engines.json``; ``python -m benchmarks.malformed`` prints both.
+A case writes its files into a folder and gives the path that a user would pass. `at` is a text on
+the offending line of that file (empty where the file as a whole is the place) and `path` the way to
+the layer or node through bodies. What OpenVINO 2026.4 and ONNX Runtime say of each was measured and
+stands in ``engines.json``; ``python -m benchmarks.malformed`` prints both.
 """
 
 from __future__ import annotations

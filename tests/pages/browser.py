@@ -90,7 +90,7 @@ class Browser:
         return [str(item) for item in found]
 
     def complaints(self) -> list[str]:
-        """What the console tells: errors and warnings since the last call."""
+        """Errors and warnings on the console since the last call."""
         return [str(item["message"]) for item in self.driver.get_log("browser")]
 
 

@@ -1,4 +1,4 @@
-"""What a page has in it, as data: wires, weights, values, lines; and that names are harmless."""
+"""The content of a page as data: wires, weights, values, lines; and that names are harmless."""
 
 from __future__ import annotations
 

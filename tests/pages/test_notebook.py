@@ -1,4 +1,4 @@
-"""What notebooks show of models and results: well-formed tables with harmless names."""
+"""Models and results in notebooks: well-formed tables with harmless names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes of other packages are written with, and what happens when they fail."""
+"""The API for passes of other packages, and the errors when these passes fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as text, for tests that show what a pass makes of what.
+"""Models as text, for tests that show graphs before and after a pass.
 
 y = Relu(x)
 last = Loop(trip, true):

@@ -1,6 +1,6 @@
 """Pasted messages: each entry of the table against real messages, stored verbatim.
 
-``fixtures/messages.json`` holds what OpenVINO, ONNX Runtime and onnx.checker said of broken
+``fixtures/messages.json`` holds what OpenVINO, ONNX Runtime and onnx.checker printed for broken
 models, and four messages of older versions as users quote them in public issues.
 """
 

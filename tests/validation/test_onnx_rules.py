@@ -1,6 +1,6 @@
 """Rules on ONNX models against fixtures in ONNX's own text form.
 
-The first line of a bad fixture says what is expected: ``# expect: ONX301, ONX203``.
+The first line of a bad fixture lists the expected findings: ``# expect: ONX301, ONX203``.
 """
 
 from __future__ import annotations

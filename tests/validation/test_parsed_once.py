@@ -1,4 +1,4 @@
-"""A file that is validated and then read is parsed and read once, and the model is as the file."""
+"""A file that is validated and then read is parsed and read once, and the model equals the file."""
 
 from __future__ import annotations
 

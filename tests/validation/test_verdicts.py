@@ -1,7 +1,8 @@
 """Validating and reading agree: `read_model` reads every file without errors of `validate`.
 
-The fixtures of rules, and the models beside them, are damaged by chance, with a fixed seed. What
-the reader raises is what a rule reports, in the same words; irloop reads what OpenVINO reads.
+The fixtures of rules, and the models beside them, are damaged by chance, with a fixed seed. The
+reader raises the problem that a rule reports, with the same wording; irloop reads every file that
+OpenVINO reads.
 """
 
 from __future__ import annotations

@@ -84,14 +84,14 @@ def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
 
 
 def with_border(c: Conversion, boxes: Value, border: float) -> Value:
-    """Grow boxes so that their plain size equals their size with a border."""
+    """Add the border to the high corners, so that high - low is the size with the border."""
     if not border:
         return boxes
     return forms.add(c, boxes, c.constant([0.0, 0.0, border, border], element_of(boxes)))
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Make boxes empty whose corners are in the wrong order: ONNX would swap the corners."""
+    """Empty the boxes whose corners are in the wrong order; ONNX would swap the corners."""
     low, high = halves(c, boxes)
     return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
 

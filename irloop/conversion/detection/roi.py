@@ -42,7 +42,7 @@ def _columns(c: Conversion, rois: Value) -> list[Value]:
 
 
 def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
-    """[R, ., ., .] with zeros from the first negative item [R, 1] on, where the list ends.
+    """Zero `result` [R, ., ., .] from the first negative item [R, 1] on, which ends the list.
 
     Raises:
         RefusedError: before opset 11.

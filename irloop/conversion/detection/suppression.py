@@ -156,7 +156,7 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: rows of boxes that overlap no better box of their class too much.
+    """NonMaxSuppression: keep boxes that overlap no better box of their class by too much.
 
     Too much is more than `overlap`. Only scores above `least` count (None: all candidates); the
     `best` boxes of a class take part, and `limit` of a class are kept. The order is by item, class

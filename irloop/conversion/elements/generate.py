@@ -177,7 +177,7 @@ def _item(c: Conversion, values: Value, at: int) -> Value:
 def import_window(
     c: Conversion, op: onnx.HannWindow | onnx.HammingWindow | onnx.BlackmanWindow, size: Value
 ) -> Value:
-    """A constant if the size is known, else cosines of a range."""
+    """Window -> a constant if the size is known, else cosines of a Range."""
     known = ints(c, size)
     if known is not None:
         import numpy as np

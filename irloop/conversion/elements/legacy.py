@@ -1,4 +1,4 @@
-"""Converts ONNX operations in their meaning before opset 7."""
+"""Converts ONNX operations as they were defined before opset 7."""
 
 from __future__ import annotations
 

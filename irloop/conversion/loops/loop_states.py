@@ -78,8 +78,8 @@ class LoopStates:
         if isinstance(view, Growing | Stacked) and not _share_a_shape(type):
             self._loop.c.warn(
                 "CNV103",
-                "the loop inserts tensors into a sequence of which only running the model tells "
-                "the shape: in IR they must all have the same",
+                "the loop inserts tensors whose shapes are known only at run time into a sequence: "
+                "in IR all of them must have one shape",
             )
         self._states.append(_State(before, view, type))
         return view

@@ -249,7 +249,7 @@ def _check_ignored(c: Conversion, op: ov.LSTMCell1, inputs: Sequence[Value | Non
     if ignored:
         c.warn(
             "CNV802",
-            f"LSTMCell-1: {', '.join(ignored)} stays without effect, as in OpenVINO's runtimes",
+            f"LSTMCell-1: {', '.join(ignored)} has no effect, as in OpenVINO's runtimes",
             "write the cell in basic operations if the specification's meaning is wanted",
         )
 

@@ -137,7 +137,7 @@ def _loses_lengths(layer: Layer) -> bool:
 def _dies_of_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
     """True when OpenVINO's CPU plugin would fail if the batch is empty at run time (OVN134).
 
-    It would write the sequence as a loop in any case, so that a loop is as fast.
+    The plugin turns such a sequence into a loop itself, so a loop is as fast.
     """
     if isinstance(shape_of(layer.x).dim(0), int):
         return False

@@ -49,7 +49,7 @@ def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | No
     """SequenceConstruct: the inputs as a list."""
     values = [value for value in inputs if isinstance(value, Value)]
     if len(values) != len(inputs):
-        raise c.refuse("a sequence of sequences has no form in tensors")
+        raise c.refuse("a sequence of sequences cannot be represented by tensors")
     return Items(tuple(values))
 
 
@@ -70,7 +70,7 @@ def insert(
 ) -> Converted:
     """SequenceInsert: add an item to the list, or to the items that a loop appends."""
     if not isinstance(item, Value):
-        raise c.refuse("a sequence of sequences has no form in tensors")
+        raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
         return Growing(item)
     at = None if position is None else _index(c, position)

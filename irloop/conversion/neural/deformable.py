@@ -265,7 +265,7 @@ def _no_state(c: Conversion, data: Value, channels: int, kept: int) -> Value:
 def _last(c: Conversion, seen: Value, kept: int) -> Value:
     """The last `kept` elements of axis 2."""
     if kept == 0:
-        # From one past the end: empty.
+        # A slice that starts at the end is empty.
         size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)
         return ov_forms.slice_by(c, seen, size, size, [2], c.i64([1]))
     node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)

@@ -217,7 +217,7 @@ def _is_equal(one: Value, other: Value, axis: int) -> bool:
 
 
 def _before(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
-    """The first input of the operation that computes a value, if it is of a type."""
+    """The first input of the operation that computes `value`, if that operation is a `type`."""
     if value is None or not isinstance(value.producer.op, type):
         return None
     op = value.producer.op

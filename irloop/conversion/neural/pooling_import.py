@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
-    """The attributes of the windows, in numbers if the sizes are known."""
+    """The attributes of the windows; padding is written in numbers if the sizes are known."""
     attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
     rank = len(window.kernel)
     sizes = spatial_sizes(data)

@@ -65,7 +65,7 @@ class _Axis:
 
     @classmethod
     def of(cls, c: Conversion, op: Col2Im, image: Value, block: Value, at: int, rank: int) -> _Axis:
-        """Axis `at`, its numbers as i64 scalars."""
+        """Axis number `at` of the image; sizes and counts are i64 scalars."""
         pads = op.pads or (0,) * (2 * rank)
         stride = op.strides[at] if op.strides else 1
         dilation = op.dilations[at] if op.dilations else 1

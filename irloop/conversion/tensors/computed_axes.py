@@ -71,10 +71,11 @@ def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
 def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True) -> Value:
     """A reduction over axes; an empty list reduces nothing.
 
-    Where the opset takes no input for them each axis is reduced, and chosen if it is meant.
+    If the opset has no axes input, each axis is reduced in turn, and `axes` decides at run time
+    whether the reduced or the unreduced values are used.
 
     Raises:
-        RefusedError: when that is so and the rank is not known.
+        RefusedError: when the opset has no axes input and the rank is not known.
     """
     if c.opset >= (13 if kind == "Sum" else 18):
         return forms.reduce_computed(c, kind, value, axes, keep=keep)

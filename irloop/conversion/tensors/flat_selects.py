@@ -1,4 +1,4 @@
-"""Writes Selects of many dimensions for OpenVINO 2021.4, which ends its process at them."""
+"""Writes Selects of more than five dimensions for OpenVINO 2021.4, which crashes on them."""
 
 from __future__ import annotations
 

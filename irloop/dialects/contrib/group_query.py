@@ -153,7 +153,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             scores = s.where(hidden, s.like(HIDDEN, scores), scores)
         weights = self._weights(s, scores, sink)
         if hidden is not None and self.local_window_size > 0:
-            # No key is left to a position of padding whose window is past the item.
+            # A padding position whose window is beyond the end of the item has no key left.
             weights = s.where(hidden, 0.0, weights)
         result = s.cast(weights @ self._shared(s, values), query.element)
         return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]

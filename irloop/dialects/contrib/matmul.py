@@ -22,9 +22,9 @@ def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
 
 
 def exchanged(s: Steps, x: Term) -> Term:
-    """A matrix [..., K, M] as [..., M, K], its elements in the order that they had.
+    """Reshape a matrix [..., K, M] to [..., M, K]; the elements keep their order.
 
-    ONNX Runtime reads a matrix like this that it has to transpose and multiply by a vector.
+    ONNX Runtime does this instead of a transposition when it multiplies by a vector.
     """
     sizes = [s.size(x, axis) if dim is None else dim for axis, dim in enumerate(x.dims)]
     return s.reshape(x, [*sizes[:-2], sizes[-1], sizes[-2]])

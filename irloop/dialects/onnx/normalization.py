@@ -163,7 +163,9 @@ def _check_groups(args: Arguments, groups: int) -> None:
     rank = args.rank(0)
     channels = args.shape(0).dim(1) if rank is not None and rank > 1 else None
     if groups < 1 or (isinstance(channels, int) and channels % groups):
-        raise args.error("channels do not divide", f"{groups} groups", str(channels))
+        raise args.error(
+            "the channels cannot be divided into groups", f"{groups} groups", str(channels)
+        )
 
 
 class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2, 3), outputs=None):

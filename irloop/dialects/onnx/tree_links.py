@@ -18,7 +18,7 @@ def require_trees(
     may be the first one.
 
     Raises:
-        InferenceError: when a number is none of a node, or nodes form a cycle.
+        InferenceError: when a number does not belong to a node, or nodes form a cycle.
     """
     count = len(children)
     starts = range(count) if roots is None else roots

@@ -91,7 +91,7 @@ class Detecting(OpenVinoOp):
                 found = str(args.shape(position))
                 raise args.error(f"input {position} has a wrong rank", str(rank), found)
         if args.has(3) != args.has(4):
-            raise args.error("scores of a first stage without its moves", "3 or 5 inputs", "4")
+            raise args.error("scores of a first stage without its offsets", "3 or 5 inputs", "4")
         self._check_sizes(args)
         return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
 
@@ -116,7 +116,9 @@ class Detecting(OpenVinoOp):
             )
         sets = 1 if self.share_location else classes
         if isinstance(moves, int) and isinstance(sets, int) and moves != 4 * count * sets:
-            raise args.error("the moves do not match the priors", str(4 * count * sets), str(moves))
+            raise args.error(
+                "the offsets do not match the priors", str(4 * count * sets), str(moves)
+            )
 
     def detection(self) -> Detection:
         """The attributes in the form that the kernel takes."""

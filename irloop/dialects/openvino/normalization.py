@@ -203,7 +203,11 @@ class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs
     def infer(self, args: Arguments) -> list[ValueType]:
         channels = args.shape(0).dim(1) if (args.rank(0) or 0) > 1 else None
         if self.num_groups < 1 or (isinstance(channels, int) and channels % self.num_groups):
-            raise args.error("channels do not divide", f"{self.num_groups} groups", str(channels))
+            raise args.error(
+                "the channels cannot be divided into groups",
+                f"{self.num_groups} groups",
+                str(channels),
+            )
         return _channel_parameters(args, 0, 1, 2)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

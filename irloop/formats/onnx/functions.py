@@ -70,7 +70,7 @@ def expand_functions(
             )
         except Exception as error:  # onnx raises exceptions without a common base class
             raise ReadError(
-                f"{', '.join(name for _, name in sorted(wanted))} cannot be written out",
+                f"{', '.join(name for _, name in sorted(wanted))} cannot be expanded",
                 found=str(error).strip()[:500],
             ) from None
         if omitted:

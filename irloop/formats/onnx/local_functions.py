@@ -264,7 +264,7 @@ class _Expansion:
             same = schema and other and schema.since_version == other.since_version
             if not known or not same:
                 raise ReadError(
-                    f"the function {function.name!r} of the model cannot be written out: "
+                    f"the function {function.name!r} of the model cannot be expanded: "
                     f"its {node.op_type} is of a different opset than that of the model",
                     expected=f"opset {self._opsets[domain]} of {domain or 'ai.onnx'!r}",
                     found=f"opset {version}",
@@ -341,7 +341,7 @@ class _Copy:
             for graph in (value.g, *value.graphs):
                 self.pasted += 1 + sum(1 for _ in all_nodes(graph.node))
         else:
-            # A long list or a tensor counts like some nodes.
+            # A long list or a tensor counts as a node for every 4096 bytes.
             self.pasted += value.ByteSize() // 4096
         found = onnx.AttributeProto()
         found.CopyFrom(value)

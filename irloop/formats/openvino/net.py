@@ -223,7 +223,7 @@ class NetReader:
         return self._first(
             found,
             problems.bad_shape(layer, "shape"),
-            # Only evaluated if it is present: all four attributes are.
+            # Evaluated only if all four attributes are present.
             None if found else problems.unknown_element_type(layer, "element_type"),
         )
 

@@ -102,7 +102,7 @@ Part = Ports | Edges
 
 
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
-    """The document without its plain parts, the parts, and the number of places they were at.
+    """The document without its plain parts, the distinct parts, and how many were taken out.
 
     A text of this form may be somewhere else than in a layer. The caller counts the parts that it
     finds where they belong, and reads the original document if some are missing. A document with

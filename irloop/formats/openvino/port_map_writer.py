@@ -150,7 +150,8 @@ class _Planner:
             return ""
         if not isinstance(port, Sliced) or self.type == "If":
             raise self._error(
-                f"an IR has no input of the kind {type(port).__name__}", "what an IR can express"
+                f"an IR has no input of the kind {type(port).__name__}",
+                "an invariant, a state or slices",
             )
         return _range(from_front(port, _rank(self.given[port.external])))
 
@@ -159,7 +160,8 @@ class _Planner:
             return ""
         if not isinstance(port, Concatenated) or self.type == "If":
             raise self._error(
-                f"an IR has no output of the kind {type(port).__name__}", "what an IR can express"
+                f"an IR has no output of the kind {type(port).__name__}",
+                "a last value or concatenated values",
             )
         return _range(from_front(port, _rank(body.graph.results[port.result].inputs[0])))
 

@@ -46,8 +46,9 @@ def default_weights(path: str | os.PathLike[str]) -> str:
 
 
 class Weights:
-    """One .bin. It is looked at when the first constant is asked for, and mapped when its
-    bytes are: reading a model costs nothing for its weights."""
+    """One .bin file: opened for the first constant, and mapped when bytes are first read. Reading a
+    model therefore takes no time for its weights.
+    """
 
     def __init__(self, path: str | os.PathLike[str], file: str) -> None:
         self.path = os.fspath(path)

@@ -95,9 +95,9 @@ class _Builder:
 
     def __init__(self, file: str, parts: Sequence[Part] = ()) -> None:
         self.file = file
-        #: What is not in the document that is parsed (see `plain_parts`).
+        #: The parts that were taken out of the document before parsing (see `plain_parts`).
         self._parts = parts
-        #: The number of these parts that were met, and of ports with their dimensions in an
+        #: The number of these parts that were found, and of ports with their dimensions in an
         #: attribute (see `joined_dims`).
         self.joined = 0
         self.envelope = Envelope()

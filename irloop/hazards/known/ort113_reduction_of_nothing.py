@@ -1,4 +1,4 @@
-"""ORT113: a reduction of a tensor without elements along an axis counted from the back."""
+"""ORT113: a reduction of a tensor without elements along an axis counted from the end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ReductionOfNothing(
     code="ORT113",
     engine="onnxruntime",
     versions=("1.31.1",),
-    title="A reduction of a tensor without elements along an axis counted from the back",
+    title="A reduction of a tensor without elements along an axis counted from the end",
     effect=Effect.WRONG,
     case="loop_reduces_a_buffer_along_the_last_axis",
     fix="Count the axes from the front.",
 ):
-    """A reduction of a tensor without elements along an axis counted from the back.
+    """A reduction of a tensor without elements along an axis counted from the end.
 
     What happens:
         The axis is not reduced: ReduceSum of [2,0] along axis -1 gives [2,0], not [2].
@@ -40,7 +40,7 @@ class ReductionOfNothing(
         if data is None:
             return
         if any(axis < 0 for axis in _axes(node)) and may_be_empty(shape_of(data)):
-            yield f"{node.op.type} {node.name!r} counts its axes from the back"
+            yield f"{node.op.type} {node.name!r} counts its axes from the end"
 
 
 def _axes(node: Node) -> tuple[int, ...]:

@@ -24,9 +24,9 @@ class TransposedMatrixTimesVector(
     """A transposed matrix times a vector.
 
     What happens:
-        The optimiser makes one FusedMatMul of the Transpose and the MatMul, and that ignores the
-        transposition if the second operand is a vector: the result is A @ b, or the sizes do not
-        fit and the inference fails.
+        The optimiser fuses Transpose and MatMul to a FusedMatMul, which ignores the transposition
+        if the second operand is a vector: the result is A @ b, or the sizes do not fit and the
+        inference fails.
     Where:
         The first operand of a MatMul is a Transpose of the last two axes, cast or not, and the
         second operand has one dimension.

@@ -1,4 +1,4 @@
-"""OVN126: a constant of one element that brings dimensions."""
+"""OVN126: a constant of one element with more dimensions than the other operand."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class OneElementConstant(
     code="OVN126",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A constant of one element that brings dimensions",
+    title="A constant of one element with more dimensions than the other operand",
     effect=Effect.WRONG,
     case="one_element_constant",
     fix="Make the constant a scalar, and add the dimensions by an Unsqueeze.",
 ):
-    """A constant of one element that brings dimensions.
+    """A constant of one element with more dimensions than the other operand.
 
     What happens:
         The plugin computes the arithmetic before the Gather, Squeeze, Reshape or Roll whose result
-        it reads, and the dimensions that the constant brings are lost.
+        it reads, and the dimensions that the constant adds are lost.
     Where:
         The second operand of an elementwise operation is a constant of one element with more
         dimensions than the first, which is a Gather, Squeeze, Reshape, Roll or reduction.

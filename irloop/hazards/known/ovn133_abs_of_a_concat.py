@@ -25,8 +25,8 @@ class AbsOfAConcat(
     """Abs of a Concat of rank 1 that has another reader.
 
     What happens:
-        The plugin computes Abs in the memory of the Concat: the other readers, or the output of the
-        model that the Concat is, get absolute values.
+        The plugin computes Abs in the memory of the Concat: the other readers, or the model output
+        if the Concat is one, get absolute values.
     Where:
         An Abs reads the result of a Concat of rank 1 that something else reads, too. No other
         elementwise operation was found to do this.

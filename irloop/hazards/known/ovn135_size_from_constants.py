@@ -28,8 +28,8 @@ class SizeFromConstants(
         operation during compilation, and has no memory for a result of unknown size.
     Where:
         A TensorIterator, a recurrent sequence, a Convolution, a GRN or a Unique depends on
-        constants only, captured values that a body does not read aside; OpenVINO does not fold
-        these. The size of its result, or of what is computed from it, depends on numbers: the
+        constants only; OpenVINO does not fold these. (Captured values that a body does not read do
+        not count.) The size of its result, or of what is computed from it, depends on numbers: the
         result of a Loop, an If, NonZero or Range, for example.
     What irloop does:
         Conversion to IR folds loops that depend on constants only, and so does `transform` where a

@@ -1,4 +1,4 @@
-"""OVN136: an output of a loop that nothing reads, of a body result that another output has."""
+"""OVN136: an unread output of a loop whose body result another output returns, too."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class UnreadOutputOfASharedResult(
     code="OVN136",
     engine="openvino",
     versions=("2026.4.1",),
-    title="An output of a loop that nothing reads, of a shared body result",
+    title="An unread output of a loop whose body result another output returns, too",
     effect=Effect.WRONG,
     case="openvino_loop_unread_beside_shared",
     fix="irloop transform --pass canonical_ports",
 ):
-    """An output of a loop that nothing reads, of a body result that another output has, too.
+    """An unread output of a loop whose body result another output returns, too.
 
     What happens:
         OpenVINO removes the unread output and with it the result of the body. The other output then

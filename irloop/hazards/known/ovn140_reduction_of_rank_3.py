@@ -25,8 +25,8 @@ class ReductionOfRank3(
     """A reduction of a tensor of rank 3 and arithmetic with a constant.
 
     What happens:
-        The plugin computes the arithmetic together with the reduction, and reads the element of the
-        constant at a position other than that along axis 1.
+        The plugin computes the arithmetic together with the reduction, and reads elements of the
+        constant at wrong positions along axis 1.
     Where:
         A reduction of a tensor of rank 3 along its first or its last axis, followed by elementwise
         operations, of which one reads a constant that differs along axis 1. The Gaussian naive

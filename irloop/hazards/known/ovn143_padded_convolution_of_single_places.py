@@ -1,4 +1,4 @@
-"""OVN143: a padded 1 x 1 convolution of which places are skipped."""
+"""OVN143: a padded 1 x 1 convolution with strides."""
 
 from __future__ import annotations
 

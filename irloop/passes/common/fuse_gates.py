@@ -214,7 +214,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
             assert right is not None
             products.append((left, right, node.op.transpose_b))
         else:
-            # Another operand is added, so this is not a cell: three products tell the caller.
+            # Another operand is added, so this is not a cell; three products signal that.
             products += [(one, one, False)] * 3
     return products, constants
 
@@ -347,7 +347,7 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """The part of the state if the candidate has its own product."""
+    """The recurrent part of a cell whose candidate is computed by a product of its own."""
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)
     if both is None or len(products) != 1:

@@ -112,7 +112,7 @@ def _joined(one: Node, two: Node, index: int) -> Node | None:
 
 
 def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
-    """Move the nodes that `node` needs to before `anchor`; False if one depends on `anchor`."""
+    """Move `node` and the nodes it reads in front of `anchor`; False if one depends on `anchor`."""
     late: set[Node] = set()
     behind = anchor.following
     while behind is not None:

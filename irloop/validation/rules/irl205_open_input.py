@@ -1,4 +1,4 @@
-"""IRL205: last input ports without edges."""
+"""IRL205: the last input ports of a layer have no edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parser takes for a file that conforms to the schema has no violation for libxml2."""
+"""A file that the parser accepts as conforming has no violation of the schema for libxml2."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def extras(extra: Extra | None) -> object:
 
 
 def content(data: bytes) -> object:
-    """What the parser makes of a file: its ports with dimensions and lines, or its error."""
+    """The parsed content of a file: its ports with dimensions and lines, or its error."""
     try:
         parsed = xml.parse(data)
     except ReadError as error:

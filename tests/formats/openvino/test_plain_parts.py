@@ -70,7 +70,7 @@ Content = list[tuple[list[Port], list[Port], list[tuple[str, ...]], list[int]]]
 
 
 def wanted(data: bytes) -> Content:
-    """What libxml2 finds: ports and lines of each layer, and the edges of the nets below it."""
+    """Ports and lines of each layer, and the edges of the nets below it, read by libxml2."""
     found: Content = []
     for layer in etree.fromstring(data).iter("layer"):
         sides = [
