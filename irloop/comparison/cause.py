@@ -188,16 +188,14 @@ class _Search:
         found = self._of_type(first, second)
         if found is not None:
             return found
-        if len(first.inputs) == len(second.inputs):
-            for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=True)):
-                if mine is None or its is None:
-                    continue
-                found = self._of_input(number, (first, mine), (second, its), at)
-                if found is not None:
-                    return found
-            for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=True)):
-                if mine is not None and its is not None and not self._seen.may_be_paired(mine, its):
-                    return self._of_other_input(number, (first, mine), (second, its))
+        common = self._common_inputs(first, second, at)
+        for number, mine, its in common:
+            found = self._of_input(number, (first, mine), (second, its), at)
+            if found is not None:
+                return found
+        for number, mine, its in common:
+            if not self._seen.may_be_paired(mine, its):
+                return self._of_other_input(number, (first, mine), (second, its))
         if self._seen.loops.get(second) is first and isinstance(second.op, LOOPS):
             found = self._in_loops.of_starts(first, second, at)
             found = found or self._in_loops.of_wires_between(first, second)
@@ -221,6 +219,23 @@ class _Search:
             f"`{first.name}` {other}"
         )
         return self._seen.cause("operation", message, first, second)
+
+    def _common_inputs(
+        self, first: Node, second: Node, at: tuple[int, ...]
+    ) -> list[tuple[int, Value, Value]]:
+        """The positions and values of inputs that mean the same in two corresponding nodes."""
+        pairs = [
+            (number, mine, its)
+            for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=False))
+            if mine is not None and its is not None
+        ]
+        if len(first.inputs) == len(second.inputs):
+            return pairs
+        if first.op.type != second.op.type or first.bodies:
+            return []
+        # An attribute of one format may be an input in the other, as the axis of a Gather.
+        sizes = self._seen.size
+        return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
         """The cause if exactly one constant of a node has no equal in its decomposition."""

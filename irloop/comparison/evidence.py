@@ -83,6 +83,11 @@ class Evidence:
             return False
         return not agree(left, right, self.tolerance)
 
+    def size(self, side: int, value: Value, at: tuple[int, ...]) -> int | None:
+        """The number of recorded elements of a value of one model; None if it is not recorded."""
+        found = self.recordings[side].values.get((value, at))
+        return getattr(found, "size", None)
+
     def same(self, first: Value | None, second: Value | None) -> bool:
         """True when two values correspond: they are paired, or are constants of equal elements."""
         if first is None or second is None:

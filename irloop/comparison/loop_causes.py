@@ -23,6 +23,11 @@ __all__ = ["LOOPS", "LoopCauses"]
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 _TRANSPOSES = classes_of("Transpose")
+_SLICES = classes_of("Slice", "StridedSlice")
+
+
+#: Trip counts without a limit, as `content` describes them: those of an IR, of ONNX, and absent.
+_UNLIMITED = {"-1", str(2**31 - 1), str(2**63 - 1), "absent"}
 
 
 class LoopCauses:
@@ -161,7 +166,7 @@ class LoopCauses:
             if given and not self._seen.differ(values[0], values[1], at):
                 continue
             words = [content(value) for value in values]
-            if words[0] == words[1]:
+            if words[0] == words[1] or (place == 0 and {*words} <= _UNLIMITED):
                 continue
             message = (
                 f"the {what} of `{node.name}` is {words[1]} in {self._seen.place(1, node)}, "
@@ -171,6 +176,7 @@ class LoopCauses:
         ends = [_condition(body) for body in bodies]
         if ends[0] is not None and ends[1] is not None:
             constants = self.of_constants(ends[0].producer, ends[1].producer)
+            constants = constants or self._of_constant_condition(nodes, (ends[0], ends[1]))
             if constants is not None:
                 return replace(constants, kind="condition")
         # The number of slices decides how often a loop runs; without slices the condition decides.
@@ -179,6 +185,22 @@ class LoopCauses:
             return self._seen.worded("condition", condition)
         slices = next(wires.slices(), None)
         return None if slices is None else self._seen.worded("wire", slices)
+
+    def _of_constant_condition(
+        self, nodes: tuple[Node, Node], ends: tuple[Value, Value]
+    ) -> Cause | None:
+        """The cause if the condition of one of two loops is the constant False."""
+        for side, value in enumerate(ends):
+            op = value.producer.op
+            if not isinstance(op, Constant) or op.tensor.numpy().any():
+                continue
+            message = (
+                f"the condition of `{nodes[1].name}` is the constant `{value.name}`, False, in "
+                f"{self._seen.place(side, value.producer)}, and `{ends[1 - side].name}` in "
+                f"{self._seen.place(1 - side, ends[1 - side].producer)}"
+            )
+            return self._seen.cause("condition", message, ends[0].producer, ends[1].producer)
+        return None
 
     def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if two loops of one format concatenate the same parts into different shapes."""
@@ -280,16 +302,29 @@ class LoopCauses:
 
 
 def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
-    """The value before Transposes and Reshapes, and the order of the axes after them."""
-    value = origin(value)
-    inputs = value.producer.inputs
-    if not isinstance(value.producer.op, _TRANSPOSES) or inputs[0] is None:
-        return value, None
-    order: Sequence[int] = getattr(value.producer.op, "perm", None) or ()
-    if len(inputs) > 1 and inputs[1] is not None:
-        given = inputs[1].producer.op
-        order = [int(item) for item in given.tensor.numpy()] if isinstance(given, Constant) else ()
-    return origin(inputs[0]), order or None
+    """The value before Transposes, Reshapes and Slices, and the order of the axes after them.
+
+    Conversion slices the output of a Loop that may run zero iterations.
+    """
+    order: Sequence[int] | None = None
+    while True:
+        value = origin(value)
+        inputs = value.producer.inputs
+        if isinstance(value.producer.op, _SLICES) and inputs[0] is not None:
+            value = inputs[0]
+        elif isinstance(value.producer.op, _TRANSPOSES) and inputs[0] is not None and order is None:
+            order = _order(value.producer) or None
+            value = inputs[0]
+        else:
+            return value, order
+
+
+def _order(transpose: Node) -> Sequence[int]:
+    """The order of the axes after a Transpose; empty if it is not constant."""
+    if len(transpose.inputs) < 2 or transpose.inputs[1] is None:
+        return getattr(transpose.op, "perm", None) or ()
+    given = transpose.inputs[1].producer.op
+    return [int(item) for item in given.tensor.numpy()] if isinstance(given, Constant) else ()
 
 
 def _outer(

@@ -24,6 +24,11 @@ __all__ = ["Pairs", "agree", "inputs_of", "traced"]
 
 _GATHERS, _TRANSPOSES = classes_of("Gather"), classes_of("Transpose")
 
+#: Trip counts, and ends of slices, from this number on mean "no limit".
+NO_LIMIT = 2**31 - 1
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
 
 class Pairs:
     """Corresponding values of two models: values with a name that is unique in both."""
@@ -277,5 +282,12 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
         return False
     if x.dtype != y.dtype:
         # Trip counts and iteration numbers have other types in each format.
-        return x.dtype.kind in "iub" and y.dtype.kind in "iub"
+        return x.dtype.kind in "iub" and y.dtype.kind in "iub" and _integers_agree(x, y)
     return measure.agree(x.reshape(-1), y.reshape(-1), tolerance)
+
+
+def _integers_agree(x: Array, y: Array) -> bool:
+    """True when integers of different types are equal, except for those that mean "no limit"."""
+    left, right = (item.reshape(-1).astype(np.float64) for item in (x, y))
+    is_small = np.maximum(np.abs(left), np.abs(right)) < NO_LIMIT
+    return bool((left[is_small] == right[is_small]).all())
