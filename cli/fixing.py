@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,10 +58,13 @@ def fix_models(
             # A fix that is marked as safe but changes results must not be written.
             console.note(f"{model}: not fixed: the fixes change results ({proof})")
             continue
+        bin_file = weights or str(Path(model).with_suffix(".bin"))
         if not write:
             diffs.append(_diff(model, fixed))
+            if fixed.added:
+                console.note(f"{len(fixed.added)} bytes would be appended to {bin_file}")
             continue
-        _write(model, fixed.after)
+        _write(model, bin_file, fixed)
         for repair in fixed.repairs:
             console.note(f"{repair.in_file(model)}")
         if proof:
@@ -112,9 +116,18 @@ def _diff(model: str, fixed: Fixed) -> str:
     return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)
 
 
-def _write(path: str, data: bytes) -> None:
+def _write(path: str, bin_file: str, fixed: Fixed) -> None:
+    """Replace the model, and before it its weights if a fix appends to them."""
     try:
-        with replacing(path) as (file,):
-            file.write(data)
+        if not fixed.added:
+            with replacing(path) as (file,):
+                file.write(fixed.after)
+            return
+        with replacing(path, bin_file) as (file, weights):
+            file.write(fixed.after)
+            if os.path.exists(bin_file):
+                with open(bin_file, "rb") as old:
+                    shutil.copyfileobj(old, weights)
+            weights.write(fixed.added)
     except OSError as error:
         raise WriteError(f"cannot write {path}: {reason_of(error, path)}") from error

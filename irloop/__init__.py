@@ -323,7 +323,8 @@ def fix(
 ) -> Fixed:
     """Fix what rules find in a model and can repair; the result is returned, nothing is written.
 
-    Everything else in the file stays as it is: comments, white space, the order of attributes.
+    Everything else in the file stays as it is: comments, white space, the order of attributes. A
+    fix may append constants to the .bin: they are `added` of the result.
 
     Args:
         path: an IR (.xml) of version 10 or 11, or an .onnx, whose opset imports can be fixed.

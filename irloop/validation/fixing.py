@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -19,18 +20,22 @@ from irloop.validation.repair_plan import Repair
 __all__ = ["Fixed", "fixed"]
 
 #: The most rounds of validating and fixing, because a fix may uncover another finding.
-ROUNDS = 8
+ROUNDS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The bytes of a file before and after, the repairs made, and repairs that need `unsafe`."""
+    """The bytes of a file before and after, the repairs made, and repairs that need `unsafe`.
+
+    `added` has to be appended to the .bin.
+    """
 
     before: bytes
     after: bytes
     repairs: tuple[Repair, ...]
     left: tuple[Repair, ...]
     format: str = "openvino"
+    added: bytes = b""
 
     def lines(self) -> tuple[list[str], list[str]]:
         """The lines of the file before and after; of an ONNX model, those of its opset imports."""
@@ -86,7 +91,22 @@ def fixed(
             data = edited(document, _text_edits(made))
             done += made
             document = parse(data, file=os.fspath(path))
-    return Fixed(before, data, tuple(done), tuple(left))
+            bin_file = _appended(bin_file, made, folder)
+    added = b"".join(repair.weights for repair in done)
+    return Fixed(before, data, tuple(done), tuple(left), added=added)
+
+
+def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
+    """The weights, or a copy of them in `folder` with the bytes that repairs append."""
+    added = b"".join(repair.weights for repair in made)
+    if not added:
+        return bin_file
+    copy = os.path.join(folder, "weights.bin")
+    if bin_file != copy and os.path.isfile(bin_file):
+        shutil.copyfile(bin_file, copy)
+    with open(copy, "ab") as stream:
+        stream.write(added)
+    return copy
 
 
 def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> list[Repair]:
@@ -140,9 +160,14 @@ def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
 
 
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
-    """Repairs whose edits do not overlap; the others come in the next round."""
+    """Repairs whose edits do not overlap; the others come in the next round.
+
+    Of those that append to the .bin, a round has one: its bytes move the place of the next ones.
+    """
     kept: list[Repair] = []
     for repair in repairs:
+        if repair.weights and any(other.weights for other in kept):
+            continue
         others = _text_edits(kept)
         if not any(overlap(edit, other) for edit in _text_edits([repair]) for other in others):
             kept.append(repair)

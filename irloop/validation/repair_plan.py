@@ -19,7 +19,8 @@ class Repair(Record):
     """Edits that remove one finding of a rule.
 
     A `safe` repair does not change the results in any runtime that accepts the file; `effect`
-    describes what an unsafe repair changes or assumes.
+    describes what an unsafe repair changes or assumes. `weights` are bytes that it appends to the
+    .bin.
     """
 
     code: str
@@ -27,6 +28,7 @@ class Repair(Record):
     message: str
     edits: tuple[Edit | ImportOpset, ...]
     effect: str = ""
+    weights: bytes = b""
 
     @property
     def safe(self) -> bool:

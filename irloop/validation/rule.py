@@ -84,10 +84,18 @@ class Rule:
         yield from ()
 
     def repair(
-        self, place: Location, message: str, *edits: Edit | ImportOpset, effect: str = ""
+        self,
+        place: Location,
+        message: str,
+        *edits: Edit | ImportOpset,
+        effect: str = "",
+        weights: bytes = b"",
     ) -> Repair:
-        """A repair of a finding at `place`; `effect` where it may change results."""
-        return Repair(self.code, place, message, edits, effect)
+        """A repair of a finding at `place`; `effect` where it may change results.
+
+        `weights` are bytes that it appends to the .bin.
+        """
+        return Repair(self.code, place, message, edits, effect, weights)
 
     def found(
         self,

@@ -332,6 +332,26 @@ def test_fix_writes_and_proves_and_diff_writes_nothing(
     assert (again.exit_code, again.stdout) == (0, "")
 
 
+def test_a_fix_that_appends_to_the_weights(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    text = recurrent.read_text(encoding="utf-8")
+    old = 'internal_layer_id="0" axis="1" start="0"'
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, old.replace('start="0"', 'start="2"')), encoding="utf-8")
+    weights = path.with_suffix(".bin")
+    before = recurrent.with_suffix(".bin").read_bytes()
+    weights.write_bytes(before)
+    shown = irloop("validate", path, "--diff", "--unsafe-fixes")
+    assert f"48 bytes would be appended to {weights}" in shown.stderr
+    assert weights.read_bytes() == before
+    done = irloop("validate", path, "--fix", "--unsafe-fixes")
+    assert "48 bytes are appended to the .bin" in done.stderr
+    # Begin, end and strides along two axes: rows 2 to 6 of axis 1.
+    numbers = (0, 2, 0, 6, 1, 1)
+    assert weights.read_bytes() == before + b"".join(n.to_bytes(8, "little") for n in numbers)
+    assert "IRL619" not in irloop("validate", path).stdout
+
+
 def test_unsafe_fixes_are_announced_and_asked_for(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:

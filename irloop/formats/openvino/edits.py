@@ -16,7 +16,17 @@ from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.numbers import unsigned
 from irloop.graph.record import Record
 
-__all__ = ["AddElement", "Edit", "RemoveElement", "SetAttribute", "edited", "overlap"]
+__all__ = [
+    "AddElement",
+    "Edit",
+    "InsertBefore",
+    "RemoveElement",
+    "SetAttribute",
+    "SetText",
+    "edited",
+    "escaped",
+    "overlap",
+]
 
 
 class SetAttribute(Record):
@@ -41,7 +51,21 @@ class AddElement(Record):
     attributes: tuple[tuple[str, str], ...]
 
 
-Edit = SetAttribute | RemoveElement | AddElement
+class InsertBefore(Record):
+    """Insert lines of XML before an element; they are indented like it."""
+
+    element: str
+    lines: tuple[str, ...]
+
+
+class SetText(Record):
+    """Replace the content of an element by text."""
+
+    element: str
+    text: str
+
+
+Edit = SetAttribute | RemoveElement | AddElement | InsertBefore | SetText
 
 
 class _Span(NamedTuple):
@@ -79,7 +103,7 @@ def overlap(first: Edit, second: Edit) -> bool:
         return (first.element, first.name) == (second.element, second.name)
     places = [edit.parent if isinstance(edit, AddElement) else edit.element
               for edit in (first, second)]  # fmt: skip
-    if isinstance(first, AddElement) and isinstance(second, AddElement):
+    if type(first) is type(second) and not isinstance(first, RemoveElement):
         return places[0] == places[1]
     for removed, other in ((first, places[1]), (second, places[0])):
         if isinstance(removed, RemoveElement) and f"{other}/".startswith(f"{removed.element}/"):
@@ -146,7 +170,7 @@ def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int,
     path = path.replace("[1]", "")
     span = spans.get(path)
     if isinstance(edit, AddElement):
-        attributes = "".join(f' {name}="{_escaped(value)}"' for name, value in edit.attributes)
+        attributes = "".join(f' {name}="{escaped(value)}"' for name, value in edit.attributes)
         text = f"<{edit.tag}{attributes}/>"
         outer, _, tag = path.rpartition("/")
         if span is None and outer in spans:
@@ -158,6 +182,10 @@ def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int,
         raise UnsupportedError(f"the file has no element {path}")
     if isinstance(edit, SetAttribute):
         return _attribute(data, span, edit)
+    if isinstance(edit, SetText):
+        return span.tag_end, span.end_tag, escaped(edit.text).encode()
+    if isinstance(edit, InsertBefore):
+        return _inserted(data, span.start, edit.lines)
     start, end = _line(data, span.start, span.end)
     return start, end, b""
 
@@ -182,7 +210,18 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
     return at, at, separator + text + tail
 
 
-def _escaped(value: str) -> str:
+def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, bytes]:
+    """Insert lines before an element, on lines of their own if the element begins a line."""
+    indent = _indent(data, start)
+    first = data.rfind(b"\n", 0, start) + 1
+    if not first or data[first:start] != indent:
+        return start, start, "".join(line.strip() for line in lines).encode()
+    end = b"\r\n" if data[first - 2 : first] == b"\r\n" else b"\n"
+    return first, first, b"".join(indent + line.encode() + end for line in lines)
+
+
+def escaped(value: str) -> str:
+    """A text with the characters escaped that XML reserves."""
     # xml.sax.saxutils has this function, and imports an HTTP client with it.
     for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         value = value.replace(character, reference)
@@ -201,10 +240,10 @@ def _attribute(data: bytes, span: _Span, edit: SetAttribute) -> tuple[int, int, 
         at = span.tag_end - (2 if tag.endswith(b"/>") else 1)
         while data[at - 1 : at].isspace():
             at -= 1
-        return at, at, f' {edit.name}="{_escaped(edit.value)}"'.encode()
+        return at, at, f' {edit.name}="{escaped(edit.value)}"'.encode()
     if edit.value is None:
         return span.start + match.start(), span.start + match.end(), b""
-    new = f'"{_escaped(edit.value)}"'.encode()
+    new = f'"{escaped(edit.value)}"'.encode()
     return span.start + match.start(3), span.start + match.end(3), new
 
 
