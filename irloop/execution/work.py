@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.kernels.work import MADE, READ, bytes_of, factor_of, steps_of_values
 
 __all__ = [
     "AN_ITERATION",
@@ -30,13 +29,6 @@ AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 #: The call of a kernel of one pass, of a few passes, and of one with many parts.
 ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
-#: Bytes made, and bytes read, in a step of the budget.
-MADE, READ = 4_000, 16_000
-
-#: NumPy takes as long for values of these kinds as for others that are so many times as large:
-#: floats of one and two bytes, and Python objects (strings, items of sequences).
-NARROW, OBJECTS = 5, 20
-
 
 def call_work(node: Node) -> float:
     """The steps of the budget for calling the kernel of a node, whatever the sizes."""
@@ -51,15 +43,12 @@ def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> floa
 
     A result that is a view of an operand costs nothing.
     """
-    made = sum(map(_bytes_made, results))
-    if not made and all(getattr(item, "base", None) is not None for item in results):
-        return 0.0
-    return made / MADE + (0.0 if node.op.cost == "parts" else sum(map(_bytes, operands)) / READ)
+    return steps_of_values([] if node.op.cost == "parts" else operands, results)
 
 
 def viewed_work(results: Sequence[Any]) -> float:
     """The steps of the budget for making all elements of results, those of views as well."""
-    return sum(map(_bytes, results)) / MADE
+    return sum(map(bytes_of, results)) / MADE
 
 
 def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
@@ -73,30 +62,9 @@ def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
     return call + made / MADE + read / READ
 
 
-def _bytes_made(value: Any) -> float:
-    if isinstance(value, np.ndarray) and value.base is not None:
-        return 0.0
-    return _bytes(value)
-
-
-def _bytes(value: Any) -> float:
-    if isinstance(value, list):
-        return 8.0 * OBJECTS * len(value)
-    if not isinstance(value, np.ndarray):
-        return 0.0
-    return value.nbytes * _factor(value.dtype.kind, value.dtype.itemsize)
-
-
 def _bytes_of_type(type: ValueType) -> float:
     count = type.shape.count() if isinstance(type, TensorType) else None
     if count is None or not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         return 0.0
     dtype = type.element.numpy()
-    return count * dtype.itemsize * _factor(dtype.kind, dtype.itemsize)
-
-
-def _factor(kind: str, size: int) -> int:
-    """The factor for an element type; narrow floats other than f16 are of NumPy's kind V."""
-    if kind == "O":
-        return OBJECTS
-    return NARROW if size <= 2 and kind in "fV" else 1
+    return count * dtype.itemsize * factor_of(dtype)

@@ -23,7 +23,7 @@ __all__ = ["Builder", "Names"]
 
 #: Steps of the budget that a node takes. Converting 200,000 layers makes twice as many nodes, and
 #: the steps that a file of their size is given suffice for it.
-STEPS_A_NODE = 2
+STEPS_A_NODE = 10
 
 
 class Names:

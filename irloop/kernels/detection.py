@@ -54,9 +54,12 @@ def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) ->
 
 def corners_of(boxes: Array, box: Array) -> Array:
     """Intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
-    low, high = np.maximum(boxes[:, :2], box[:2]), np.minimum(boxes[:, 2:], box[2:])
-    shared = np.maximum(high - low, 0).prod(axis=1)
-    area = np.maximum(boxes[:, 2:] - boxes[:, :2], 0).prod(axis=1)
+    # Whole columns: reducing pairs with `prod` takes five times as long.
+    left, top, right, bottom = boxes.T
+    wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
+    high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
+    shared = np.maximum(wide, 0) * np.maximum(high, 0)
+    area = np.maximum(right - left, 0) * np.maximum(bottom - top, 0)
     union = area + np.maximum(box[2:] - box[:2], 0).prod() - shared
     return np.asarray(np.where(shared > 0, shared / np.where(shared > 0, union, 1), 0))
 
@@ -67,7 +70,7 @@ def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
     kept = []
     for at in range(len(boxes)):
         if alive[at]:
-            spend_overlaps(len(boxes) - at)
+            spend_overlaps(len(boxes) - at, 40)
             kept.append(at)
             alive[at + 1 :] &= share(boxes[at + 1 :], boxes[at]) <= np.float32(threshold)
     return kept
@@ -170,7 +173,7 @@ def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
         wide = widened(moves).reshape(groups).swapaxes(1, 2)
         worth = widened(scores).reshape(items, count, classes)
         spend_each(worth.size, 300, "sorting scores")
-        budget.spend(4 * items * classes, "sorting scores")
+        budget.spend(20 * items * classes, "sorting scores")
         first = None
         if first_scores is not None and first_moves is not None:
             first = widened(first_moves).reshape(groups).swapaxes(1, 2)

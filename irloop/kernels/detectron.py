@@ -114,10 +114,13 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
 
 def _share(boxes: Array, box: Array) -> Array:
     """Intersection over union of boxes with one box, including borders; 0 if they do not touch."""
-    high, low = np.minimum(boxes[:, 2:], box[2:]), np.maximum(boxes[:, :2], box[:2])
-    shared = (high - low + 1).prod(axis=1)
-    union = (boxes[:, 2:] - boxes[:, :2] + 1).prod(axis=1) + (box[2:] - box[:2] + 1).prod() - shared
-    touching = (high >= low).all(axis=1)
+    # Whole columns, as in `corners_of`.
+    left, top, right, bottom = boxes.T
+    wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
+    high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
+    shared = (wide + 1) * (high + 1)
+    union = (right - left + 1) * (bottom - top + 1) + (box[2:] - box[:2] + 1).prod() - shared
+    touching = (wide >= 0) & (high >= 0)
     return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
 
 

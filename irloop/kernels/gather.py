@@ -135,7 +135,7 @@ def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) ->
     end = end_token.reshape(-1)[0].astype(ids.dtype)
     last = np.minimum(steps, lengths.reshape(-1, 1).astype(np.int64)) - 1
     result = np.full_like(ids, end)
-    spend_each(steps, 10_000 + 30 * batch * beams, "following beams")
+    spend_each(steps, 25_000 + 30 * batch * beams, "following beams")
     rows = np.arange(batch)[:, None]
     beam = np.broadcast_to(np.arange(beams), (batch, beams))
     for step in range(steps - 1, -1, -1):

@@ -22,6 +22,13 @@ Function = Callable[..., Any]
 Choose = Callable[[Array, Array], tuple[Array, Array]]
 
 
+#: Nanoseconds for the overlap of two boxes when all pairs are compared, and for what follows from it.
+A_PAIR = 200
+
+#: Steps of the budget for the calls of NumPy for one class.
+A_CLASS = 40
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Settings that both operations share; a limit of -1 means no limit.
@@ -67,7 +74,7 @@ def _collected(
     """
     rows, values = [], []
     spend_each(scores.size, 300, "sorting scores")
-    budget.spend(4 * len(scores), "sorting scores")
+    budget.spend(A_CLASS * len(scores), "sorting scores")
     for label in range(len(scores)):
         if label == limits.background:
             continue
@@ -138,7 +145,7 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
             if not free.size:
                 break
             at += int(free[0])
-            spend_overlaps(len(ranked))
+            spend_overlaps(len(ranked), 70)
             kept.append(int(ranked[at]))
             share = pairwise_overlaps(
                 boxes[ranked], boxes[ranked[at : at + 1]], normalized=limits.normalized
@@ -186,7 +193,8 @@ def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Functi
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
         ranked = limits.first(scores, np.flatnonzero(scores > np.float32(limits.score)))
         ordered = boxes[ranked]
-        budget.reserve(64 * len(ranked) ** 2, "comparing all boxes")
+        budget.reserve(40 * len(ranked) ** 2, "comparing all boxes")
+        spend_each(len(ranked) ** 2, A_PAIR, "comparing all boxes")
         share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
         # Boxes that do not touch do not share a border.
         apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])

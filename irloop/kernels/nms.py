@@ -89,7 +89,7 @@ class Suppression:
             if not alive[best]:
                 # All remaining scores are minus infinity.
                 best = int(alive.argmax())
-            spend_overlaps(len(boxes))
+            spend_overlaps(len(boxes), 40)
             kept.append(best)
             values.append(float(current[best]))
             alive[best] = False

@@ -95,12 +95,15 @@ def _overlap(border: float) -> Function:
 
     def share(boxes: Array, box: Array) -> Array:
         one = boxes.dtype.type(border)
-        high, low = np.minimum(boxes[:, 2:], box[2:]), np.maximum(boxes[:, :2], box[:2])
-        shared = np.maximum(high - low + one, 0).prod(axis=1)
-        area = (boxes[:, 2:] - boxes[:, :2] + one).prod(axis=1)
+        # Whole columns, as in `corners_of`.
+        left, top, right, bottom = boxes.T
+        wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
+        high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])
+        shared = np.maximum(wide + one, 0) * np.maximum(high + one, 0)
+        area = (right - left + one) * (bottom - top + one)
         union = area + (box[2:] - box[:2] + one).prod() - shared
         # Two empty boxes on one line touch and have no union.
-        touching = (high >= low).all(axis=1) & (union > 0)
+        touching = (wide >= 0) & (high >= 0) & (union > 0)
         return np.asarray(np.where(touching, shared / np.where(touching, union, 1), 0))
 
     return share

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.kernels.work import spend_each
+
 __all__ = ["Array", "corners", "overlaps"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -67,6 +70,9 @@ def _shared(left: Array, right: Array) -> Array:
 
 def overlaps(boxes: Array, chosen: int, *, clockwise: bool) -> Array:
     """Intersection over union of every box [N, 5] with one of them; 0 for empty boxes."""
+    budget.reserve(3_000 * len(boxes), "overlaps of rotated boxes")
+    spend_each(len(boxes), 12_000, "overlaps of rotated boxes")
+    budget.spend(80, "overlaps of rotated boxes")
     wide = boxes.astype(np.float64)
     ring = corners(wide, clockwise=clockwise)
     area = wide[:, 2] * wide[:, 3]

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from irloop import budget
 
-__all__ = ["spend_each", "spend_overlaps", "spend_products", "spend_windows"]
+__all__ = [
+    "MADE",
+    "READ",
+    "bytes_of",
+    "factor_of",
+    "spend_each",
+    "spend_overlaps",
+    "spend_products",
+    "spend_windows",
+    "steps_of_values",
+]
 
 #: Sums of products with fewer multiplications than this are not charged.
 FEW = 1 << 18
@@ -18,6 +29,17 @@ OF_FLOATS, OF_INTEGERS = 100_000, 5_000
 
 #: Nanoseconds in a step of the budget.
 A_STEP = 5_000
+
+#: Steps of the budget for the overlaps of one box with any number of others: about fifty calls of
+#: NumPy.
+OVERLAPS = 10
+
+#: Bytes made, and bytes read, in a step of the budget.
+MADE, READ = 4_000, 16_000
+
+#: NumPy takes as long for values of these kinds as for others that are so many times as large:
+#: floats of one and two bytes, and Python objects (strings, items of sequences).
+NARROW, OBJECTS = 5, 20
 
 #: Elements of windows per step of the budget.
 OF_WINDOWS = 50_000
@@ -42,13 +64,13 @@ def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
         budget.spend(count // (OF_FLOATS if dtype.kind == "f" else OF_INTEGERS), what)
 
 
-def spend_overlaps(count: int) -> None:
-    """Spend the steps for the overlaps of one kept box with `count` others.
+def spend_overlaps(count: int, nanoseconds: int) -> None:
+    """Spend the steps for the overlaps of one kept box with `count` others, of this time each.
 
     Raises:
         LimitError: when fewer steps are left in the budget.
     """
-    budget.spend(5 + count // 200, "suppressing boxes")
+    budget.spend(OVERLAPS + count * nanoseconds // A_STEP, "suppressing boxes")
 
 
 def spend_windows(count: int) -> None:
@@ -59,3 +81,35 @@ def spend_windows(count: int) -> None:
     """
     if count > FEW:
         budget.spend(count // OF_WINDOWS, "pooling")
+
+
+def steps_of_values(operands: Iterable[Any], results: Iterable[Any]) -> float:
+    """The steps for reading operands and making results once.
+
+    A result that is a view of an operand costs nothing.
+    """
+    results = list(results)
+    made = sum(map(_bytes_made, results))
+    if not made and all(getattr(item, "base", None) is not None for item in results):
+        return 0.0
+    return made / MADE + sum(map(bytes_of, operands)) / READ
+
+
+def bytes_of(value: Any) -> float:
+    """The bytes of a value, weighted by how slow NumPy is with its elements."""
+    if isinstance(value, list):
+        return 8.0 * OBJECTS * len(value)
+    return value.nbytes * factor_of(value.dtype) if isinstance(value, np.ndarray) else 0.0
+
+
+def factor_of(dtype: np.dtype[Any]) -> int:
+    """The weight of an element type; narrow floats other than f16 are of NumPy's kind V."""
+    if dtype.kind == "O":
+        return OBJECTS
+    return NARROW if dtype.itemsize <= 2 and dtype.kind in "fV" else 1
+
+
+def _bytes_made(value: Any) -> float:
+    if isinstance(value, np.ndarray) and value.base is not None:
+        return 0.0
+    return bytes_of(value)

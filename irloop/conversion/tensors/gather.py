@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irloop import budget
 from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import needed_axis, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports, imports
@@ -15,6 +16,9 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
 __all__: list[str] = []
+
+#: Steps of the budget for writing out one step of a beam search, beyond those of its nodes.
+A_BEAM_STEP = 200
 
 
 def _indices(c: Conversion, indices: Value) -> Value:
@@ -142,6 +146,7 @@ def export_gather_tree(
     beam = f.expand(c, f.range_(c, c.i64(0), width, c.i64(1)), shape)
     found: list[Value] = []
     for step in reversed(range(steps)):
+        budget.spend(A_BEAM_STEP, "following beams")
         here, above = (f.gather(c, item, c.i64(step), 0) for item in (ids, parents))
         active = f.logical_not(c, f.less(c, last, c.i64([[step]])))
         token_here = f.where(c, active, c(onnx.GatherElements(1), here, beam), token)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from irloop import budget
 from irloop.dialects.contrib.terms import ScanBody, Steps, Term, WriteOut
 from irloop.graph.op import Kernel, Op
 from irloop.graph.types import ElementType, element_type_of
@@ -20,14 +22,22 @@ __all__ = ["OPSET", "kernel_of"]
 #: input are in it, and its meaning of them all is the one that later opsets keep.
 OPSET = 21
 
+#: Steps of the budget for the call of a kernel.
+A_CALL = 2
+
 
 class ArraySteps(Steps):
     """Runs each operation immediately."""
 
     def apply(self, op: Op, inputs: Sequence[Term | None], n_outputs: int) -> list[Term]:
+        from irloop.kernels.work import steps_of_values
+
         arrays = [None if term is None else term.value for term in inputs]
+        if op.elementwise:
+            _reserve_broadcast(arrays, op.label)
         made = op.kernel(n_outputs)(*arrays)
         results = made if isinstance(made, tuple) else (made,)
+        budget.spend(A_CALL + int(steps_of_values(arrays, results)), op.label)
         return [Term(self, result) for result in results]
 
     def scan(
@@ -68,6 +78,20 @@ class ArraySteps(Steps):
     def constant_of(self, term: Term) -> Array | None:
         array: Array = term.value
         return array
+
+
+def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
+    """Announce the result of an elementwise operation and a temporary like it to the budget."""
+    import numpy as np
+
+    given = [array for array in arrays if array is not None]
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in given))
+    except ValueError:
+        # The kernel reports shapes that do not fit.
+        return
+    widest = max(array.dtype.itemsize for array in given)
+    budget.reserve(2 * math.prod(shape) * widest, what)
 
 
 def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:

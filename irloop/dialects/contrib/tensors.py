@@ -159,6 +159,8 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term) -> Term:
+        import numpy as np
+
         size, rank = x.dim(-1, "the size of the matrices"), x.rank
         if rank < 2 or x.dims[-2] not in (None, size):
             raise CannotDecomposeError("it takes square matrices")
@@ -166,7 +168,7 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
             reason = f"the standard has no inverse, and {size} rows are too many to write out"
             raise CannotDecomposeError(f"{reason} ({LARGEST_INVERSE} at most)")
         wide = widened(s, x)
-        one = [[float(row == column) for column in range(size)] for row in range(size)]
+        one = np.eye(size)
         unit = s.op("Expand", s.like(one, wide), s.op("Shape", wide))
         # Elimination makes the left half the unit matrix, and thereby the right half the inverse.
         both = s.concat(rank - 1, wide, unit)
