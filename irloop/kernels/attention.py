@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.activation import staged_softmax
-from irloop.kernels.matmul import spend_product, widened
+from irloop.kernels.matmul import A_SCORE, spend_product, widened
 from irloop.kernels.work import spend_each
 
 __all__ = ["Array", "Attention", "Function", "attention", "linear_attention", "rotary_embedding"]
@@ -154,6 +155,9 @@ def _attended(
     how: Attention, q: Array, k: Array, v: Array, bias: Array | None
 ) -> tuple[Array, Array]:
     dtype = q.dtype
+    count = q.size // max(q.shape[-1], 1) * k.shape[-2]
+    budget.reserve(6 * max(dtype.itemsize, 4) * count, "the scores of attention")
+    spend_each(count, A_SCORE, "the scores of attention")
     scale = q.shape[-1] ** -0.5 if how.scale is None else how.scale
     root = np.asarray(scale**0.5).astype(dtype)
     scores = _product(q * root, (k * root).swapaxes(-1, -2), dtype)

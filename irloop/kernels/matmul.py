@@ -14,6 +14,7 @@ from irloop.kernels.precision import unwarned
 from irloop.kernels.work import spend_each, spend_products
 
 __all__ = [
+    "A_SCORE",
     "Array",
     "Function",
     "attention",
@@ -27,6 +28,9 @@ __all__ = [
     "spend_product",
     "widened",
 ]
+
+#: Nanoseconds for what happens to a score of attention between the two products.
+A_SCORE = 25
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -237,6 +241,7 @@ def attention(*, causal: bool = False) -> Function:
             spend_product(q, k.swapaxes(-1, -2))
             scores_size = q.size // max(q.shape[-1], 1) * k.shape[-2]
             budget.reserve(4 * q.itemsize * scores_size, "the scores of attention")
+            spend_each(scores_size, A_SCORE, "the scores of attention")
             scores = np.matmul(q, k.swapaxes(-1, -2)) * q.dtype.type(factor)
             if causal:
                 seen = np.tri(scores.shape[-2], scores.shape[-1], dtype=bool)

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
+from irloop.kernels.work import spend_each
+
 __all__ = [
     "Array",
     "Priors",
@@ -59,6 +62,8 @@ def aspect_ratios(priors: Priors) -> list[float]:
 def _dense(size: float, density: float, ratio: float) -> list[Box]:
     """Boxes of one size on a grid of `density` x `density` positions."""
     count = int(density)
+    budget.reserve(240 * count * count, "the boxes of one size")
+    spend_each(count * count, 500, "the boxes of one size")
     shift = size / count
     wide, high = size / 2 * math.sqrt(ratio), size / 2 / math.sqrt(ratio)
     first = -size / 2 + shift / 2
@@ -131,6 +136,13 @@ def _variances(variance: Sequence[float], count: int) -> Array:
     return np.tile(row, 4 * count // len(row))
 
 
+def _reserve(boxes: int, parts: int) -> None:
+    """Charge the budget for `boxes` boxes of four f64, made in parts and joined."""
+    budget.reserve(4 * 8 * 4 * boxes, "prior boxes")
+    spend_each(4 * boxes, 20, "prior boxes")
+    spend_each(parts, 50_000, "prior boxes")
+
+
 def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> Array:
     """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2, relative to the image, then variances.
 
@@ -150,7 +162,9 @@ def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> A
     centre_y = ((np.arange(height) + offset) * down)[:, None]
     centre_x = (np.arange(width) + offset) * along
     parts = []
-    for shift_x, shift_y, half_width, half_height, clipped in element_boxes(priors):
+    elements = element_boxes(priors)
+    _reserve(height * width * max(count, len(elements)), len(elements))
+    for shift_x, shift_y, half_width, half_height, clipped in elements:
         x, y = centre_x + shift_x, centre_y + shift_y
         box = np.stack(
             np.broadcast_arrays(
@@ -195,6 +209,7 @@ def clustered_boxes(
     y = ((np.arange(height) + offset) * down)[:, None, None]
     x = ((np.arange(width) + offset) * along)[:, None]
     half_width, half_height = np.array(widths) / 2, np.array(heights) / 2
+    _reserve(height * width * len(half_width), 1)
     box = np.stack(
         np.broadcast_arrays(
             (x - half_width) / columns,

@@ -166,6 +166,12 @@ def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Arra
 
 def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
     """Taps [count, taps] and their weights (None: one tap each, with weight 1)."""
+    # Where filters are widened, all taps together are a few times the elements of the axis.
+    wider = (
+        max(plan.size, plan.count) if how.antialias or how.mode.endswith("_pillow") else plan.count
+    )
+    budget.reserve(200 * wider, "the taps of a resized axis")
+    spend_each(wider, 300, "the taps of a resized axis")
     if how.mode.endswith("_pillow"):
         index, weights = _pillow(plan, how)
         return np.clip(index, 0, plan.size - 1), weights
@@ -222,7 +228,8 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
     total: Array | None = None
     for tap in range(index.shape[1]):
         weight = weights[:, tap].astype(x.dtype).reshape(shape)
-        part = x.take(index[:, tap], axis=plan.axis) * weight
+        part = x.take(index[:, tap], axis=plan.axis)
+        np.multiply(part, weight, out=part)
         total = part if total is None else np.add(total, part, out=total)
     assert total is not None, "a resized element has a tap"
     return total

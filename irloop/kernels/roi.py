@@ -108,6 +108,9 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
         for at, (item, x1, y1, x2, y2) in enumerate(rois.astype(np.float64).tolist()):
             if item < 0:
                 break
+            samples = data.shape[1] * height * (data.shape[3] + width)
+            budget.reserve(4 * 8 * samples + 80 * (height + width), "the samples of a region")
+            spend_each(samples, 15, "the samples of a region")
             y = _grid(y1, y2, height, data.shape[2])
             x = _grid(x1, x2, width, data.shape[3])
             result[at] = _bilinear(widened(data[int(item)]), y, x)

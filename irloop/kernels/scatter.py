@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.gather import coordinates
+from irloop.kernels.work import spend_each
 
 __all__ = [
     "scatter_elements",
@@ -44,6 +46,7 @@ def _combine(result: Array, where: Index, updates: Array, reduction: str) -> Non
     if reduction == "none":
         result[where] = updates
         return
+    spend_each(updates.size, 60, "combining updates")
     functions = _LOGICAL if result.dtype == np.bool_ else _FUNCTIONS
     with np.errstate(over="ignore", invalid="ignore"):
         functions[reduction].at(result, where, updates)
@@ -64,6 +67,8 @@ def _neutral(dtype: np.dtype[Any], reduction: str) -> Any:
 
 def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> None:
     """Replace written elements by the mean of the values written there (integers: rounded down)."""
+    spend_each(updates.size, 60, "counting updates")
+    budget.reserve(9 * result.size, "counting updates")
     counts = np.zeros(result.shape, dtype=np.int64)
     np.add.at(counts, where, 1)
     touched = counts > 0
