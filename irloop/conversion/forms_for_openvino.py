@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
+from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes
 from irloop.conversion.elements.size_distances import WriteDistancesOut
 from irloop.conversion.engine_form import Form, has, is_constant, single
@@ -28,6 +29,7 @@ from irloop.conversion.tensors.one_element_constants import NarrowOneElementCons
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
 from irloop.hazards.convolutions import pads_skipped_data
+from irloop.hazards.nans import lost_nans
 from irloop.hazards.plugin import (
     brings_dimensions,
     overwrites_its_concat,
@@ -83,6 +85,8 @@ def openvino_forms() -> list[Form]:
         single(NarrowCopiesOfSizes(), narrows_a_size),
         # OpenVINO removes an Abs of what is computed from sizes.
         single(WriteDistancesOut(), loses_its_sign),
+        # OpenVINO computes numbers from NaN.
+        single(KeepNans(), lambda node: bool(lost_nans(node))),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer.

@@ -315,9 +315,20 @@ def _sequence(
 ) -> tuple[Array, Array, Array]:
     """Run all directions: X [T, B, I], states [D, B, S] to Y [T, D, B, S] and final states [D, B,
     S].
+
+    Raises:
+        ValueError: a state is of another batch or size, or there is not one length for each item.
     """
     steps, items = x.shape[:2]
     size = weights[0].r.shape[-1]
+    for word, state in (("hidden", h), ("cell", c)):
+        if state is not None and state.shape[1:] != (items, size):
+            raise ValueError(
+                f"the initial {word} state is of {state.shape[1]} items with {state.shape[2]} "
+                f"elements, where X and the weights need {items} with {size}"
+            )
+    if lengths is not None and lengths.size != items:
+        raise ValueError(f"{lengths.size} sequence lengths are given for {items} items")
     lengths = _partial(lengths, steps)
     zeros = np.zeros((items, size), dtype=x.dtype)
     outputs, ends, memories = [], [], []

@@ -321,3 +321,32 @@ def test_contradictions_are_named() -> None:
         _inferred(onnx_ops.RNN(activations=("Cosine",)), (7, 5, 2), (1, 3, 2), (1, 3, 3))
     with pytest.raises(InferenceError, match="direction is unknown"):
         _inferred(onnx_ops.RNN(direction="sideways"), (7, 5, 2), (1, 3, 2), (1, 3, 3))
+
+
+@pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])
+def test_states_of_another_batch_are_refused(op: str, tmp_path: Path) -> None:
+    """ONNX Runtime refuses an initial state of one item for a batch of two, too."""
+    text = f"""
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[t, b, 2] x, float[1, h, 3] state) => (float[t, 1, b, 3] y) {{
+  y, last = {op} <hidden_size = 3> (x, w, r, "", "", state)
+}}
+"""
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[op]
+    model = onnx.parser.parse_model(text)
+    for name, columns in (("w", 2), ("r", 3)):
+        weights = np.full((1, gates * 3, columns), 0.5, np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    session = onnxruntime.InferenceSession(path)
+    for items, accepted in ((2, True), (1, False)):
+        inputs = {"x": np.ones((4, 2, 2), np.float32), "state": np.ones((1, items, 3), np.float32)}
+        if accepted:
+            found = irloop.run(path, inputs)["y"]
+            np.testing.assert_allclose(found, session.run(["y"], inputs)[0], 1e-5)
+            continue
+        with pytest.raises(Exception, match="initial_h"):
+            session.run(None, inputs)
+        with pytest.raises(irloop.IrloopError, match="1 items with 3 elements"):
+            irloop.run(path, inputs)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from irloop.conformance.case import Case, empty, run
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino import control_flow as ov
-from irloop.dialects.openvino.comparison import Greater, LogicalNot, LogicalOr, Select
+from irloop.dialects.openvino.activation import SoftMax8
+from irloop.dialects.openvino.comparison import Greater, IsNaN, LogicalNot, LogicalOr, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution
 from irloop.dialects.openvino.elementwise import (
     Abs,
     Add,
     Divide,
+    Exp,
     Maximum,
     Multiply,
     Negative,
@@ -90,6 +92,13 @@ def _abs_of_sizes() -> Model:
     m = IrModel()
     sizes = m(ShapeOf3(), m.input("x", None, 2))
     return m.done(m(Abs(), m(Subtract(), sizes, m.constant([3], I64))))
+
+
+def _exp_of_nan() -> Model:
+    m = IrModel()
+    allowed, x = m.input("allowed", None, element=BOOLEAN), m.input("x", None)
+    kept = m(Select(), allowed, x, m.constant(float("-inf"), F32))
+    return m.done(m(IsNaN(), m(Exp(), m(SoftMax8(0), kept))))
 
 
 def _integer_division() -> Model:
@@ -430,6 +439,18 @@ CASES = (
         (
             run([[[1, 5], [8, 8], [3, 4]]], [[1, 4, 1], [8, 5, 10]]),
             run([[[10, 1]]], [[2], [4]]),
+        ),
+    ),
+    Case(
+        "openvino_exp_of_nan",
+        FEATURE,
+        "OpenVINO Exp-1",
+        "The exponential of each element; that of NaN is NaN.",
+        _exp_of_nan,
+        (
+            run([[True, False], [7, 8]], [[False, False]]),
+            # The sum of no probabilities is 0, and 0 / 0 is NaN.
+            run([[False, False], [7, 8]], [[True, True]]),
         ),
     ),
     Case(

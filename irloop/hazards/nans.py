@@ -1,0 +1,105 @@
+"""Operations with which OpenVINO turns a NaN into a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.openvino.activation import (
+    Clamp,
+    HardSigmoid,
+    LogSoftmax,
+    ReLU,
+    SoftMax1,
+    SoftMax8,
+)
+from irloop.dialects.openvino.comparison import IsNaN, Select
+from irloop.dialects.openvino.elementwise import Exp, Maximum, Minimum
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
+
+__all__ = ["LOSING", "lost_nans"]
+
+#: The operations that lose a NaN.
+LOSING = (Clamp, Exp, HardSigmoid, Maximum, Minimum, ReLU)
+
+#: The most operations that are looked at for a value's sources.
+_SOURCES = 64
+
+#: Larger constants are not read.
+_MOST_ELEMENTS = 1 << 22
+
+
+def lost_nans(node: Node) -> list[Value]:
+    """The inputs of a node whose NaN it loses: a Softmax of nothing but -inf may be their source.
+
+    Such a Softmax reads a constant of infinities, as attention masks are. Inputs whose NaN a Select
+    already puts back are not listed.
+    """
+    if not isinstance(node.op, LOSING) or not element_of(node.output).is_float:
+        return []
+    data = node.inputs if isinstance(node.op, Maximum | Minimum) else node.inputs[:1]
+    found = [value for value in dict.fromkeys(data) if value is not None]
+    return [value for value in found if not _is_kept(node, value) and _may_be_nan(value)]
+
+
+def _is_kept(node: Node, value: Value) -> bool:
+    """True when a Select returns an input of a node instead of its output where that is NaN."""
+    return any(
+        user.inputs[1] is value and _is_nan_of(user.inputs[0], value)
+        for user in _selects_after(node)
+    )
+
+
+def _selects_after(node: Node) -> Iterator[Node]:
+    """The Selects whose last operand is the output of a node, or of another such Select."""
+    pending = [node]
+    for found in pending:
+        users = [user for user, place in found.output.uses if place == 2]
+        selects = [user for user in users if isinstance(user.op, Select)]
+        yield from selects
+        pending += selects
+
+
+def _is_nan_of(test: Value | None, value: Value) -> bool:
+    if test is None or not isinstance(test.producer.op, IsNaN):
+        return False
+    return test.producer.inputs[0] is value
+
+
+def _may_be_nan(value: Value) -> bool:
+    return any(
+        isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax)
+        and any(_is_infinite(source) for source in _sources(node.inputs[0]))
+        for node in _sources(value)
+    )
+
+
+def _sources(value: Value | None) -> Iterator[Node]:
+    """The nodes that a value is computed from, nearest first."""
+    if value is None:
+        return
+    seen, pending = {value.producer}, [value.producer]
+    for node in pending:
+        yield node
+        for item in node.inputs:
+            if item is not None and item.producer not in seen and len(seen) < _SOURCES:
+                seen.add(item.producer)
+                pending.append(item.producer)
+
+
+def _is_infinite(node: Node) -> bool:
+    """True for a constant with infinities in a whole row along its last axis."""
+    if not isinstance(node.op, Constant):
+        return False
+    tensor = node.op.tensor
+    count = tensor.type.shape.count()
+    if not tensor.type.element.is_float or not count or count > _MOST_ELEMENTS:
+        return False
+    if tensor.type.element.bits < ElementType.F16.bits:
+        return False
+    import numpy as np
+
+    infinite = np.isinf(tensor.numpy())
+    return bool(infinite.all(-1).any()) if infinite.ndim else bool(infinite)
