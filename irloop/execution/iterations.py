@@ -15,8 +15,11 @@ import numpy as np
 
 from irloop import budget
 from irloop.execution.branch import truth
+from irloop.execution.buffered import Buffered
 from irloop.execution.failure import StepError
 from irloop.execution.program import SMALL, Context, Step, run
+from irloop.execution.stack import Stack
+from irloop.execution.straight import Cycle, Stretch
 from irloop.execution.trace import IterationEvent, LoopTracer
 from irloop.execution.work import AN_ITERATION
 from irloop.graph.model import Node
@@ -28,6 +31,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: The number of iterations between looks at the clock.
 CHECK_EVERY = 64
 
+#: Arrays for the results of steps are allocated for at least this many iterations.
+MANY = 24
+
 
 class Feed(NamedTuple):
     """A body parameter that gets `source[i, ...]` in iteration i; `name` is for messages."""
@@ -38,10 +44,10 @@ class Feed(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """A body result that every iteration adds: `add` takes the iteration and the value."""
+    """A body result that every iteration adds to `stack`."""
 
     slot: int
-    add: Callable[[int, Any], None]
+    stack: Stack
 
 
 class Counter(NamedTuple):
@@ -64,6 +70,7 @@ class Plan:
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
     may change. With `converts` a state that comes back in another element type is converted to its
     initial one. A `tame` body is known to take little memory, and `work` steps of the budget.
+    `buffered` are the steps with results in arrays that are allocated once.
     """
 
     node: Node
@@ -77,6 +84,7 @@ class Plan:
     work: float
     parameters: tuple[int, ...] = ()
     results: tuple[int, ...] = ()
+    buffered: Buffered | None = None
 
 
 class Iterations:
@@ -106,6 +114,11 @@ class Iterations:
         self._measures_again = not plan.tame and budget.current().operations is not None
         self._tame = plan.tame and not context.watched
         trace = context.trace
+        self._compute = plan.compute
+        #: The steps with buffers, until one iteration has run without checks; then the function
+        #: that runs many.
+        self._buffered = plan.buffered
+        self._fast: Stretch | None = None
         self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None
 
     def run(self) -> tuple[int, bool]:
@@ -143,8 +156,8 @@ class Iterations:
         if plan.counter is not None:
             slots[plan.counter.slot] = plan.counter.value(0)
         plan.compute(slots)
-        for slot, add in self._gathers:
-            add(0, slots[slot])
+        for slot, stack in self._gathers:
+            stack.add(0, slots[slot])
         self._look_at_types()
         self._cost = plan.work + AN_ITERATION
         self._context.charge(self._cost, plan.node)
@@ -173,8 +186,8 @@ class Iterations:
             made = tuple(slots[slot] for slot in plan.results)
             place = tuple(self._context.iterations)
             self._observer.iteration(IterationEvent(plan.node, place, tuple(given), made))
-        for slot, add in self._gathers:
-            add(index, slots[slot])
+        for slot, stack in self._gathers:
+            stack.add(index, slots[slot])
         if index == 0:
             self._look_at_types()
         return produced < SMALL
@@ -203,7 +216,11 @@ class Iterations:
                 end = index + CHECK_EVERY if stop is None else min(index + CHECK_EVERY, stop)
                 self._context.check_time(self._plan.node)
                 self._tell(index)
-                reached, ended = self._stretch(index, end)
+                if self._buffered is not None and (stop is None or stop - index >= MANY):
+                    end = index + 1
+                    reached, ended = self._prepare(index, self._buffered)
+                else:
+                    reached, ended = self._stretch(index, end)
                 self._context.charge(self._cost * (reached - index), self._plan.node)
                 if ended or reached < end:
                     return reached, ended
@@ -216,10 +233,36 @@ class Iterations:
             raise
         return index, False
 
+    def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
+        """Run one iteration; the following ones write into arrays of the sizes that it shows."""
+        plan, condition = self._plan, self._condition
+        # Only the function of a stack looks at the shapes of the parts.
+        targets = [
+            (slot, stack.complete if slot in steps.stable else None, stack.add)
+            for slot, stack in self._gathers
+        ]
+        cycle = Cycle(
+            plan.node,
+            plan.carries,
+            [(slot, source) for slot, source, _ in self._feeds],
+            plan.counter and (plan.counter.slot, plan.counter.value),
+            [(slot, array) for slot, array, _ in targets if array is not None],
+            [(slot, add) for slot, array, add in targets if array is None],
+            condition,
+        )
+        prepared: list[Stretch | None] = []
+        self._compute = lambda slots: prepared.append(steps.prepare(slots, cycle))
+        result = self._stretch(index, index + 1)
+        self._buffered, self._compute, (self._fast,) = None, plan.compute, prepared
+        return result
+
     def _stretch(self, first: int, end: int) -> tuple[int, bool]:
         """Run iterations `first` to `end`, checking only the sizes of states."""
-        plan, slots, feeds, gathers = self._plan, self._slots, self._feeds, self._gathers
-        compute, counter, condition = plan.compute, plan.counter, self._condition
+        plan, slots, feeds = self._plan, self._slots, self._feeds
+        if self._fast is not None:
+            return self._fast(slots, first, end)
+        compute, counter, condition = self._compute, plan.counter, self._condition
+        gathers = [(slot, stack.add) for slot, stack in self._gathers]
         carries, index = plan.carries, first
         results = [at for _, at in carries]
         alone = not {to for to, _ in carries} & set(results)

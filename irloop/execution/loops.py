@@ -11,10 +11,11 @@ import numpy as np
 from irloop import budget
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.execution.branch import truth
+from irloop.execution.buffered import buffered
 from irloop.execution.failure import StepError
 from irloop.execution.iterations import Counter, Feed, Gather, Iterations, Plan
 from irloop.execution.nesting import refuse_too_many
-from irloop.execution.program import Context, Program, Step, run, sweep, tame
+from irloop.execution.program import NOTHING, Context, Program, Step, run, sweep, tame
 from irloop.execution.stack import Stack, empty_value, join, nothing_joined
 from irloop.graph.loops import Carried, Concatenated, LastValue, PortMap, ScanOutput
 from irloop.graph.model import Node
@@ -79,18 +80,21 @@ class Loop:
         growing = [p.result for p in carried if not _is_static(self.body.results[p.result])]
         if ports.condition is not None and not _is_static(self.body.results[ports.condition]):
             growing.append(ports.condition)
+        slots = tuple(program.outputs[result] for result in growing)
+        carries = tuple((program.inputs[p.parameter], program.outputs[p.result]) for p in carried)
         return Plan(
             self.node,
             tuple(steps),
             sweep(steps, program.outputs),
-            tuple((program.inputs[p.parameter], program.outputs[p.result]) for p in carried),
-            tuple(program.outputs[result] for result in growing),
+            carries,
+            slots,
             self._counter(),
             self.converts,
             tame(steps),
             sum(step.work for step in steps),
             tuple(program.inputs),
             tuple(program.outputs),
+            buffered(steps, program.outputs, {NOTHING, *program.fixed}, carries, slots),
         )
 
     def _counter(self) -> Counter | None:
@@ -182,7 +186,7 @@ class Loop:
             for port in self.stacked
         }
         gathers = [
-            Gather(self.program.outputs[port.result], stacks[port.external].add)
+            Gather(self.program.outputs[port.result], stacks[port.external])
             for port in self.stacked
         ]
         slices = min((len(feed.source) for feed in feeds), default=None)

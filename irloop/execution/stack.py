@@ -55,6 +55,11 @@ class Stack:
             buffer = self._grow(buffer)
         buffer[index] = part
 
+    @property
+    def complete(self) -> Array | None:
+        """The array with room for all parts; None before the first part, or if more may come."""
+        return None if self._exact is None else self._buffer
+
     def parts(self, count: int) -> Array:
         """The first `count` parts (at least one was added) as one array [count, ...]."""
         buffer = self._buffer

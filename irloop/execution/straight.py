@@ -1,4 +1,4 @@
-"""Runs the steps of a body as one function of straight-line code.
+"""Runs the steps of a body as one function of straight-line code, once or for many iterations.
 
 The source of the function consists of fixed words and numbers of slots and steps; no text of a
 model gets into it. Values that only later steps read are local variables, which are read fastest.
@@ -6,15 +6,17 @@ model gets into it. Values that only later steps read are local variables, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from types import TracebackType
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, TracebackType
 from typing import Any
 
 from irloop.execution.failure import StepError, failure_of
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 
-__all__ = ["MOST_STEPS", "straight"]
+__all__ = ["MOST_STEPS", "Cycle", "Stretch", "straight", "stretch"]
 
 #: Longer bodies take long to compile, and calls are a small part of their time.
 MOST_STEPS = 400
@@ -22,7 +24,30 @@ MOST_STEPS = 400
 #: A step: its function, the slots that it reads and fills, its node.
 Piece = tuple[Kernel, Sequence[int], Sequence[int], Node]
 
+#: Takes the slots, the first iteration, and the one to stop before; returns the iteration after the
+#: last one that ran, and whether the condition ended the loop.
+Stretch = Callable[[list[Any], int, int], tuple[int, bool]]
+
 _NAME = "<steps>"
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What happens between the iterations of the loop `node`.
+
+    `carries` are the (parameter, result) slots of the states, `feeds` the slots that get an item of
+    an array in each iteration, `counter` the slot and the function of the number of the iteration.
+    `stores` are slots whose value is written into an array, `adds` those that a function collects.
+    The loop ends when the slot `condition` is false.
+    """
+
+    node: Node
+    carries: Sequence[tuple[int, int]] = ()
+    feeds: Sequence[tuple[int, Any]] = ()
+    counter: tuple[int, Callable[[int], Any]] | None = None
+    stores: Sequence[tuple[int, Any]] = ()
+    adds: Sequence[tuple[int, Callable[[int, Any], None]]] = ()
+    condition: int | None = None
 
 
 def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[Any]], None]:
@@ -31,20 +56,16 @@ def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[A
     Raises (when called):
         StepError: of the step that fails.
     """
+    names: dict[int, str] = {}
     lines = ["def compute(slots):"]
     nodes: dict[int, Node] = {}
-    made: set[int] = set()
-    for at, (_, ins, outs, node) in enumerate(pieces):
-        values = ", ".join(f"s{slot}" if slot in made else f"slots[{slot}]" for slot in ins)
-        # More values than outputs are dropped.
-        targets = ", ".join(f"s{slot}" for slot in outs) + (", *_" if len(outs) > 1 else "")
-        lines.append(f" {targets} = f{at}({values})")
+    for line, node in _calls(pieces, names, ()):
+        lines.append(f" {line}")
         nodes[len(lines)] = node
-        made.update(outs)
-    lines += [f" slots[{slot}] = s{slot}" for slot in sorted(made & set(keep))]
+    lines += [f" slots[{slot}] = {names[slot]}" for slot in sorted(names.keys() & set(keep))]
     lines.append(" return None")
     functions: dict[str, Any] = {f"f{at}": piece[0] for at, piece in enumerate(pieces)}
-    exec(compile("\n".join(lines), _NAME, "exec"), functions)  # noqa: S102  (see the module)
+    exec(_code("\n".join(lines)), functions)  # noqa: S102  (see the module)
     inner = functions["compute"]
 
     def compute(slots: list[Any]) -> None:
@@ -54,13 +75,111 @@ def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[A
             raise
         except Exception as error:
             # As in `run`: an exception of a kernel is an error of its node.
-            raise failure_of(nodes[_line(error.__traceback__)], error) from error
+            raise failure_of(nodes[_place(error.__traceback__)[0]], error) from error
 
     return compute
 
 
-def _line(trace: TracebackType | None) -> int:
-    """The line of the straight code in which an exception passed."""
+def stretch(
+    pieces: Sequence[Piece],
+    keep: Collection[int],
+    arrays: Mapping[int, Any],
+    written: Collection[int],
+    cycle: Cycle,
+) -> Stretch:
+    """One function that runs many iterations of the steps.
+
+    `arrays` holds the values of slots that have the same array in all iterations. The functions of
+    steps that fill a slot in `written` get this array as their last argument. The slots `keep` and
+    those that are fed have the values of the last iteration after a call.
+
+    Raises (when called):
+        StepError: of the step that fails, with the iteration.
+    """
+    values: dict[str, Any] = {f"f{at}": piece[0] for at, piece in enumerate(pieces)}
+    values.update((f"b{slot}", array) for slot, array in arrays.items())
+    names = {slot: f"b{slot}" for slot in arrays}
+    read = {slot for _, ins, _, _ in pieces for slot in ins} - arrays.keys()
+    read.update(after for _, after in cycle.carries)
+    between: list[str] = []
+    if cycle.carries:
+        # Back edges are simultaneous.
+        to, of = ([f"s{pair[side]}" for pair in cycle.carries] for side in (0, 1))
+        between.append(f"{', '.join(to)} = {', '.join(of)}")
+    for at, (slot, source) in enumerate(cycle.feeds):
+        values[f"q{at}"] = source
+        between.append(f"s{slot} = q{at}[i, ...]")
+    if cycle.counter is not None:
+        slot, values["number"] = cycle.counter
+        between.append(f"s{slot} = number(i)")
+    changing = [to for to, _ in cycle.carries] + [slot for slot, _ in cycle.feeds]
+    changing += [cycle.counter[0]] if cycle.counter is not None else []
+    changing += [slot for _, _, outs, _ in pieces for slot in outs if slot in keep]
+    read -= {slot for _, _, outs, _ in pieces for slot in outs if slot not in keep}
+    names.update((slot, f"s{slot}") for slot in read.union(changing))
+    lines = ["def compute(slots, first, end):"]
+    lines += [f" s{slot} = slots[{slot}]" for slot in sorted(read)]
+    lines += [" for i in range(first, end):", *(f"  {line}" for line in between)]
+    nodes: dict[int, Node] = {}
+    for line, node in _calls(pieces, names, written):
+        lines.append(f"  {line}")
+        nodes[len(lines)] = node
+    for at, (slot, array) in enumerate(cycle.stores):
+        values[f"t{at}"] = array
+        lines.append(f"  t{at}[i] = {names.get(slot) or f'slots[{slot}]'}")
+    for at, (slot, add) in enumerate(cycle.adds):
+        values[f"g{at}"] = add
+        lines.append(f"  g{at}(i, {names.get(slot) or f'slots[{slot}]'})")
+    if cycle.condition is not None:
+        lines.append(f"  if not {names.get(cycle.condition) or f'slots[{cycle.condition}]'}: break")
+        ended = f"not {names.get(cycle.condition) or f'slots[{cycle.condition}]'}"
+    else:
+        ended = "False"
+    lines += [f" slots[{slot}] = s{slot}" for slot in dict.fromkeys(changing)]
+    lines.append(f" return i + 1, {ended}")
+    exec(_code("\n".join(lines)), values)  # noqa: S102  (see the module)
+    inner = values["compute"]
+
+    def compute(slots: list[Any], first: int, end: int) -> tuple[int, bool]:
+        try:
+            found: tuple[int, bool] = inner(slots, first, end)
+            return found
+        except StepError as failure:
+            index = _place(failure.__traceback__)[1]
+            raise failure.inside(cycle.node, index) from failure.__cause__
+        except Exception as error:
+            line, index = _place(error.__traceback__)
+            failed = failure_of(nodes.get(line, cycle.node), error)
+            raise failed.inside(cycle.node, index) from error
+
+    return compute
+
+
+def _calls(
+    pieces: Sequence[Piece], names: dict[int, str], written: Collection[int]
+) -> Iterator[tuple[str, Node]]:
+    """The line that calls each step; adds the names of the slots that it fills."""
+    for at, (_, ins, outs, node) in enumerate(pieces):
+        values = ", ".join(names.get(slot) or f"slots[{slot}]" for slot in ins)
+        if outs[0] in written:
+            yield f"f{at}({values}, {names[outs[0]]})", node
+            continue
+        # More values than outputs are dropped.
+        targets = ", ".join(f"s{slot}" for slot in outs) + (", *_" if len(outs) > 1 else "")
+        names.update((slot, f"s{slot}") for slot in outs)
+        yield f"{targets} = f{at}({values})", node
+
+
+@lru_cache(maxsize=64)
+def _code(source: str) -> CodeType:
+    """The compiled source; a loop inside another one prepares it in each of its executions."""
+    return compile(source, _NAME, "exec")
+
+
+def _place(trace: TracebackType | None) -> tuple[int, int]:
+    """The line of the generated code in which an exception passed, and its iteration."""
     while trace is not None and trace.tb_frame.f_code.co_filename != _NAME:
         trace = trace.tb_next
-    return trace.tb_lineno if trace is not None else 2
+    if trace is None:
+        return 2, 0
+    return trace.tb_lineno, trace.tb_frame.f_locals.get("i", 0)

@@ -16,6 +16,7 @@ import numpy as np
 from irloop.kernels.blocks import constant, in_blocks
 from irloop.kernels.precision import floating, scalar, unwarned, widened
 from irloop.kernels.special import erf
+from irloop.kernels.writers import WIDE, writes
 
 __all__ = [
     "celu",
@@ -67,19 +68,20 @@ def _relu(x: Array, out: Array) -> None:
     np.maximum(x, constant(0, x), out=out)
 
 
+def _sigmoid(x: Array, out: Array) -> None:
+    one = scalar(1, x.dtype)
+    np.exp(np.negative(x, out), out)
+    np.reciprocal(np.add(out, one, out), out)
+
+
 @floating
+@writes(lambda x: _sigmoid if x.dtype in WIDE else None)
 def sigmoid(x: Array) -> Any:
     """1 / (1 + exp(-x))."""
     if x.size <= _FEW:
         one = scalar(1, x.dtype)
         return one / (one + np.exp(-x))
     return in_blocks(_sigmoid, x)
-
-
-def _sigmoid(x: Array, out: Array) -> None:
-    one = scalar(1, x.dtype)
-    np.exp(np.negative(x, out=out), out=out)
-    np.divide(one, np.add(out, one, out=out), out=out)
 
 
 @floating

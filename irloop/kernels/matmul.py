@@ -11,7 +11,8 @@ import numpy as np
 
 from irloop import budget
 from irloop.kernels.precision import unwarned
-from irloop.kernels.work import spend_each, spend_products
+from irloop.kernels.work import FEW, spend_each, spend_products
+from irloop.kernels.writers import WIDE, Writer, writes
 
 __all__ = [
     "A_SCORE",
@@ -46,7 +47,22 @@ def widened(array: Array) -> Array:
     return array.astype(np.float32) if narrow(array.dtype) else array
 
 
+def _product_into(left: Array, right: Array, out: Array) -> None:
+    spend_product(left, right)
+    np.matmul(left, right, out)
+
+
+def _product_writer(left: Array, right: Array) -> Writer | None:
+    if left.dtype not in WIDE or left.dtype != right.dtype or min(left.ndim, right.ndim) < 1:
+        return None
+    if multiplications(left, right) > FEW:
+        return _product_into
+    # The call of dot takes half the time.
+    return np.dot if left.ndim == right.ndim == 2 else np.matmul
+
+
 @unwarned
+@writes(_product_writer)
 def product(left: Array, right: Array) -> Any:
     """The matrix product as in NumPy; keeps the element type, and sums narrow floats in f32."""
     spend_product(left, right)
@@ -62,9 +78,14 @@ def spend_product(left: Array, right: Array) -> None:
     Raises:
         LimitError: when fewer steps are left in the budget.
     """
+    spend_products(multiplications(left, right), left.dtype, "a matrix product")
+
+
+def multiplications(left: Array, right: Array) -> int:
+    """The multiplications of a matrix product; batches that only broadcast count once."""
     columns = right.shape[-1] if right.ndim > 1 else 1
     rows = left.shape[-2] if left.ndim > 1 else 1
-    spend_products(max(left.size * columns, right.size * rows), left.dtype, "a matrix product")
+    return max(left.size * columns, right.size * rows)
 
 
 def _turned(array: Array) -> Array:
@@ -76,10 +97,16 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
     if not transpose_a and not transpose_b:
         return product
 
+    def turned(left: Array, right: Array) -> tuple[Array, Array]:
+        return _turned(left) if transpose_a else left, _turned(right) if transpose_b else right
+
+    def writer(left: Array, right: Array) -> Writer | None:
+        chosen = _product_writer(*turned(left, right))
+        return chosen and (lambda left, right, out: chosen(*turned(left, right), out))
+
+    @writes(writer)
     def apply(left: Array, right: Array) -> Any:
-        return product(
-            _turned(left) if transpose_a else left, _turned(right) if transpose_b else right
-        )
+        return product(*turned(left, right))
 
     return apply
 
@@ -87,6 +114,23 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
 def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Function:
     """``alpha * A @ B + beta * C`` of matrices; C broadcasts and may be missing."""
 
+    def writer(left: Array, right: Array, bias: Array | None = None) -> Writer | None:
+        first, second = left.T if transpose_a else left, right.T if transpose_b else right
+        product = _product_writer(first, second)
+        if product is None or (alpha, beta) != (1.0, 1.0):
+            return None
+        if bias is not None and bias.shape not in ((), second.shape[-1:], (1, second.shape[-1])):
+            return None
+
+        def write(left: Array, right: Array, *rest: Any) -> None:
+            *added, out = rest
+            product(left.T if transpose_a else left, right.T if transpose_b else right, out)
+            if bias is not None:
+                np.add(out, added[0], out)
+
+        return write
+
+    @writes(writer)
     def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
         first = left.T if transpose_a else left
         second = right.T if transpose_b else right

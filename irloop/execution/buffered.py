@@ -1,0 +1,301 @@
+"""Runs later iterations of a body with results in arrays that are allocated once.
+
+A step qualifies if its kernel can write into a given array, if its result has the same shape and
+element type in every iteration, and if nothing keeps the result after the iteration. Shapes are
+not taken from the types of a file, which may be wrong: one iteration runs with new arrays, and the
+arrays for the following ones have the shapes that it shows. Views of such arrays, for instance the
+parts of a Split, are made once as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.onnx import slicing as onnx_slicing
+from irloop.dialects.openvino import slicing as openvino_slicing
+from irloop.execution.failure import StepError, failure_of
+from irloop.execution.program import CONTEXT, Step
+from irloop.execution.straight import MOST_STEPS, Cycle, Stretch, stretch
+from irloop.graph.model import Node
+from irloop.graph.op import Kernel
+from irloop.kernels.writers import Writer, writer_of
+
+__all__ = ["Buffered", "buffered"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: With at most so many bytes, one call for all parts of a Split takes less time than one for each.
+ONE_CALL = 1 << 16
+
+_SPLITS = (
+    onnx_slicing.Split,
+    onnx_slicing.Split13,
+    onnx_slicing.Split18,
+    openvino_slicing.Split,
+    openvino_slicing.VariadicSplit,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """The steps of a body, and the slots whose values live in arrays that are allocated once.
+
+    `written` are the slots that steps write into, `viewed` the views of those. `last` has for each
+    written slot the last step that reads it or a view of it. The slots `stable` have the same shape
+    in all iterations if the states `carries`, (parameter, result) slots, keep theirs.
+    """
+
+    steps: tuple[Step, ...]
+    keep: frozenset[int]
+    written: frozenset[int]
+    viewed: frozenset[int]
+    last: dict[int, int]
+    stable: frozenset[int]
+    carries: tuple[tuple[int, int], ...]
+
+    def prepare(self, slots: list[Any], cycle: Cycle) -> Stretch | None:
+        """Run one iteration, and return the function that runs the following ones.
+
+        The result is None if the values of this iteration do not allow it.
+
+        Raises:
+            StepError: of the step that fails.
+        """
+        seen = slots + [None] * (1 + max(slot for step in self.steps for slot in step.outs))
+        for step in self.steps:
+            _compute(step, seen)
+        for slot in self.keep:
+            slots[slot] = seen[slot]
+        for before, after in self.carries:
+            if _kind(seen[before]) != _kind(seen[after]):
+                return None
+        arrays = self._arrays(seen)
+        pieces: list[tuple[Kernel, tuple[int, ...], tuple[int, ...], Node]] = []
+        for step in self.steps:
+            first = step.outs[0]
+            if first in self.viewed and first in arrays:
+                continue
+            fn = _writer(step, seen) if first in self.written and first in arrays else None
+            pieces.append((fn or step.fn, step.ins, step.outs, step.node))
+        return stretch(pieces, self.keep, arrays, self.written & arrays.keys(), cycle)
+
+    def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
+        """The arrays of written and viewed slots, which share memory where lifetimes allow.
+
+        Numbers without dimensions are no arrays in NumPy, and some views are copies: their slots
+        are left out.
+        """
+        arrays: dict[int, Array] = {}
+        free: dict[object, list[Array]] = {}
+        ends: dict[int, list[int]] = {}
+        for slot, end in self.last.items():
+            ends.setdefault(end, []).append(slot)
+        for at, step in enumerate(self.steps):
+            first = step.outs[0]
+            # Elementwise functions of NumPy may write over an operand, other kernels may not.
+            in_place = isinstance(step.fn, np.ufunc) and step.fn.signature is None
+            done = [slot for slot in ends.get(at, ()) if slot != first and slot in arrays]
+            if in_place:
+                _release(done, arrays, free)
+            value = seen[first]
+            if first in self.viewed and step.ins[0] in arrays:
+                arrays.update(_views(step, seen, arrays[step.ins[0]]))
+            elif first in self.written and _is_plain(value) and _writer(step, seen) is not None:
+                found = free.get(_layout(value))
+                arrays[first] = found.pop() if found else np.empty_like(value)
+            if not in_place:
+                _release(done, arrays, free)
+        return arrays
+
+
+def buffered(
+    steps: Sequence[Step],
+    keep: Collection[int],
+    fixed: Collection[int],
+    carries: Sequence[tuple[int, int]],
+    growing: Collection[int],
+) -> Buffered | None:
+    """Find the steps whose results can live in arrays that are allocated once.
+
+    `keep` are the slots that are read after an iteration, `fixed` those that keep their value, and
+    `carries` the (parameter, result) slots of the states. Results whose sizes must be looked at in
+    every iteration are `growing`. None if no step qualifies, or the sizes of these may change.
+    """
+    if len(steps) > MOST_STEPS:
+        return None
+    merged = _one_call_for_parts(steps)
+    stable, steady = _stable(merged, fixed, carries)
+    if not stable.issuperset(growing):
+        return None
+    escaping = _escaping(merged, keep, fixed, stable)
+    written: set[int] = set()
+    viewed: set[int] = set()
+    owner: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for at, step in enumerate(merged):
+        for slot in step.ins:
+            if slot in owner:
+                last[owner[slot]] = at
+        first = step.outs[0]
+        if _is_view(step, fixed) and step.ins[0] in owner:
+            viewed.update(step.outs)
+            owner.update(dict.fromkeys(step.outs, owner[step.ins[0]]))
+        elif first in stable and first not in escaping and _writes(step):
+            written.add(first)
+            owner[first] = first
+            last[first] = at
+    if not written:
+        return None
+    return Buffered(
+        tuple(merged),
+        frozenset(keep) & {slot for step in merged for slot in step.outs},
+        frozenset(written),
+        frozenset(viewed),
+        last,
+        frozenset(stable),
+        tuple((before, after) for before, after in carries if before in steady),
+    )
+
+
+def _stable(
+    steps: Sequence[Step], fixed: Collection[int], carries: Sequence[tuple[int, int]]
+) -> tuple[set[int], set[int]]:
+    """The slots whose shapes and element types stay the same if those of the states do.
+
+    The second result has the parameters of these states.
+    """
+    made = {slot for step in steps for slot in step.outs}
+    states = {before for before, _ in carries}
+    given = {slot for step in steps for slot in step.ins} - made - states - {CONTEXT}
+    given.update(after for _, after in carries if after not in made and after not in states)
+    steady = set(states)
+    while True:
+        stable = given | steady
+        for step in steps:
+            known = _writes(step) or _is_view(step, fixed) or step.node.op.elementwise
+            if known and stable.issuperset(step.ins):
+                stable.update(step.outs)
+        lost = {before for before, after in carries if before in steady and after not in stable}
+        if not lost:
+            return stable, steady
+        steady -= lost
+
+
+def _escaping(
+    steps: Sequence[Step], keep: Collection[int], fixed: Collection[int], stable: set[int]
+) -> set[int]:
+    """The slots whose values, or views of them, may be kept after the iteration."""
+    escaping = set(keep)
+    for step in reversed(steps):
+        if _writes(step):
+            continue
+        is_local = stable.issuperset(step.outs) and escaping.isdisjoint(step.outs)
+        if not (_is_view(step, fixed) and is_local):
+            escaping.update(step.ins)
+    return escaping
+
+
+def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
+    """Apply a function of many parts of a small Split to its operand instead.
+
+    Parts that it was not applied to are computed, too, and nothing reads them.
+    """
+    found = list(steps)
+    free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)
+    for split in steps:
+        if not isinstance(split.node.op, _SPLITS) or not 0 < (split.size or 0) <= ONE_CALL:
+            continue
+        for group in _same_function(found, split):
+            if 2 * sum(step.size or 0 for step in group) < (split.size or 0):
+                continue
+            of_part = {step.ins[0]: step.outs[0] for step in group}
+            whole, free = free, free + 1
+            parts = []
+            for slot in split.outs:
+                parts.append(of_part.get(slot, free))
+                free += slot not in of_part
+            first = group[0]
+            at = found.index(split) + 1
+            found[at:at] = [
+                first._replace(ins=split.ins[:1], outs=(whole,), size=split.size),
+                split._replace(ins=(whole, *split.ins[1:]), outs=tuple(parts)),
+            ]
+            found = [step for step in found if step not in group]
+    return found
+
+
+def _same_function(steps: Iterable[Step], split: Step) -> list[list[Step]]:
+    """Groups of several steps that apply the same function to different parts of `split`."""
+    groups: dict[int, dict[int, Step]] = {}
+    for step in steps:
+        reads_a_part = len(step.ins) == 1 and step.ins[0] in split.outs
+        if reads_a_part and _writes(step) and step.node.op.elementwise:
+            groups.setdefault(id(step.fn), {}).setdefault(step.ins[0], step)
+    return [list(group.values()) for group in groups.values() if len(group) > 1]
+
+
+def _writes(step: Step) -> bool:
+    return len(step.outs) == 1 and CONTEXT not in step.ins and writer_of(step.fn) is not None
+
+
+def _is_view(step: Step, fixed: Collection[int]) -> bool:
+    op = step.node.op
+    if not op.reshapes and not isinstance(op, _SPLITS):
+        return False
+    return CONTEXT not in step.ins and all(slot in fixed for slot in step.ins[1:])
+
+
+def _compute(step: Step, slots: list[Any]) -> None:
+    """Run a step as `straight` does."""
+    try:
+        result = step.fn(*[slots[slot] for slot in step.ins])
+        results = (result,) if len(step.outs) == 1 else result
+        for slot, value in zip(step.outs, results, strict=False):
+            slots[slot] = value
+    except StepError:
+        raise
+    except Exception as error:
+        raise failure_of(step.node, error) from error
+
+
+def _kind(value: Any) -> object:
+    """The shape and the element type of a tensor; the class of another value."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.shape, value.dtype
+    return type(value)
+
+
+def _layout(value: Array) -> object:
+    return value.shape, value.dtype, value.strides
+
+
+def _release(
+    slots: Iterable[int], arrays: dict[int, Array], free: dict[object, list[Array]]
+) -> None:
+    for slot in slots:
+        free.setdefault(_layout(arrays[slot]), []).append(arrays[slot])
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.dtype.hasobject
+
+
+def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
+    """The results of a step that makes views of an array; empty if it makes copies."""
+    made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
+    results = made if isinstance(made, tuple) else (made,)
+    views = dict(zip(step.outs, results, strict=False))
+    known = len(views) == len(step.outs) and all(
+        isinstance(value, np.ndarray) and np.may_share_memory(value, source)
+        for value in views.values()
+    )
+    return views if known else {}
+
+
+def _writer(step: Step, seen: Sequence[Any]) -> Writer | None:
+    choose = writer_of(step.fn)
+    return choose and choose(*[seen[slot] for slot in step.ins])

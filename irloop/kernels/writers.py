@@ -1,0 +1,42 @@
+"""Kernels that can write their result into an array that exists already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+__all__ = ["WIDE", "Choose", "Writer", "writer_of", "writes"]
+
+#: Takes the operands and, last, the array for the result, which shares no memory with them.
+Writer = Callable[..., Any]
+
+#: Takes operands; returns the writer for operands of the same shapes and element types, or None.
+Choose = Callable[..., Writer | None]
+
+#: The element types that kernels compute in without converting.
+WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a kernel as one that has writers, which `choose` selects."""
+
+    def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        kernel.__dict__["writer"] = choose
+        return kernel
+
+    return mark
+
+
+def writer_of(kernel: Callable[..., Any]) -> Choose | None:
+    """The function that selects the writer of a kernel; None if the kernel has none."""
+    if isinstance(kernel, np.ufunc):
+        return partial(_itself, kernel) if kernel.nout == 1 else None
+    choose: Choose | None = getattr(kernel, "writer", None)
+    return choose
+
+
+def _itself(kernel: np.ufunc, *_: Any) -> Writer:
+    return kernel
