@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
 from irloop.conversion.elements.kept_nans import KeepNans
+from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
 from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes
-from irloop.conversion.elements.size_distances import WriteDistancesOut
 from irloop.conversion.engine_form import Form, has, is_constant, single
 from irloop.conversion.framework.steps import CountIterations
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
@@ -38,7 +38,7 @@ from irloop.hazards.products import (
     scaled_by_a_computed_value,
     scales_a_vector_product,
 )
-from irloop.hazards.sizes import loses_its_sign, narrows_a_size
+from irloop.hazards.sizes import leaves_out_abs, narrows_a_size
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -83,15 +83,15 @@ def openvino_forms() -> list[Form]:
         single(ChooseByLogic(), chooses_constants),
         # OpenVINO takes a size in a narrow type for the size itself.
         single(NarrowCopiesOfSizes(), narrows_a_size),
-        # OpenVINO removes an Abs of what is computed from sizes.
-        single(WriteDistancesOut(), loses_its_sign),
+        # OpenVINO removes an Abs that depends on constants and sizes alone.
+        single(KeepAbsOfKnownValues(), leaves_out_abs),
         # OpenVINO computes numbers from NaN.
         single(KeepNans(), lambda node: bool(lost_nans(node))),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer.
         single(DivideCopies(), is_divided_inexactly),
-        # OpenVINO overwrites a Concat of rank 1 by its absolute values.
+        # OpenVINO moves an Abs to the operands of a Concat of rank 1.
         single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
         # OpenVINO keeps the scales of weights, computed or not, from one inference to the next.
         single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),

@@ -243,10 +243,7 @@ def passes_an_input_on(node: Node) -> bool:
 
 
 def overwrites_its_concat(node: Node) -> bool:
-    """True for an Abs that is computed in the memory of a Concat that has another reader.
-
-    Only tensors of rank 1 are affected.
-    """
+    """True for an Abs of rank 1, or unknown rank, of a Concat that has another reader."""
     value = node.inputs[0] if isinstance(node.op, Abs) else None
     if value is None or not isinstance(value.producer.op, Concat):
         return False

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs
-from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
-from irloop.graph.builder import element_of
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3, Unsqueeze
+from irloop.dialects.openvino.slicing import Concat
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
 
-__all__ = ["loses_its_sign", "narrows_a_size"]
+__all__ = ["leaves_out_abs", "narrows_a_size"]
 
 #: The most operations that are looked at between a size and what is computed from it.
 _SOURCES = 64
@@ -27,22 +28,36 @@ def narrows_a_size(node: Node) -> bool:
     return any(isinstance(user.op, Convert) for user, _ in node.output.uses)
 
 
-def loses_its_sign(node: Node) -> bool:
-    """True for an Abs that is computed from the shapes of values and constants alone."""
-    if not isinstance(node.op, Abs):
+def leaves_out_abs(node: Node) -> bool:
+    """True for an Abs of rank 1 whose operand depends on constants and sizes alone, or on too much.
+
+    Each operand of a Concat counts by itself. OpenVINO folds an Abs of a constant correctly.
+    """
+    data = node.inputs[0] if isinstance(node.op, Abs) else None
+    if data is None or shape_of(data).rank not in (1, None):
         return False
-    seen, pending, of_shape = {node}, [node], False
+    if shape_of(data).rank is None and isinstance(data.producer.op, Unsqueeze):
+        return False
+    parts = data.producer.inputs if isinstance(data.producer.op, Concat) else (data,)
+    return any(
+        part is not None and not isinstance(part.producer.op, Constant) and _is_known(part.producer)
+        for part in parts
+    )
+
+
+def _is_known(node: Node) -> bool:
+    """True unless the node is found to depend on a parameter of its graph."""
+    seen, pending = {node}, [node]
     while pending and len(seen) < _SOURCES:
         found = pending.pop()
         if isinstance(found.op, ShapeOf | ShapeOf3):
-            of_shape = True
             continue
         if not found.inputs and not isinstance(found.op, Constant):
             return False
         more = {item.producer for item in found.inputs if item is not None} - seen
         seen |= more
         pending += more
-    return of_shape and not pending
+    return True
 
 
 def _is_narrow(element: ElementType) -> bool:

@@ -365,10 +365,9 @@ class LoopWires:
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
-            # The condition is mapped to input 1, where the Loop receives it, as in every IR writer.
-            at = 1 if is_loop and self._is_condition(item) else len(externals)
-            if at == len(externals):
-                externals.append(item.outer)
+            # The condition is not read from input 1 itself: OpenVINO would drop that (OVN148).
+            at = len(externals)
+            externals.append(item.outer)
             parameter = parameters.index(item.parameter)
             if item.result is None:
                 inputs.append(replace(item.port, external=at, parameter=parameter))
@@ -410,15 +409,6 @@ class LoopWires:
         if state is None or state is first:
             return None
         return state if any(self.state_of(item) is state for item in self.outputs) else None
-
-    def _is_condition(self, item: Entering) -> bool:
-        """True for the first state that holds the condition of the loop."""
-        held = [
-            other
-            for other in self.states
-            if other.outer is self.starts and other.result is self.goes_on
-        ]
-        return held[:1] == [item]
 
     def _onnx(self, is_loop: bool) -> Numbered:
         parameters: list[Value] = []

@@ -177,6 +177,37 @@ def test_unknown_sizes_where_a_condition_becomes_constant(tmp_path: Path) -> Non
     assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
 
 
+def test_a_condition_that_becomes_false(tmp_path: Path) -> None:
+    """OpenVINO takes one iteration for certain then, whatever trip count and first condition are.
+
+    One iteration adds the state to itself, none leaves it and joins nothing.
+    """
+
+    def build(b: Builder, n: Value, c: Value, a: Value) -> list[Value]:
+        inner = b.nested("body")
+        state, stop = inner.parameter("a", a.type), inner.parameter("q", c.type)
+        inner.result(inner(comparison.LogicalNot(), stop), "go")
+        inner.result(inner(elementwise.Add(), state, state), "next")
+        ports = PortMap(
+            (Carried(2, 0, 1), Invariant(3, 1)),
+            (LastValue(1, 0), Concatenated(1, 1, 0, 0, -1, 1, 1)),
+            None,
+            0,
+        )
+        given = (n, c, a, b.constant(True, BOOL))
+        bodies = (Body("body", inner.graph, ports),)
+        return list(b.emit(control_flow.Loop(), *given, n_outputs=2, bodies=bodies).outputs)
+
+    model = model_of(build, (I64, ()), (BOOL, ()), (F32, (1,)))
+    runs: Runs = [
+        ([3, True, [1]], [[2], [2]]),
+        ([3, False, [1]], [[1], []]),
+        ([0, True, [3]], [[3], []]),
+        ([-1, True, [5]], [[10], [10]]),
+    ]
+    assert "cut_joined" in transformed(model, "constant_folding", runs, tmp_path)
+
+
 def test_a_choice_of_booleans_that_become_constants(tmp_path: Path) -> None:
     """OpenVINO rejects Select(true, true, s) in a body: only `s` is computed as u8."""
 
@@ -477,6 +508,36 @@ def test_a_constant_condition_after_a_loop_that_stays() -> None:
     assert left.inputs[0].producer.op.tensor.numpy()
     (found,) = irloop.Session(model).run([np.array([1, -2], np.float32)]).values()
     assert found.tolist() == [-1, 2]
+
+
+@pytest.mark.parametrize("is_state", [False, True])
+def test_a_constant_condition_that_the_body_reads(tmp_path: Path, is_state: bool) -> None:
+    """OpenVINO would take the next input, here false, for the condition: the Loop would not run.
+
+    Each iteration adds 1 if the condition is true.
+    """
+
+    def build(b: Builder, n: Value, x: Value, no: Value) -> Value:
+        inner = b.nested("body")
+        go = b.constant(True, BOOL)
+        state, held, other = (
+            inner.parameter("s", x.type),
+            inner.parameter("go", go.type),
+            inner.parameter("no", no.type),
+        )
+        both = inner(comparison.LogicalOr(), held, other)
+        inner.result(inner.constant(True, BOOL), "goes_on")
+        inner.result(inner(elementwise.Add(), state, inner(convert.Convert(F32), both)), "next")
+        inner.result(held, "held")
+        first = Carried(1, 1, 2) if is_state else Invariant(1, 1)
+        ports = PortMap((first, Invariant(2, 2), Carried(3, 0, 1)), (LastValue(1, 0),), None, 0)
+        bodies = (Body("body", inner.graph, ports),)
+        given = (n, go, no, x)
+        return b.emit(control_flow.Loop(), *given, n_outputs=1, bodies=bodies).output
+
+    model = model_of(build, (I64, ()), (F32, (1,)), (BOOL, ()))
+    runs: Runs = [([3, [5], False], [[8]]), ([0, [5], False], [[5]]), ([1, [5], True], [[6]])]
+    assert "runnable_ports" in transformed(model, "identity_elimination", runs, tmp_path)
 
 
 def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:

@@ -96,11 +96,25 @@ def _count_enters() -> Model:
     state = loop.state(x)
     loop.carry(state, loop(Add(), state, loop(Convert(F32), loop.invariant(n))))
     loop.last(state)
-    model = m.done(*loop.done())
+    return _invariant_from(m.done(*loop.done()), 0)
+
+
+def _condition_enters() -> Model:
+    m = IrModel()
+    n, x, go = m.input("n", element=I64), m.input("x", 1), m.constant(True, BOOLEAN)
+    loop = m.loop(n, go)
+    state = loop.state(x)
+    loop.carry(state, loop(Add(), state, loop(Convert(F32), loop.invariant(go))))
+    loop.last_of(state)
+    return _invariant_from(m.done(*loop.done()), 1)
+
+
+def _invariant_from(model: Model, external: int) -> Model:
+    """The model with the invariant of its Loop mapped from another input of the Loop."""
     (node,) = [item for item in model.graph.nodes if item.bodies]
     body = node.body()
     inputs = tuple(
-        replace(port, external=0) if isinstance(port, Invariant) else port
+        replace(port, external=external) if isinstance(port, Invariant) else port
         for port in body.ports.inputs
     )
     ports = PortMap(inputs, body.ports.outputs, body.ports.iteration, body.ports.condition)
@@ -239,6 +253,15 @@ CASES = (
         _count_enters,
         # `last` returns the state with which the last iteration began: 1 + 3 + 3
         (run([3, [1]], [[7]]),),
+    ),
+    Case(
+        "openvino_loop_condition_enters_the_body",
+        FEATURE,
+        LOOP,
+        PORTS,
+        _condition_enters,
+        # true is 1: 1 + 1 + 1 + 1, and nothing is added without an iteration
+        (run([3, [1]], [[4]]), run([0, [5]], [[5]])),
     ),
     Case(
         "openvino_loop_of_constants",

@@ -88,10 +88,15 @@ def _concat_of_one_output() -> Model:
     return m.done(joined, m(Concat(1), last, last))
 
 
-def _abs_of_sizes() -> Model:
+def _abs_of_known_values() -> Model:
     m = IrModel()
     sizes = m(ShapeOf3(), m.input("x", None, 2))
-    return m.done(m(Abs(), m(Subtract(), sizes, m.constant([3], I64))))
+    table, zero = m.constant([[3, -4], [-1, 2]], I64), m.constant(0, I64)
+    row = m(Gather8(), table, zero, zero)
+    return m.done(
+        m(Abs(), m(Subtract(), sizes, m.constant([3], I64))),
+        m(Abs(), m(Multiply(), row, m.constant([1, 1], I64))),
+    )
 
 
 def _exp_of_nan() -> Model:
@@ -454,12 +459,12 @@ CASES = (
         ),
     ),
     Case(
-        "openvino_abs_of_sizes",
+        "openvino_abs_of_known_values",
         FEATURE,
         "OpenVINO Abs-1",
         "The absolute value of each element, whatever it is computed from.",
-        _abs_of_sizes,
-        (run([[[1, 2]]], [[2, 1]]), run([[[1, 2]] * 5], [[2, 1]])),
+        _abs_of_known_values,
+        (run([[[1, 2]]], [[2, 1], [3, 4]]), run([[[1, 2]] * 5], [[2, 1], [3, 4]])),
     ),
     Case(
         "openvino_size_in_a_narrow_type",

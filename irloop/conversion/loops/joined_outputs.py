@@ -6,9 +6,10 @@ from functools import partial
 
 from irloop.conversion.loops.loop_bounds import unknown_axes
 from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.comparison import LogicalAnd, NotEqual
 from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Slice
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
@@ -36,9 +37,10 @@ class CutJoined(LoopPass):
         j = Loop(3, c, a):  ...
         y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
 
-    OpenVINO derives the size of `y` from the trip count alone if the condition in the body is a
-    constant, and returns uninitialised memory if `c` is false. Other dimensions of `y` that only
-    running the body tells are cut in the same way: OpenVINO has them from an earlier inference.
+    OpenVINO derives the size of `y` from the trip count alone if the condition in the body is
+    true, and takes 1 if it is false, whatever the trip count is. It returns uninitialised memory
+    if `c` is false. Other dimensions of `y` that only running the body tells are cut in the same
+    way: OpenVINO has them from an earlier inference.
     """
 
     name = "cut_joined"
@@ -56,25 +58,42 @@ class CutJoined(LoopPass):
         if not joined or wires.starts is None:
             return
         forms = Forms(self.model, rewriter, node.following, node.name)
-        started = forms.converted(forms.reshaped(wires.starts, [1]), ElementType.I64)
+        started = forms.converted(_started(forms, node, wires.starts), ElementType.I64)
         for item in joined:
             wires.change_output(item, rewriter, partial(_cut, forms, started, item))
         wires.replace(node.op, rewriter)
 
 
 def _has_static_count(node: Node, inference: Inference) -> bool:
-    """True if OpenVINO derives the size of joined outputs without the starting condition.
-
-    Captured constants count, too.
-    """
-    if (number_of(node.inputs[0]) or 0) <= 0 or number_of(node.inputs[1]) is not None:
+    """True if OpenVINO derives the size of joined outputs of a Loop that may not start."""
+    count, starts = number_of(node.inputs[0]), number_of(node.inputs[1])
+    goes_on = _constant_condition(node, inference)
+    if goes_on is None or count == 0:
         return False
-    if condition_after(node, inference) is True:
-        return True
+    if goes_on:
+        return count is not None and count > 0 and starts is None
+    return count is None or starts is None
+
+
+def _constant_condition(node: Node, inference: Inference) -> bool | None:
+    """The condition after each iteration, captured constants included; None if it is computed."""
+    known = condition_after(node, inference)
     at = node.body().ports.condition
-    value = None if at is None else node.body().graph.outputs[at]
-    tensor = None if value is None else folded(value)
-    return tensor is not None and bool(tensor.numpy().all())
+    if known is not None or at is None:
+        return known
+    tensor = folded(node.body().graph.outputs[at])
+    return None if tensor is None else bool(tensor.numpy().all())
+
+
+def _started(forms: Forms, node: Node, starts: Value) -> Value:
+    """Compute whether the Loop has any iteration: a boolean list of one element."""
+    started = forms.reshaped(starts, [1])
+    trip = node.inputs[0]
+    if trip is None or number_of(trip) is not None:
+        return started
+    count = forms.reshaped(trip, [1])
+    some = forms.emit(NotEqual(), count, forms.constant([0], element_of(trip)))
+    return forms.emit(LogicalAnd(), started, some)
 
 
 def _is_cut(value: Value) -> bool:

@@ -125,8 +125,11 @@ class LoopPlan:
             elif isinstance(port, Sliced):
                 plan.sliced.append(plan._slice(port, is_loop=has_condition))
             elif isinstance(port, Carried):
+                starts = c.node.inputs[1] if has_condition else None
                 is_condition = (
-                    has_condition and port.external == 1 and port.result == body.ports.condition
+                    starts is not None
+                    and c.node.inputs[port.external] is starts
+                    and port.result == body.ports.condition
                 )
                 if is_condition and port.result not in shown:
                     plan.always_true.append(port.parameter)

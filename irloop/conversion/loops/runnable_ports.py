@@ -25,10 +25,10 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    Hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118 (the trip count
-    mapped into the body), OVN136 (an unread output of a shared result) and OVN137 (a parameter that
-    is removed before that of the iteration number) are the reason. For the last, the iteration
-    number becomes the first parameter.
+    Hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118 and OVN148 (the
+    trip count or the first condition mapped into the body), OVN136 (an unread output of a shared
+    result) and OVN137 (a parameter that is removed before that of the iteration number) are the
+    reason. For OVN137, the iteration number becomes the first parameter.
     """
 
     name = "runnable_ports"
@@ -46,14 +46,14 @@ class RunnablePorts(LoopPass):
 
 
 def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
-    """Avoid OVN117, OVN118 and OVN137; true if the wires have changed."""
+    """Avoid OVN117, OVN118, OVN137 and OVN148; true if the wires have changed."""
     ports = node.body().ports
     special = any(
         isinstance(port, Sliced | Concatenated)
         and (port.start, port.end, port.stride, port.part_size) != (0, -1, 1, 1)
         for port in (*ports.inputs, *ports.outputs)
     )
-    changed = bool(ports.iteration) or any(port.external == 0 for port in ports.inputs)
+    changed = bool(ports.iteration) or any(port.external < 2 for port in ports.inputs)
     if special or any(not item.parameter.is_used for item in wires.slices):
         changed |= wires.drop_unread(node.op)
     read = [item for item in wires.outputs if item.output.is_used]

@@ -1,8 +1,9 @@
-"""Keeps OpenVINO's CPU plugin from computing Abs in the memory of a Concat."""
+"""Keeps OpenVINO from moving an Abs to the operands of a Concat that has other readers."""
 
 from __future__ import annotations
 
-from irloop.dialects.openvino.elementwise import Abs, Maximum, Negative
+from irloop.dialects.openvino.elementwise import Abs
+from irloop.dialects.openvino.shape import Squeeze, Unsqueeze
 from irloop.graph.model import Node
 from irloop.hazards.plugin import overwrites_its_concat
 from irloop.passes.forms import Emitter
@@ -11,19 +12,20 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["KeepConcatsOfAbs", "write_abs_out"]
+__all__ = ["KeepConcatsOfAbs", "write_in_two_dimensions"]
 
 
 class KeepConcatsOfAbs(MatcherPass):
-    """Replaces Abs of a Concat of rank 1 that has other readers, too.
+    """Computes the Abs of a Concat of rank 1 that has other readers, too, with rank 2.
 
     Given::
 
-        c [2] = Concat(x, x)    y = Abs(c)                 z = Exp(c)
+        c [2] = Concat(x, x)    y [2] = Abs(c)    z [2] = Exp(c)
 
     Result::
 
-        c [2] = Concat(x, x)    y = Maximum(c, Negative(c))    z = Exp(c)
+        c [2] = Concat(x, x)    u [1,2] = Unsqueeze(c, 0)    a [1,2] = Abs(u)
+        y [2] = Squeeze(a, 0)    z [2] = Exp(c)
 
     Hazard OVN133 is the reason: z would be computed from the absolute values.
     """
@@ -35,14 +37,18 @@ class KeepConcatsOfAbs(MatcherPass):
         return wrap_type(Abs, where=producer_is(overwrites_its_concat))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
-        write_abs_out(match.root, rewriter)
+        write_in_two_dimensions(match.root, rewriter)
         return True
 
 
-def write_abs_out(node: Node, rewriter: MatchRewriter) -> None:
-    """Replace the Abs of x by the maximum of x and -x."""
+def write_in_two_dimensions(node: Node, rewriter: MatchRewriter) -> None:
+    """Compute an Abs with one dimension more: OpenVINO changes only those of rank 1.
+
+    The maximum of x and -x would be -0 for 0.
+    """
     data = node.inputs[0]
     assert data is not None
     emitter = Emitter(rewriter, node, node.name)
-    negative = emitter.emit(Negative(), data)
-    rewriter.replace_node(node, [emitter.emit(Maximum(), data, negative)])
+    first = emitter.constant([0])
+    wide = emitter.emit(Abs(), emitter.emit(Unsqueeze(), data, first))
+    rewriter.replace_node(node, [emitter.emit(Squeeze(), wide, first)])

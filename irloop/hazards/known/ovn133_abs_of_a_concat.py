@@ -20,22 +20,22 @@ class AbsOfAConcat(
     title="Abs of a Concat of rank 1 that has another reader",
     effect=Effect.WRONG,
     case="abs_of_a_concat",
-    fix="Replace Abs(x) by Maximum(x, Negative(x)).",
+    fix="Compute the Abs with another dimension: Squeeze(Abs(Unsqueeze(x, 0)), 0).",
 ):
     """Abs of a Concat of rank 1 that has another reader.
 
     What happens:
-        The plugin computes Abs in the memory of the Concat: the other readers, or the model output
+        OpenVINO moves the Abs to the operands of the Concat: the other readers, or the model output
         if the Concat is one, get absolute values.
     Where:
         An Abs reads the result of a Concat of rank 1 that something else reads, too. No other
         elementwise operation was found to do this.
     What irloop does:
-        Conversion to IR writes the maximum of the value and its negative.
+        Conversion to IR writes Squeeze(Abs(Unsqueeze(x, 0)), 0).
     """
 
     operations = (Abs,)
 
     def find(self, node: Node) -> Iterator[str]:
         if overwrites_its_concat(node):
-            yield f"Abs {node.name!r} overwrites a Concat that something else reads, too"
+            yield f"Abs {node.name!r} changes a Concat that something else reads, too"
