@@ -17,6 +17,8 @@ from benchmarks.loop_programs.judge import FINDINGS
 
 #: The time limit of one stage: enough on a busy machine.
 SECONDS = 120
+#: Loops in ONNX, loops in IR, and arithmetic with sizes in ONNX.
+FAMILIES = ("onnx", "ir", "sizes")
 #: A process is replaced after this many programs, because engines leak memory.
 PROGRAMS_A_PROCESS = 100
 
@@ -132,7 +134,7 @@ def _short(reason: str) -> str:
 @click.command(help=__doc__)
 @click.option("--programs", default=100, show_default=True)
 @click.option("--seed", default=0, show_default=True, help="The first program is SEED * 1000000.")
-@click.option("--family", type=click.Choice(["onnx", "ir"]), help="Both by default.")
+@click.option("--family", type=click.Choice(FAMILIES), help="All by default.")
 @click.option("-o", "output", type=click.Path(path_type=Path), help="A line of JSON a program.")
 @click.option("--only", type=int, help="Judge one program by its own number.")
 @click.option("--keep", type=click.Path(), help="Keep the files of the last program here.")
@@ -144,14 +146,14 @@ def main(
     only: int | None,
     keep: str | None,
 ) -> None:
-    families = [family] if family else ["onnx", "ir"]
+    families = [family] if family else [*FAMILIES]
     numbers = [only] if only is not None else range(seed * 1_000_000, seed * 1_000_000 + programs)
     worker, results = Worker(), []
     stream = None if output is None else output.open("a", encoding="utf-8")
     if keep:
         Path(keep).mkdir(parents=True, exist_ok=True)
     for number in numbers:
-        # The two families share the number of programs.
+        # The families share the number of programs.
         chosen = families[number % len(families)]
         results.append(worker.judge(chosen, number, keep))
         if stream is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.loop_programs import ir_programs, onnx_programs
+from benchmarks.loop_programs import ir_programs, onnx_programs, size_programs
 from benchmarks.loop_programs.judge import Case, judge_ir, judge_onnx
 
 __all__ = ["judge", "main"]
@@ -24,6 +24,8 @@ def judge(family: str, seed: int, case: Case) -> dict[str, Any]:
     random = Random(f"judge {seed}")  # noqa: S311
     if family == "onnx":
         judge_onnx(case, onnx_programs.draw(seed), random)
+    elif family == "sizes":
+        judge_onnx(case, size_programs.draw(seed), random)
     else:
         judge_ir(case, ir_programs.draw(seed), random)
     return {"features": case.features, "stages": case.stages}
