@@ -25,6 +25,8 @@ LONGEST = 5
 #: A list of i64: the name of its value and its length.
 List = tuple[str, int]
 
+Dims = list[str | int | None]
+
 #: An output: the name of its value, its element type and its rank.
 Output = tuple[str, int, int]
 
@@ -50,7 +52,8 @@ class _Writer:
             outputs = self._branch(block, sources)
         else:
             outputs = self._uses(block, self._grown(block, sources))
-        x, y = (["a", "b", 3], ["a", "d"]) if self.named else ([None, None, 3], [None, None])
+        x: Dims = ["a", "b", 3] if self.named else [None, None, 3]
+        y: Dims = ["a", "d"] if self.named else [None, None]
         inputs = [
             helper.make_tensor_value_info("x", TensorProto.FLOAT, x),
             helper.make_tensor_value_info("y", TensorProto.FLOAT, y),
