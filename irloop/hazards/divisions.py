@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irloop.dialects.openvino.elementwise import Divide
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.matmul import MatMul
@@ -10,11 +12,9 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.hazards.memory import is_copy
 from irloop.hazards.patterns import is_view
+from irloop.hazards.sources import sources
 
 __all__ = ["divided_inexactly"]
-
-#: The most operations that are looked at between a reduction and a division.
-_SOURCES = 64
 
 
 def divided_inexactly(node: Node) -> list[int]:
@@ -29,16 +29,13 @@ def divided_inexactly(node: Node) -> list[int]:
 
 
 def _is_fused(value: Value) -> bool:
-    pending, seen = [value], {value}
-    while pending and len(seen) < _SOURCES:
-        found = pending.pop()
-        node = found.producer
-        if isinstance(node.op, Reduction | MatMul):
-            return True
-        if is_copy(found):
-            continue
-        if node.op.elementwise or is_view(node) or isinstance(node.op, Gather | Gather7 | Gather8):
-            more = {item for item in node.inputs if item is not None} - seen
-            seen |= more
-            pending += more
-    return False
+    found = sources([value.producer], _inputs_computed_with)
+    return any(isinstance(node.op, Reduction | MatMul) for node in found)
+
+
+def _inputs_computed_with(node: Node) -> Sequence[Value | None]:
+    """The inputs whose producers the plugin may compute together with `node`."""
+    if any(is_copy(value) for value in node.outputs):
+        return ()
+    follows = isinstance(node.op, Gather | Gather7 | Gather8) or is_view(node)
+    return node.inputs if follows or node.op.elementwise else ()

@@ -21,6 +21,7 @@ from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
 from irloop.hazards.patterns import is_loop, is_view, number_of, read_inputs
+from irloop.hazards.sources import MOST, sources
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
@@ -62,8 +63,8 @@ _NOT_FOLDED = (
 #: The most dimensions that a Select of OpenVINO 2021.4 has.
 _OF_SELECT = 5
 
-#: The most operations that are looked at for a value's sources.
-_SOURCES = 64
+#: The most readers of a loop output that are looked at for a Concat that gets it repeatedly.
+_READERS = 64
 
 #: The activations with which the plugin computes an LSTM or GRU itself, and an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
@@ -202,7 +203,7 @@ def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
         return []
     reached: set[Node] = set()
     pending = [value]
-    while pending and len(reached) < _SOURCES:
+    while pending and len(reached) < _READERS:
         for user, _ in pending.pop().uses:
             if not isinstance(user.op, Concat) and not is_view(user):
                 continue
@@ -257,31 +258,26 @@ def is_sized_by_constants(node: Node) -> bool:
     """
     if not node.outputs or all(shape_of(value).is_static for value in node.outputs):
         return False
-    found = _sources([node])
+    found = _made_from_constants(node)
     return found is not None and any(isinstance(item.op, _NOT_FOLDED) for item in found)
 
 
 def is_computed(value: Value) -> bool:
     """False if a small number of operations computes the value from constants alone."""
-    return _sources([value.producer]) is None
+    return _made_from_constants(value.producer) is None
 
 
-def _sources(nodes: list[Node]) -> list[Node] | None:
-    """The nodes and all that they depend on; None if inputs of the graph do, or very many nodes.
+def _made_from_constants(node: Node) -> list[Node] | None:
+    """The node and the nodes that it is computed from, if these are few and start at constants.
 
     Captured values that a body does not read do not count.
     """
-    seen = dict.fromkeys(nodes)
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        if isinstance(node.op, Parameter) or not node.op.pure or len(seen) > _SOURCES:
+    found: list[Node] = []
+    for item in sources([node], read_inputs):
+        if isinstance(item.op, Parameter) or not item.op.pure:
             return None
-        for value in read_inputs(node):
-            if value.producer not in seen:
-                seen[value.producer] = None
-                pending.append(value.producer)
-    return list(seen)
+        found.append(item)
+    return found if len(found) <= MOST else None
 
 
 def is_written_as_loop(node: Node) -> bool:

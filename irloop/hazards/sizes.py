@@ -1,4 +1,4 @@
-"""Computations with sizes that OpenVINO leaves out."""
+"""Computations with sizes that OpenVINO removes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
+from irloop.hazards.sources import sources
 
 __all__ = ["leaves_out_abs", "narrows_a_size"]
 
@@ -67,13 +68,4 @@ def _is_narrow(element: ElementType) -> bool:
 
 def _is_size(value: Value) -> bool:
     """True for a value that is computed from the shape of another one."""
-    seen = {value.producer}
-    pending = [value.producer]
-    while pending and len(seen) < _SOURCES:
-        node = pending.pop()
-        if isinstance(node.op, ShapeOf | ShapeOf3):
-            return True
-        found = {item.producer for item in node.inputs if item is not None} - seen
-        seen |= found
-        pending += found
-    return False
+    return any(isinstance(node.op, ShapeOf | ShapeOf3) for node in sources([value.producer]))

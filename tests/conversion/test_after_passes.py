@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.ir import IrModel
+from irloop.conformance.cases.openvino_plugin import dropped_before_iteration
 from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.dialects.openvino import (
     activation,
@@ -418,32 +418,14 @@ def test_an_iteration_number_after_a_parameter_that_no_branch_reads(
     follows: bool, tmp_path: Path
 ) -> None:
     """OpenVINO gives the iteration number to the next parameter, or refuses the model."""
-    m = IrModel()
-    loop = m.loop(m.input("n", element=I64))
-    unread, state = loop.invariant(m.input("u", element=I64)), loop.state(m.input("x", 2))
-    number, scale = loop.iteration(), m.input("k", element=I64)
-    bodies = []
-    for label, op in (("then", elementwise.Negative()), ("else", elementwise.Abs())):
-        inner = loop.body.nested(label)
-        inner.parameter("u", unread.type)
-        inner.result(inner(op, inner.parameter("s", state.type)), inner.names.fresh("next"))
-        ports = PortMap((Invariant(1, 0), Invariant(2, 1)), (LastValue(0, 0),))
-        bodies.append(Body(label, inner.graph, ports))
-    later = loop(comparison.Greater(), number, loop.constant(0, I64))
-    branch = loop.body.emit(
-        control_flow.If(), later, unread, state, n_outputs=1, bodies=tuple(bodies)
-    )
-    factor = loop.invariant(scale) if follows else loop.constant(10, I64)
-    offset = loop(convert.Convert(F32), loop(elementwise.Multiply(), number, factor))
-    loop.carry(state, loop(elementwise.Add(), branch.output, offset))
-    loop.last_of(state)
     # |x|, then -|x| + 10, then -(-|x| + 10) + 20.
+    scale = [10] if follows else []
     runs: Runs = [
-        ([3, 7, [1, -2], 10], [[11, 12]]),
-        ([0, 7, [4, -5], 10], [[4, -5]]),
-        ([2, 7, [3, -4], 10], [[7, 6]]),
+        ([3, 7, [1, -2], *scale], [[11, 12]]),
+        ([0, 7, [4, -5], *scale], [[4, -5]]),
+        ([2, 7, [3, -4], *scale], [[7, 6]]),
     ]
-    model = m.done(*loop.done())
+    model = dropped_before_iteration(follows=follows)
     assert "runnable_ports" in transformed(model, "dead_code", runs, tmp_path)
 
 

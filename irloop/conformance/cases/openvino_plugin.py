@@ -32,7 +32,7 @@ from irloop.graph.model import Body, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "dropped_before_iteration"]
 
 FEATURE = "IR: rare forms"
 
@@ -177,11 +177,16 @@ def _unread_beside_shared() -> Model:
     return m.done(joined, last)
 
 
-def _dropped_before_iteration() -> Model:
+def dropped_before_iteration(*, follows: bool = True) -> Model:
+    """A body whose first parameter no branch reads, before that of the iteration number.
+
+    With `follows` another parameter comes after the iteration number; its value is an input.
+    """
     m = IrModel()
     loop = m.loop(m.input("n", element=I64))
     offset, state = loop.invariant(m.input("offset", element=I64)), loop.state(m.input("x", 2))
-    number, scale = loop.iteration(), loop.invariant(m.input("scale", element=I64))
+    number = loop.iteration()
+    scale = loop.invariant(m.input("scale", element=I64)) if follows else loop.constant(10, I64)
     bodies = []
     for label, op in (("then", Negative()), ("else", Abs())):
         inner = loop.body.nested(label)
@@ -401,7 +406,7 @@ CASES = (
         FEATURE,
         "OpenVINO Loop-5",
         "The iteration number may be any parameter of the body, whatever the others are.",
-        _dropped_before_iteration,
+        dropped_before_iteration,
         (
             # |x|, then -|x| + 10, then -(-|x| + 10) + 2 * 10.
             run([3, 7, [1, -2], 10], [[11, 12]]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irloop.conversion.loops.loop_bounds import sizes_hidden_by_tile
 from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply, Subtract
@@ -57,12 +58,10 @@ class OpenGrowingStates(LoopPass):
             once = emitter.constant([1] * len(dims))
             grows = emitter.constant([int(axis in axes) for axis in range(len(dims))])
             repeats = emitter.emit(Add(), once, emitter.emit(Multiply(), grows, nothing))
-            # Tile hides the sizes of the other axes as well; here 0 is the size that an axis has.
-            kept = [0 if at in axes or not isinstance(x, int) else x for at, x in enumerate(dims)]
             item.outer = emitter.emit(Tile(), item.outer, repeats)
-            if any(kept):
-                sizes = emitter.constant(kept)
-                item.outer = emitter.emit(Reshape(special_zero=True), item.outer, sizes)
+            if sizes := sizes_hidden_by_tile(dims, axes):
+                pattern = emitter.constant(sizes)
+                item.outer = emitter.emit(Reshape(special_zero=True), item.outer, pattern)
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:

@@ -7,6 +7,8 @@ element or more: it throws if the Loop does not run and the state stays empty.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
@@ -14,7 +16,7 @@ from irloop.dialects.openvino.comparison import LogicalAnd
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 
-__all__ = ["runs_at_all", "unknown_axes", "with_bounds_of"]
+__all__ = ["runs_at_all", "sizes_hidden_by_tile", "unknown_axes", "with_bounds_of"]
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
@@ -32,6 +34,18 @@ def unknown_axes(value: Value, joined: int) -> list[int]:
     dims = shape_of(value).dims or ()
     joined_at = (joined, joined + len(dims))
     return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
+
+
+def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
+    """The pattern of a Reshape that restores what OpenVINO forgets when a Tile opens some axes.
+
+    A Tile with a computed number of repeats hides the sizes of all axes from OpenVINO, not only of
+    the `opened` ones. In the pattern, 0 copies a dimension; it is empty if no size is known.
+    """
+    sizes = [
+        dim if isinstance(dim, int) and axis not in opened else 0 for axis, dim in enumerate(dims)
+    ]
+    return sizes if any(sizes) else []
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:

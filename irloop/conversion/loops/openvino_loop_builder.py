@@ -22,7 +22,7 @@ from dataclasses import replace
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops.loop_bounds import runs_at_all, unknown_axes
+from irloop.conversion.loops.loop_bounds import runs_at_all, sizes_hidden_by_tile, unknown_axes
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import (
@@ -262,28 +262,24 @@ class OpenVinoLoopBuilder:
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):
             return value
-        marks = [int(x != y or x == UNKNOWN_DIM) for x, y in zip(made, initial, strict=True)]
-        return self._opened(value, marks)
+        pairs = enumerate(zip(made, initial, strict=True))
+        return self._opened(value, {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM})
 
-    def _opened(self, value: Value, marks: list[int]) -> Value:
-        """Hide the marked dimensions of `value` from OpenVINO."""
+    def _opened(self, value: Value, axes: set[int]) -> Value:
+        """Hide the sizes of these axes of `value` from OpenVINO."""
         inner = self.inner
-        if not any(marks):
+        if not axes:
             return value
+        dims = shape_of(value).dims or ()
         # Tile by 1 + (n - n): the plugin cannot know that n - n is 0.
         number = shape_forms.as_list(inner, self.iteration())
         nothing = forms.subtract(inner, number, number)
-        more = forms.multiply(inner, inner.i64(marks), nothing)
-        repeats = forms.add(inner, inner.i64([1] * len(marks)), more)
+        marks = inner.i64([int(at in axes) for at in range(len(dims))])
+        more = forms.multiply(inner, marks, nothing)
+        repeats = forms.add(inner, inner.i64([1] * len(dims)), more)
         opened = shape_forms.tile(inner, value, repeats)
-        # Tile hides the other sizes as well, and a joined output would lose them if the Loop does
-        # not start. Here 0 is the size that the dimension has.
-        dims = shape_of(value).dims or ()
-        sizes = [
-            dim if isinstance(dim, int) and not mark else 0
-            for dim, mark in zip(dims, marks, strict=True)
-        ]
-        if any(sizes):
+        # A joined output would otherwise lose its sizes if the Loop does not start.
+        if sizes := sizes_hidden_by_tile(dims, axes):
             opened = shape_forms.reshape(inner, opened, sizes)
         inner.inference.hint(opened, value.type)
         inner.inference.visit(opened.producer)
@@ -296,8 +292,8 @@ class OpenVinoLoopBuilder:
         not 0 if the Loop does not start.
         """
         dims = shape_of(scan.value).dims or ()
-        marks = [int(at != scan.axis and not isinstance(dim, int)) for at, dim in enumerate(dims)]
-        return replace(scan, value=self._opened(scan.value, marks))
+        axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}
+        return replace(scan, value=self._opened(scan.value, axes))
 
     def _make(
         self,

@@ -1,0 +1,38 @@
+"""The nodes that values are computed from, within a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from irloop.graph.model import Node, Value
+
+__all__ = ["MOST", "sources"]
+
+#: The most nodes that are visited. The patterns of hazards are small, and models may be huge.
+MOST = 64
+
+
+def _all_inputs(node: Node) -> Sequence[Value | None]:
+    return node.inputs
+
+
+def sources(
+    nodes: Iterable[Node],
+    followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
+) -> Iterator[Node]:
+    """Yield `nodes`, and the nodes that they are computed from, each once.
+
+    `followed` returns the inputs of a node that are followed. At most `MOST` + 1 nodes are visited:
+    a caller that gets more than `MOST` nodes does not know all of them.
+    """
+    pending = list(nodes)
+    seen = set(pending)
+    for _ in range(MOST + 1):
+        if not pending:
+            return
+        node = pending.pop()
+        yield node
+        for value in followed(node):
+            if value is not None and value.producer not in seen:
+                seen.add(value.producer)
+                pending.append(value.producer)
