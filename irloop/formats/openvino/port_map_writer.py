@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irloop.dialects.loops import from_front
+from irloop.dialects.openvino.control_flow import If, Loop, TensorIterator
 from irloop.errors import WriteError
 from irloop.graph.loops import (
     Carried,
@@ -22,7 +23,6 @@ from irloop.graph.loops import (
     Sliced,
 )
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import UnknownOp
 from irloop.graph.types import TensorType
 from irloop.graph.walk import node_path
 
@@ -56,7 +56,6 @@ class _Planner:
     def __init__(self, node: Node, inputs: tuple[Value, ...]) -> None:
         self.node = node
         self.given = inputs
-        self.type = node.op.name if isinstance(node.op, UnknownOp) else node.op.type
         self.bodies = sorted(node.bodies, key=lambda body: list(_PREFIXES).index(body.label))
 
     def plan(self) -> Wires:
@@ -86,7 +85,8 @@ class _Planner:
                 before = count.get(port.external, 0)
                 count[port.external] = before + 1
                 uses[port.external, before] = None
-        always = {"Loop": 2, "TensorIterator": 0}.get(self.type, len(self.given))
+        is_loop = isinstance(self.node.op, Loop | TensorIterator)
+        always = self.node.op.leading_inputs if is_loop else len(self.given)
         first = [
             (external, 0)
             for external in range(len(self.given))
@@ -141,14 +141,14 @@ class _Planner:
         if ports.condition is not None:
             condition = first_result + ports.condition
             yield f'\t<output{_ids(-1, condition)} purpose="execution_condition"/>'
-        elif self.type == "Loop":
+        elif isinstance(self.node.op, Loop):
             raise self._error("the body returns no condition", "a boolean body result")
         yield f"</{tag}>"
 
     def _input_range(self, port: InputPort) -> str:
         if isinstance(port, Invariant | Carried):
             return ""
-        if not isinstance(port, Sliced) or self.type == "If":
+        if not isinstance(port, Sliced) or isinstance(self.node.op, If):
             raise self._error(
                 f"an IR has no input of the kind {type(port).__name__}",
                 "an invariant, a state or slices",
@@ -158,7 +158,7 @@ class _Planner:
     def _output_range(self, body: Body, port: OutputPort) -> str:
         if isinstance(port, LastValue):
             return ""
-        if not isinstance(port, Concatenated) or self.type == "If":
+        if not isinstance(port, Concatenated) or isinstance(self.node.op, If):
             raise self._error(
                 f"an IR has no output of the kind {type(port).__name__}",
                 "a last value or concatenated values",
