@@ -210,8 +210,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     for link in leaving:
         message = f"{link}: this link leads out of the folder that is searched; --follow-links"
         click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
-    if weights is not None:
-        _require_weights(weights)
+    if weights is not None and not os.path.isfile(weights):
+        raise UsageError(f"{weights}: no such file")
     _require_no_model([file for _, file in reports], models)
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
@@ -277,7 +277,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
             write_whole(file, found.rendered(style))
     if options["style"] == "github":
         _append_step_summary(found)
-    shown = found.rendered(options["style"], colour=_shows_colour())
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    shown = found.rendered(options["style"], colour=colour)
     if options["style"] == "text":
         click.echo(shown)
     else:
@@ -419,10 +420,6 @@ def _append_step_summary(found: _Found) -> None:
         click.echo(f"irloop: the step summary cannot be written: {error.strerror}", err=True)
 
 
-def _shows_colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
 def _can_open(model: str) -> bool:
     """True if a file can be opened; if not, print why, and let the other files be validated."""
     try:
@@ -441,11 +438,6 @@ def _require_no_model(reports: Sequence[str], models: Sequence[str]) -> None:
     for file in reports:
         if os.path.realpath(file) in read:
             raise UsageError(f"the report {file} would be written over a model")
-
-
-def _require_weights(weights: str) -> None:
-    if not os.path.isfile(weights):
-        raise UsageError(f"{weights}: no such file")
 
 
 def _codes(texts: Sequence[str]) -> tuple[str, ...]:
