@@ -150,13 +150,10 @@ def _told(
     left, right = (side.model for side in sides)
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):
-            raise UsageError(f"no input is called {name!r}", expected=_inputs_text(left))
+            names = ", ".join(node.name for node in left.graph.parameters)
+            raise UsageError(f"no input is called {name!r}", expected=f"one of {names}")
     first, second = (_told_side(side, shapes, types) for side in sides)
     return first, second
-
-
-def _inputs_text(model: Model) -> str:
-    return f"one of {', '.join(node.name for node in model.graph.parameters)}"
 
 
 def _told_side(

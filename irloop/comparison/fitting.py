@@ -107,7 +107,7 @@ class _Search:
         gaps = dict(_gaps(best.operands))
         solved: list[tuple[int, int, Variable, int]] = []
         for variable in self._variables:
-            size = _size(variable, sizes)
+            size = max(sizes[place] for place in variable.places)
             for more in (size + 1, 2 * size):
                 if variable.fit(more) != more:
                     continue
@@ -125,11 +125,6 @@ class _Search:
         for size in SIZES + LARGE_SIZES:
             for variable in self._variables:
                 yield variable.given(sizes, variable.fit(size))
-
-
-def _size(variable: Variable, sizes: Sizes) -> int:
-    """The size of a variable; if its axes differ, the largest."""
-    return max(sizes[place] for place in variable.places)
 
 
 def _solutions(

@@ -12,7 +12,7 @@ import numpy as np
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node
-from irloop.graph.types import SequenceType, TensorType, ValueType
+from irloop.graph.types import SequenceType, TensorType, ValueType, refine_type
 
 __all__ = ["converted", "input_positions", "output_positions", "refined"]
 
@@ -28,7 +28,7 @@ def refined(first: Model, second: Model) -> Model:
     types: list[ValueType] = []
     for value, at in zip(first.graph.inputs, positions, strict=True):
         other = second.graph.inputs[at].type if at is not None else value.type
-        types.append(_both(value.type, other))
+        types.append(refine_type(value.type, other))
         changed |= types[-1] != value.type
     if not changed:
         return first
@@ -37,13 +37,6 @@ def refined(first: Model, second: Model) -> Model:
         node.outputs[0].type = type
     Inference(tolerant=True).run(copy)
     return replace(first, graph=copy)
-
-
-def _both(left: ValueType, right: ValueType) -> ValueType:
-    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
-        return left
-    shape = left.shape.refine(right.shape)
-    return left if shape is None else TensorType(left.element, shape)
 
 
 def input_positions(first: Graph, second: Graph) -> list[int | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -77,7 +76,7 @@ def engine_of(name: str) -> Engine:
         return Engine(name, module.split(".")[0], _BOTH, _BOTH)
     raise UsageError(
         f"no engine {name!r}",
-        expected=", ".join(_names()),
+        expected=", ".join([*ENGINES, "module:function"]),
         found=name,
     )
 
@@ -98,8 +97,3 @@ def require(engine: Engine, dialect: str) -> None:
             found=f"a model of {dialect}",
             fix="convert it first, or take another engine",
         )
-
-
-def _names() -> Iterator[str]:
-    yield from ENGINES
-    yield "module:function"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Value
-from irloop.graph.types import TensorType, ValueType
+from irloop.graph.types import ValueType, refine_type
 from irloop.graph.walk import all_graphs, all_nodes
 
 __all__ = ["body_types"]
@@ -20,18 +20,10 @@ def body_types(graph: Graph) -> dict[Value, ValueType]:
     declared = {value: value.type for value in _values(graph)}
     try:
         Inference(tolerant=True).run(graph)
-        return {value: _both(value.type, kept) for value, kept in declared.items()}
+        return {value: refine_type(value.type, kept) for value, kept in declared.items()}
     finally:
         for value, kept in declared.items():
             value.type = kept
-
-
-def _both(inferred: ValueType, declared: ValueType) -> ValueType:
-    """Combine the inferred and the declared type; the inferred one wins."""
-    if not isinstance(inferred, TensorType) or not isinstance(declared, TensorType):
-        return inferred
-    shape = inferred.shape.refine(declared.shape)
-    return inferred if shape is None else TensorType(inferred.element, shape)
 
 
 def _values(graph: Graph) -> list[Value]:

@@ -227,17 +227,14 @@ def _local_files(folder: str) -> Iterator[Listed]:
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(entry.path)
                     continue
-                if entry.is_symlink() and not _stays(entry.path, home):
+                real = Path(os.path.realpath(entry.path)) if entry.is_symlink() else None
+                if real is not None and not real.is_relative_to(home):
                     continue
                 if not entry.is_file():
                     continue
                 status = entry.stat()
                 mark = f"{status.st_size}-{status.st_mtime_ns}"
                 yield Listed(entry.path, status.st_size, mark)
-
-
-def _stays(path: str, home: str) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(home)
 
 
 def _remote_files(place: Place) -> Iterator[Listed]:

@@ -23,6 +23,7 @@ from irloop.graph.types import (
     Shape,
     TensorType,
     ValueType,
+    refine_type,
 )
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
@@ -295,7 +296,7 @@ class Inference:
         for value, inferred in zip(outputs, types, strict=False):
             found = _completed(inferred, declared[value])
             if value in self._hints:
-                found = _refined(found, self._hints[value])
+                found = refine_type(found, self._hints[value])
             value.type = shared.setdefault(found, found)
         self._fold(node, args)
         if key is not None:
@@ -488,13 +489,6 @@ def _is_small(type: ValueType) -> bool:
         return False
     count = type.shape.count()
     return count is not None and count <= FOLD_LIMIT
-
-
-def _refined(inferred: ValueType, hint: TensorType) -> ValueType:
-    if not isinstance(inferred, TensorType):
-        return inferred
-    shape = inferred.shape.refine(hint.shape)
-    return inferred if shape is None else TensorType(inferred.element, shape)
 
 
 def _completed(inferred: ValueType, declared: ValueType) -> ValueType:

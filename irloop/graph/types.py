@@ -35,6 +35,7 @@ __all__ = [
     "broadcast_shapes",
     "differ_in_shape",
     "element_type_of",
+    "refine_type",
     "widen_types",
 ]
 
@@ -112,7 +113,9 @@ class ElementType(Enum):
         Raises:
             ValueError: for `DYNAMIC`, which has no values.
         """
-        return _numpy_type(self)
+        if self is ElementType.DYNAMIC:
+            raise ValueError("an element type that is not known has no NumPy type")
+        return _numpy_names()[self]
 
 
 _BITS = {
@@ -224,12 +227,6 @@ def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
         ElementType.NF4: np.uint8,
     }
     return {element: np.dtype(kind) for element, kind in plain.items()}
-
-
-def _numpy_type(element: ElementType) -> np.dtype[Any]:
-    if element is ElementType.DYNAMIC:
-        raise ValueError("an element type that is not known has no NumPy type")
-    return _numpy_names()[element]
 
 
 @cache
@@ -420,6 +417,14 @@ class OptionalType:
 
 ValueType = TensorType | SequenceType | OptionalType
 UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
+
+
+def refine_type(type: ValueType, other: ValueType) -> ValueType:
+    """`type` with the dimensions that only `other` knows; unchanged if the shapes contradict."""
+    if not isinstance(type, TensorType) or not isinstance(other, TensorType):
+        return type
+    shape = type.shape.refine(other.shape)
+    return type if shape is None else TensorType(type.element, shape)
 
 
 def widen_types(left: ValueType, right: ValueType) -> ValueType:

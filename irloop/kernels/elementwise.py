@@ -121,17 +121,13 @@ def mean(*operands: Array) -> Any:
     return divide(total, np.asarray(len(operands), dtype=total.dtype))
 
 
-def _from_float(values: Any, dtype: np.dtype[Any]) -> Any:
-    return np.nan_to_num(np.rint(values)).astype(dtype)
-
-
 def _bounded(function: Function) -> Function:
     """Extend a function of floats to integers: compute in f64 and round to nearest."""
 
     @wraps(function)
     def apply(x: Array) -> Any:
         if x.dtype.kind in "iu":
-            return _from_float(function(x.astype(np.float64)), x.dtype)
+            return np.nan_to_num(np.rint(function(x.astype(np.float64)))).astype(x.dtype)
         return function(x)
 
     apply.__dict__["of_floats"] = function

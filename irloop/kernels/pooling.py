@@ -47,17 +47,13 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-def _counts(window: Window, sizes: Sequence[int]) -> list[int]:
-    return [max(window.outputs(axis, size), 0) for axis, size in enumerate(sizes)]
-
-
 def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
     """Pad the data so that every window lies inside, and count the windows on each axis.
 
     Every element of every window is charged, because engines look at each.
     """
     pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
-    counts = _counts(window, x.shape[2:])
+    counts = [max(window.outputs(axis, size), 0) for axis, size in enumerate(x.shape[2:])]
     spend_windows(math.prod(x.shape[:2]) * math.prod(counts) * math.prod(window.kernel))
     return padded(x, pads, fill), counts
 

@@ -136,13 +136,13 @@ class _Dispatch:
         kind = type(op)
         found = self._by_type.get(kind)
         if found is None:
-            found = [pair for pair in self._all if _may_match(pair[1], kind)]
+            found = [
+                (matcher, pattern)
+                for matcher, pattern in self._all
+                if pattern.root_types is None or issubclass(kind, pattern.root_types)
+            ]
             self._by_type[kind] = found
         return found
-
-
-def _may_match(pattern: Pattern, kind: type[Op]) -> bool:
-    return pattern.root_types is None or issubclass(kind, pattern.root_types)
 
 
 class _Run:

@@ -40,7 +40,8 @@ def _net(index: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors) -> Net
         if target is None or target.id is None:
             continue
         key = target.id, edge.to_port
-        sound = index.source_of_edge(edge) is not None and edge.to_port in _ids(target)
+        is_port = any(port.id == edge.to_port for port in target.inputs)
+        sound = is_port and index.source_of_edge(edge) is not None
         if not sound or key in edges or target.id in cyclic:
             broken.add(id(target))
         else:
@@ -71,10 +72,6 @@ def _is_broken(errors: Errors, layer: Layer) -> bool:
             if inner.type in ("Parameter", "Result") and errors.at(inner.element_path):
                 return True
     return False
-
-
-def _ids(layer: Layer) -> set[str | None]:
-    return {port.id for port in layer.inputs}
 
 
 def _unknown(layer: Layer, inputs: list[Port]) -> Layer:

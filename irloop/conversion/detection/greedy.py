@@ -51,7 +51,11 @@ def greedy(
     trips = trips if limit is None else forms.minimum(c, trips, limit)
     # At least one iteration: not every runtime knows the shape of a stack of zero parts.
     trips = forms.maximum(c, trips, c.i64([1]))
-    chosen, worth = (_by_class(c, scan) for scan in _stacked(c, boxes, scores, trips, rule))
+    # [T, N, C, 1] to [N, C, T].
+    chosen, worth = (
+        forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])
+        for scan in _stacked(c, boxes, scores, trips, rule)
+    )
     kept = forms.less(c, c.constant(LOWEST, F32), worth)
     if limit is not None:
         kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
@@ -85,8 +89,3 @@ def _stacked(
     trip = forms.squeeze(c, trips, [0])
     made = loop.finish(trip, start, more, [left, *held], [best, value])
     return tuple(made[1 + len(held) :])
-
-
-def _by_class(c: Conversion, scan: Value) -> Value:
-    """Transpose [T, N, C, 1] to [N, C, T]."""
-    return forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])

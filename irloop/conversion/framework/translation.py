@@ -223,8 +223,9 @@ class Conversion(Builder):
             for old, new in zip(node.outputs, outputs, strict=False):
                 if new is not None:
                     values[old] = new
-                    self._take_names(old, new)
                     self._take_type(old, new)
+                if isinstance(new, Value) and not new.names:
+                    new.names = old.names
         self._node, self.location, self.prefix = outer
         return [values[value] for value in source.outputs]
 
@@ -321,7 +322,3 @@ class Conversion(Builder):
             unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
             if unknown and new.producer.graph is self.graph:
                 self.inference.declare(new, old.type)
-
-    def _take_names(self, old: Value, new: Converted) -> None:
-        if isinstance(new, Value) and old.names and not new.names:
-            new.names = old.names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
@@ -19,7 +20,7 @@ def deciding_inputs(condition: Value) -> list[Value]:
     pending, seen = [(condition, False)], {(condition, False)}
     while pending:
         value, only_size = pending.pop()
-        if only_size and _is_static(value):
+        if only_size and shape_of(value).count() is not None:
             continue
         if not isinstance(value.producer.op, Parameter):
             only_size = only_size or value.producer.op.reads_shape_only
@@ -38,10 +39,6 @@ def deciding_inputs(condition: Value) -> list[Value]:
         seen.update(fresh)
         pending += fresh
     return list(inputs)
-
-
-def _is_static(value: Value) -> bool:
-    return isinstance(value.type, TensorType) and value.type.shape.count() is not None
 
 
 def _outside(parameter: Value) -> Value | None:

@@ -81,9 +81,10 @@ def iterated(
 ) -> list[Value]:
     """Write one direction as a loop over steps: Y [B, 1, T, S] and the last states [B, 1, S]."""
     projected, own_bias = _projected(c, layer)
-    lengths = None if layer.lengths is None else _column(c, layer.lengths)
+    lengths = None
     states = [forms.squeeze(c, state, [1]) for state in layer.states]
-    if layer.lengths is not None and lengths is not None:
+    if layer.lengths is not None:
+        lengths = forms.unsqueeze(c, forms.converted(c, layer.lengths, ElementType.I32), [1])
         states = [_started(c, lengths, state) for state in states]
         if reverse:
             projected = _reversed(c, projected, layer.lengths)
@@ -132,10 +133,6 @@ def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
     weights = forms.squeeze(c, layer.w, [0])
     product = c(matmul.MatMul(transpose_b=True), layer.x, weights)
     return forms.add(c, product, bias), own
-
-
-def _column(c: Conversion, lengths: Value) -> Value:
-    return forms.unsqueeze(c, forms.converted(c, lengths, ElementType.I32), [1])
 
 
 def _started(c: Conversion, lengths: Value, state: Value) -> Value:

@@ -61,17 +61,14 @@ def as_stack(c: Conversion, value: Converted, type: ValueType) -> Stacked:
     if isinstance(value, Stacked):
         return value
     if not isinstance(value, Items):
-        raise RefusedError(f"{_named(value)} is not a sequence that a tensor can hold")
+        name = repr(value.name) if isinstance(value, Value) else str(value)
+        raise RefusedError(f"{name} is not a sequence that a tensor can hold")
     if value.values:
         _require_one_shape(value.values)
         return Stacked(stacked(c, value.values))
     wanted = stack_type(type)
     dims = [0, *(dim if isinstance(dim, int) else 0 for dim in (wanted.shape.dims or ())[1:])]
     return Stacked(c.tensor(ArrayTensor(np.zeros(dims, wanted.element.numpy()), wanted.element)))
-
-
-def _named(value: Converted) -> str:
-    return repr(value.name) if isinstance(value, Value) else str(value)
 
 
 def _require_one_shape(items: Sequence[Value]) -> None:

@@ -39,7 +39,10 @@ def export_greedy_by_length(
     labels = _best(c, data)
     limit = forms.unsqueeze(c, forms.cast(c, length, I64), [1])
     valid = forms.less(c, _places(c, labels), limit)
-    none = _last_class(c, data) if blank is None else _single(c, blank)
+    if blank is None:
+        none = _last_class(c, data)
+    else:
+        none = forms.reshape(c, forms.cast(c, blank, I64), [1])
     found, counts = _decoded(c, labels, valid, none, merge=op.merge_repeated)
     return [
         forms.cast(c, found, op.classes_index_type),
@@ -51,10 +54,6 @@ def _cumulative(c: Conversion) -> search.CumSum:
     if c.opset < 11:
         raise c.refuse("ONNX has CumSum since opset 11", opset=11)
     return search.CumSum()
-
-
-def _single(c: Conversion, blank: Value) -> Value:
-    return forms.reshape(c, forms.cast(c, blank, I64), [1])
 
 
 def _best(c: Conversion, data: Value) -> Value:

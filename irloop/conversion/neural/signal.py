@@ -27,11 +27,6 @@ def mirrored(count: int) -> tuple[int, int]:
     return (count - 1) // 2, 0
 
 
-def _since_17(c: Conversion) -> None:
-    if c.opset < 17:
-        raise c.refuse("Fourier transforms exist since opset 17", opset=17)
-
-
 def _in_known_type(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
     element = element_of(values[0])
     if element in KNOWN:
@@ -196,7 +191,8 @@ def export_stft(
     c: Conversion, op: ov.STFT, signal: Value, window: Value, size: Value, step: Value
 ) -> Value:
     """STFT -> STFT of a signal [B, L, 1]."""
-    _since_17(c)
+    if c.opset < 17:
+        raise c.refuse("Fourier transforms exist since opset 17", opset=17)
     (count,) = needed_ints(c, size, "frame size")
     rank = needed_rank(c, signal, "signal")
 

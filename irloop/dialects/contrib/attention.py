@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irloop.dialects import inference
+from irloop.dialects import inference, shapes
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.normalization import widened
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
@@ -157,10 +157,6 @@ def self_attention(
     return outputs
 
 
-def _plus(left: Dim, right: Dim) -> Dim:
-    return left + right if isinstance(left, int) and isinstance(right, int) else UNKNOWN_DIM
-
-
 class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     """Attention of x to itself: projections by one matrix, heads, softmax, in one operation.
 
@@ -202,7 +198,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
         past = args.shape(4).dims if args.has(4) else None
         total, size = (places if not args.has(4) else UNKNOWN_DIM), UNKNOWN_DIM
         if past is not None and len(past) == 5:
-            total = _plus(past[3], places)
+            total = shapes.total((past[3], places))
         if isinstance(value, int):
             size = value // max(self.num_heads, 1)  # type: ignore[assignment]
         shape = Shape.of(2, batch, self.num_heads, total, size)

@@ -34,11 +34,6 @@ __all__ = ["OLDEST_OPSET", "Known", "NodeSteps", "decomposed"]
 OLDEST_OPSET = 11
 
 
-def _type(term: Term) -> ValueType:
-    found: ValueType = term.value.type
-    return found
-
-
 def _element(term: Term) -> ValueType:
     """The type of one element along axis 0."""
     dims = shape_of(term.value).dims or ()
@@ -87,7 +82,7 @@ class NodeSteps(Steps):
         own = [
             Term(
                 steps,
-                inner.parameter(f"given_{at}", _element(term) if at in parts else _type(term)),
+                inner.parameter(f"given_{at}", _element(term) if at in parts else term.value.type),
             )
             for at, term in enumerate(given)
         ]

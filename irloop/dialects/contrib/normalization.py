@@ -286,7 +286,9 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
         self, s: Steps, ids: Term, segment_ids: Term | None, *inputs: Term | None
     ) -> Sequence[Term]:
         words, positions, segments, gamma, beta = (
-            None if x is None or scale is None or zero is None else self._wide(s, x, scale, zero)
+            None
+            if x is None or scale is None or zero is None
+            else s.op("DequantizeLinear", x, s.scalar(scale), s.scalar(zero))
             for x, scale, zero in zip(inputs[:5], inputs[6:11], inputs[11:16], strict=True)
         )
         if words is None or positions is None or gamma is None or beta is None:
@@ -294,6 +296,3 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
         plain = EmbedLayerNormalization(epsilon=self.epsilon)
         given = (words, positions, segments, gamma, beta)
         return plain.decompose(s, ids, segment_ids, *given, inputs[5], None)
-
-    def _wide(self, s: Steps, x: Term, scale: Term, zero: Term) -> Term:
-        return s.op("DequantizeLinear", x, s.scalar(scale), s.scalar(zero))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop import kernels
-from irloop.dialects import inference
+from irloop.dialects import inference, shapes
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -18,10 +18,6 @@ from irloop.graph.types import (
 )
 
 __all__ = ["Attention", "Attention23", "Attention24", "LinearAttention", "RotaryEmbedding"]
-
-
-def _plus(left: Dim, right: Dim) -> Dim:
-    return left + right if isinstance(left, int) and isinstance(right, int) else UNKNOWN_DIM
 
 
 class _Attention(OnnxOp):
@@ -66,7 +62,7 @@ class _Attention(OnnxOp):
             known = args.shape(past).dims
             if known is not None and len(known) != 4:
                 raise args.error(f"input {past} has the wrong rank", "4", str(len(known)))
-            places = _plus(places, known[2]) if known else UNKNOWN_DIM
+            places = shapes.total((places, known[2])) if known else UNKNOWN_DIM
         return Shape((*fresh[:2], places, fresh[3]))
 
     def infer(self, args: Arguments) -> list[ValueType]:

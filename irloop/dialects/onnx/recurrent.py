@@ -89,7 +89,7 @@ class Recurrent(OnnxOp):
         size = recurrent.check_weights(
             args, 1, self.GATES, 2 * self.GATES, x[2], self.hidden_size or given[0][2], count
         )
-        state = self._turned(count, batch, size)
+        state = (batch, count, size) if self.batch_first() else (count, batch, size)
         for at, dims in enumerate(given):
             recurrent.agree(args, f"initial_{'hc'[at]}", dims, state)
         recurrent.agree(args, "sequence_lens", lengths, (batch,))
@@ -100,9 +100,6 @@ class Recurrent(OnnxOp):
         last = TensorType(element, Shape(state))
         types: list[ValueType] = [TensorType(element, Shape(every)), *[last] * self.STATES]
         return types[: args.n_outputs]
-
-    def _turned(self, count: int, batch: Dim, size: Dim) -> tuple[Dim, ...]:
-        return (batch, count, size) if self.batch_first() else (count, batch, size)
 
 
 class _Lstm(Recurrent):

@@ -8,7 +8,7 @@ from irloop.dialects.openvino.base import INDICES, OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
-from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType, ValueType
+from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
 
 __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "TopK11", "Unique"]
 
@@ -172,7 +172,7 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)
-        values, length = Shape((UNKNOWN_DIM,)), Shape((_total(shape),))
+        values, length = Shape((UNKNOWN_DIM,)), Shape.of(shape.count())
         if args.has(1):
             axis = args.ints(1)
             at = None if axis is None else inference.axis_in(args, axis[0], shape.rank)
@@ -189,8 +189,3 @@ class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
     def kernel(self, n_outputs: int = 1) -> Kernel:
         index, count = self.index_element_type.numpy(), self.count_element_type.numpy()
         return kernels.search.unique_by_input(self.sorted, index, count)
-
-
-def _total(shape: Shape) -> Dim:
-    count = shape.count()
-    return UNKNOWN_DIM if count is None else count

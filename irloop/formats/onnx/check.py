@@ -86,7 +86,8 @@ def _is_of_runtime(node: onnx.NodeProto, opset: int) -> bool:
 
 def _replace_in_graph(graph: onnx.GraphProto) -> None:
     for item in (*graph.input, *graph.output, *graph.value_info):
-        _replace_type(item)
+        if item.type.HasField("tensor_type") and item.type.tensor_type.elem_type == BF16:
+            item.type.tensor_type.elem_type = F16
     for tensor in graph.initializer:
         _replace_element(tensor)
     for node in graph.node:
@@ -97,11 +98,6 @@ def _replace_in_graph(graph: onnx.GraphProto) -> None:
                 _replace_element(attribute.t)
             if attribute.HasField("g"):
                 _replace_in_graph(attribute.g)
-
-
-def _replace_type(item: onnx.ValueInfoProto) -> None:
-    if item.type.HasField("tensor_type") and item.type.tensor_type.elem_type == BF16:
-        item.type.tensor_type.elem_type = F16
 
 
 def _replace_element(tensor: onnx.TensorProto) -> None:

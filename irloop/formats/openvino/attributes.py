@@ -160,10 +160,6 @@ def _write_float(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def _write_list(item: Callable[[Any], str], values: tuple[Any, ...]) -> str:
-    return ",".join(map(item, values))
-
-
 class _Field(Record):
     """One attribute: its name in the file, its field, and the conversion in both directions."""
 
@@ -224,7 +220,7 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
         if arguments[0] is str:
             return _read_names, ",".join
         read, write = _text_forms(arguments[0])
-        return (lambda text: _read_list(read, text)), (lambda values: _write_list(write, values))
+        return (lambda text: _read_list(read, text)), (lambda values: ",".join(map(write, values)))
     raise TypeError(f"no text form for an attribute of type {kind}")
 
 

@@ -170,7 +170,9 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
     seen: dict[tuple[Value, InputPort, Value | None], Entering] = {}
     for item in list(wires.inputs):
         port = item.port
-        plain = Carried(0, 0, 0) if isinstance(port, Carried) else _unplaced(port)
+        plain: InputPort = Carried(0, 0, 0)
+        if not isinstance(port, Carried):
+            plain = replace(port, external=0, parameter=0)
         first = seen.setdefault((item.outer, plain, item.result), item)
         if first is item or first.parameter.type != item.parameter.type:
             continue
@@ -179,10 +181,6 @@ def _merge_inputs(wires: LoopWires, inner: Rewriter) -> bool:
             leaving.state = first
         wires.inputs.remove(item)
     return len(wires.inputs) < before
-
-
-def _unplaced(port: Invariant | Sliced | ScanInput) -> InputPort:
-    return replace(port, external=0, parameter=0)
 
 
 def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:

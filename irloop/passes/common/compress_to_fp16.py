@@ -12,7 +12,7 @@ from irloop.dialects.openvino import convert as ov
 from irloop.dialects.unpacked import ConvertedTensor
 from irloop.errors import UsageError
 from irloop.graph.model import Model, Node
-from irloop.graph.op import Constant, Op
+from irloop.graph.op import Constant
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
@@ -104,7 +104,8 @@ class CompressToFp16(ModelPass):
             self.report.kept.append(node.name)
             return
         stored = rewriter.insert_constant(half, before=node, name=f"{node.name}_compressed")
-        back = rewriter.insert(_back(model, wide), (stored,), before=node, name=node.name)
+        convert = ov.Convert(wide) if model.dialect == "openvino" else onnx.Cast6(wide)
+        back = rewriter.insert(convert, (stored,), before=node, name=node.name)
         if model.dialect == "openvino":
             back.info = dict(DECOMPRESSION)
         self.report.constants += 1
@@ -115,12 +116,6 @@ class CompressToFp16(ModelPass):
         if self._names[node.name] > 1:
             # In ONNX Runtime constants may share a name, but conversions may not.
             rewriter.rename(back, rewriter.names.fresh(node.name))
-
-
-def _back(model: Model, element: ElementType) -> Op:
-    if model.dialect == "openvino":
-        return ov.Convert(element)
-    return onnx.Cast6(element)
 
 
 def _largest_error(tensor: Tensor, half: Tensor) -> float | None:

@@ -87,7 +87,8 @@ class _Hoist:
         given = [value for value in node.inputs if value is not None]
         if not any(value in self.equal for value in given):
             return False
-        if not all(self._is_fixed(value) for value in given):
+        varying = (value for value in given if value not in self.equal)
+        if not all(isinstance(value.producer.op, Constant) for value in varying):
             return False
         if any(value.is_output for value in node.outputs):
             # The body would return a parameter unchanged: engines lose such a value, or refuse it.
@@ -104,9 +105,6 @@ class _Hoist:
         new.info, new.attributes = node.info, node.attributes
         self.equal.update(zip(node.outputs, new.outputs, strict=True))
         return True
-
-    def _is_fixed(self, value: Value) -> bool:
-        return value in self.equal or isinstance(value.producer.op, Constant)
 
     def _outside(self, value: Value) -> Value:
         if value not in self.equal:

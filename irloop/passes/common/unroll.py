@@ -11,6 +11,7 @@ from irloop.dialects.loops import normal_axis
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import UsageError
+from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_into
 from irloop.graph.inference import Inference
 from irloop.graph.loops import (
@@ -223,7 +224,7 @@ class _Copies:
             return self._empty(port)
         values = [results[port.result] for results in self.rounds]
         assert not isinstance(port, LastValue)
-        rank = _rank(values[0])
+        rank = shape_of(values[0]).rank
         backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
         if backwards:
             values.reverse()
@@ -240,10 +241,6 @@ class _Copies:
         tensor = ArrayTensor(np.zeros(type.shape.static() or (), type.element.numpy()))
         name = self.node.name
         return self.rewriter.insert_constant(tensor, before=self.node, name=name)
-
-
-def _rank(value: Value) -> int | None:
-    return value.type.shape.rank if isinstance(value.type, TensorType) else None
 
 
 def _slice(start: int, stride: int, part: int, size: object, number: int) -> list[int]:
