@@ -16,7 +16,7 @@ WORTH = 2_000_000
 
 
 def processes_for(models: Sequence[str], wanted: int | None) -> int:
-    """The number of processes: as requested, or what the size of the files justifies."""
+    """The number of processes: as requested, or by default according to the size of the files."""
     if wanted is not None:
         return max(1, min(wanted, len(models)))
     size = sum(os.path.getsize(model) for model in models if os.path.isfile(model))

@@ -21,9 +21,9 @@ SECONDS = 60.0
 STEPS = 400_000
 ALL_STEPS = 1_000_000
 
-#: What the size of a file adds to the limits: bytes of memory for each byte of the file, the bytes
-#: that add a second, and the bytes that add the steps of a small file. (A convolution uses each
-#: weight thousands of times.)
+#: The amounts that the size of a file adds to the limits: bytes of memory for each byte of the
+#: file, the bytes that add a second, and the bytes that add the steps of a small file. (A
+#: convolution uses each weight thousands of times.)
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
 BYTES_ALL_STEPS = 1 << 20

@@ -70,7 +70,7 @@ def _failure(
 ) -> IrloopError:
     """A usage error if an argument is not of the annotated type, otherwise an internal error.
 
-    Arguments are looked at only after a failure, so a call pays nothing for it.
+    Arguments are checked only after a failure, so a successful call takes no longer.
     """
     import inspect
 

@@ -128,8 +128,8 @@ class PassError(IrloopError):
     code = "PAS001"
 
 
-#: What is wrong with an operation: missing inputs, element types that do not match, a number or a
-#: word outside its range, or any other contradiction between operands (mainly shapes).
+#: The kind of an error in an operation: missing inputs, element types that do not match, a number
+#: or a word outside its range, or any other contradiction between operands (mainly shapes).
 InferenceKind = Literal["inputs", "elements", "range", "operands"]
 
 

@@ -1,4 +1,4 @@
-"""Progress: what the work reports, and the line on a terminal that is made of it."""
+"""Progress: the reports of the work, and the line on a terminal that is made of them."""
 
 from __future__ import annotations
 

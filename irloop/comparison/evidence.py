@@ -19,8 +19,8 @@ from irloop.graph.record import Record
 __all__ = ["Cause", "Evidence"]
 
 
-#: Parts of a message that change while a model is reduced: names, places and numbers. "it" stands
-#: for the name in the second model where the first one has the same.
+#: Parts of a message that change while a model is reduced: names, places and numbers. "it"
+#: replaces the name in the second model if the first model has the same.
 _CHANGING = re.compile(r"`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
 
 

@@ -36,7 +36,7 @@ class Attempt(Record):
     """How far a model ran with some sizes.
 
     `worth` is 0 if it failed, else how usable its outputs are, 3 at most. `node` is the position of
-    the node that failed and `operands` are the extents of its inputs. `late` tells that time ran
+    the node that failed and `operands` are the extents of its inputs. `late` is set if time ran
     out.
     """
 

@@ -39,7 +39,7 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Trip counts to run with, largest first: that also tells whether the model runs at all.
+#: Trip counts to run with, largest first: the first trial shows whether the model runs at all.
 TRIPS = (5, 2, 1, 0)
 
 #: Ranges of integers that are neither indices nor lengths; narrow ones suit sizes and shapes.

@@ -51,7 +51,7 @@ def may_correspond(first: Op, second: Op) -> bool:
 
 
 def _computed_by(kind: type[Op]) -> str:
-    """What a class of elementwise operations or reductions computes; empty for other classes."""
+    """The function of a class of elementwise operations or reductions; empty for other classes."""
     if issubclass(kind, _REDUCTIONS) or (kind.elementwise and not getattr(kind, "function", "")):
         return kind.type.lower()
     return getattr(kind, "function", "")

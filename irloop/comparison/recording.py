@@ -10,7 +10,7 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
-#: The bytes of traced values to keep; of longer runs only the beginning is looked at.
+#: The bytes of traced values to keep; of longer runs only the beginning is compared.
 KEPT_BYTES = 512 * 2**20
 
 #: The memory of one recorded value besides its array, in bytes.

@@ -95,7 +95,7 @@ class EngineReport:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a report needs to run both models again: the inputs of one trial.
+    """The data with which a report runs both models again: the inputs of one trial.
 
     `arrays` are the inputs of the first and of the second model. The trial is one that shows the
     difference, if there is any.
@@ -114,9 +114,9 @@ class Comparison:
     """The result of `compare`. `equal` holds when every output agreed in every trial.
 
     `outcome` is "equal", "different", or "inconclusive": then nothing could be compared, and
-    `problems` tells why. `cause` names the wire, constant or operation that makes the difference,
-    if one is found. `runs` describes each model in each engine, `missing` names engines that are
-    not installed, and `notes` explain differences that do not count. `not_compared` and
+    `problems` has the reasons. `cause` names the wire, constant or operation that makes the
+    difference, if one is found. `runs` describes each model in each engine, `missing` names engines
+    that are not installed, and `notes` explain differences that do not count. `not_compared` and
     `not_exercised` name the parts of the models that no trial has checked.
     """
 

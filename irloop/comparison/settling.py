@@ -146,7 +146,7 @@ class Settler:
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
-        """The sizes changed until the model runs, or gets as far as it can, and its run."""
+        """Change sizes until the model runs, or gets as far as possible; return sizes and run."""
 
         def attempt(sizes: Sizes) -> Attempt:
             if self._is_over():

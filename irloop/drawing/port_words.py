@@ -39,7 +39,7 @@ def input_label(node: Node, position: int) -> tuple[str, ...]:
 
 
 def fed(port: InputPort | None, is_iteration: bool) -> str:
-    """A text that tells how a body parameter gets its value."""
+    """A short description of how a body parameter gets its value."""
     if is_iteration:
         return "iteration number"
     if port is None:
@@ -54,7 +54,7 @@ def fed(port: InputPort | None, is_iteration: bool) -> str:
 
 
 def given(port: OutputPort, label: str) -> str:
-    """A text that tells how an output is formed."""
+    """A short description of how an output is formed."""
     if isinstance(port, LastValue):
         return "last value" if label == "body" else ""
     if isinstance(port, Concatenated):

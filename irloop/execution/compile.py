@@ -58,7 +58,7 @@ def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> P
     """The program of a graph and everything below it.
 
     Without `hoist` every node of a body runs in every iteration, which is what a trace shows.
-    `wider` tells which element types are computed in which others.
+    `wider` maps element types to the types in which they are computed.
 
     Raises:
         UnsupportedError: naming every operation that cannot be run, its count and its places.

@@ -23,7 +23,7 @@ __all__ = [
     "work_of",
 ]
 
-#: An iteration of a loop; what the checks of a step add to its call, and a trace or a profile.
+#: The work of an iteration of a loop, of the checks of a step, and of a traced or profiled call.
 AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 
 #: The call of a kernel of one pass, of a few passes, and of one with many parts.

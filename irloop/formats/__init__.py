@@ -1,1 +1,1 @@
-"""The file formats; only these packages know what the files look like."""
+"""The file formats; only these packages know the structure of the files."""

@@ -14,7 +14,7 @@ __all__ = ["Families"]
 
 
 class Families:
-    """The modules of a package, found by the names of what they define.
+    """The modules of a package, found by the names that they define.
 
     `table` has the names by the module's name below the package, separated by spaces. Several
     modules may define a name: the operation of old opsets, and that of new ones.

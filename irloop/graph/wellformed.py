@@ -35,7 +35,7 @@ class Misfit(NamedTuple):
 
 
 def misfit(node: Node) -> Misfit | None:
-    """Return what the node lacks; None if nothing is missing. Engines ignore further inputs."""
+    """Return the missing part of a node, or None. Engines ignore surplus inputs."""
     op = node.op
     if isinstance(op, (Constant, UnknownOp)):
         return None
@@ -76,7 +76,7 @@ def require_wellformed(graph: Graph) -> None:
 
 
 def _output_misfit(node: Node) -> Misfit | None:
-    """Return what is wrong if a body does not give each output of its node exactly once."""
+    """Return the problem of a body that does not give each output of its node exactly once."""
     for body in node.bodies:
         given = Counter(out.external for out in body.ports.outputs)
         for place in range(len(node.outputs)):

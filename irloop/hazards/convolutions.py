@@ -12,7 +12,7 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["pads_skipped_data"]
 
-#: The most values that are looked at between two convolutions.
+#: The most values that are searched between two convolutions.
 _MOST = 64
 
 

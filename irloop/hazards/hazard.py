@@ -52,7 +52,7 @@ class Hazard:
     rule: ClassVar[str]
     #: The passes that rewrite the pattern; conversion runs them, too.
     passes: ClassVar[tuple[str, ...]]
-    #: What a user can do about the pattern; by default, run the first pass.
+    #: The advice for users about the pattern; by default, run the first pass.
     fix: ClassVar[str]
     #: Whether conversion reports the pattern in its result. False if the result has the pattern
     #: only for inputs that the source model does not allow either, or if irloop computes the

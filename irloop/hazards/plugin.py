@@ -63,14 +63,14 @@ _NOT_FOLDED = (
 #: The most dimensions that a Select of OpenVINO 2021.4 has.
 _OF_SELECT = 5
 
-#: The most readers of a loop output that are looked at for a Concat that gets it repeatedly.
+#: The most readers of a loop output that are searched for a Concat that gets it repeatedly.
 _READERS = 64
 
 #: The activations with which the plugin computes an LSTM or GRU itself, and an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
-#: The most elementwise operations that are looked at; the plugin computes fewer together.
+#: The most elementwise operations that are searched; the plugin computes fewer together.
 _FUSED = 32
 
 #: Types of inputs that the plugin uses without copying them.

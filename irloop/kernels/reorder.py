@@ -25,7 +25,7 @@ def reverse_masked(data: Array, mask: Array) -> Array:
 
 
 def reverse_sequence(batch: int, time: int) -> Callable[[Array, Array], Array]:
-    """Reverse the first elements along `time`, as many as the length of each batch item tells."""
+    """Reverse the first elements along `time`; each batch item has its own number of them."""
 
     def run(data: Array, lengths: Array) -> Array:
         batch_axis, time_axis = batch % data.ndim, time % data.ndim

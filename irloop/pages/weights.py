@@ -33,7 +33,7 @@ class Weights:
         if tensor.count == 0:
             return found
         if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
-            return {**found, "problem": "not looked at: the page has read enough weights"}
+            return {**found, "problem": "not read: the page has read enough weights"}
         try:
             array = tensor.numpy().reshape(-1)
             step = -(-array.size // min(ONE, self._left))

@@ -45,7 +45,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
 
 
 def trip_count(node: Node, inference: Inference) -> int | None:
-    """The trip count of a loop node; None if only running it tells."""
+    """The trip count of a loop node; None if it is known only at run time."""
     if isinstance(node.op, ov.Loop | onnx.Loop):
         return _loop_count(node, inference)
     if isinstance(node.op, onnx.Scan):

@@ -63,7 +63,7 @@ class Weights:
 
     @cached_property
     def disguise(self) -> str | None:
-        """What the file is, if its first bytes show that it is not weights; else None."""
+        """The kind of the file if its first bytes show that it is not weights; else None."""
         if not self.size:
             return None
         return disguise_of(self.read(0, 32))

@@ -161,7 +161,7 @@ def test_repaired_findings_are_reported_and_removed(
     assert "1 known findings are gone" in result.stderr
     irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
     rows = json.loads((project / "known.json").read_text(encoding="utf-8"))["findings"]
-    # What was not looked at this time stays known.
+    # Findings of files that were not checked this time stay known.
     assert [row["file"] for row in rows] == ["others/m.xml"]
 
 

@@ -252,7 +252,7 @@ g (int64 M, bool c, float[3] x) => (float[n, m] all) {
     agree(text, sets, engines, tmp_path)
 
 
-#: What is joined has sizes that only an inference tells.
+#: The joined values have sizes that are known only at run time.
 SIZES = """
 g (int64 M, bool c, int64 k, float[a, 3, b] x)
     => (int64[4] shape, float[a, 3, b] sum, int64[n] counts) {

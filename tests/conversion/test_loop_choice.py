@@ -53,7 +53,7 @@ def test_a_loop_over_a_cell_is_a_sequence() -> None:
     Manager([SequenceToTensorIterator()]).run_passes(source)
     result, (note,) = irloop.convert(source, "onnx", loops="sequence")
     assert [node.op.type for node in all_nodes(result.graph)].count("GRU") == 1
-    assert "is written as GRU: as was asked for" in note.message
+    assert "is written as GRU: as requested" in note.message
     for got, want in zip(run(result, arrays).values(), wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
@@ -62,4 +62,4 @@ def test_a_model_of_the_same_format_is_changed_in_a_copy() -> None:
     source, _ = build(SLICED)
     result, (note,) = irloop.convert(source, "openvino", loops="scan")
     assert (kinds(source), kinds(result)) == (["Loop"], ["TensorIterator"])
-    assert "is written as TensorIterator: as was asked for" in note.message
+    assert "is written as TensorIterator: as requested" in note.message

@@ -77,7 +77,7 @@ def test_sequences_that_no_tensor_can_hold_are_refused(name: str) -> None:
     assert any(reason in item.message for item in caught.value.diagnostics)
 
 
-#: Items of a length that only running the model tells; one name for all of them, or none.
+#: Items of a length that is known only at run time; one name for all of them, or none.
 ANY_LENGTH = HEAD.replace("float[2] x", "float[k] x").replace("float[n, 2]", "float[n, k]")
 FRONT = loop("t = SequenceInsert (s, item, zero)").replace("seq(float[2])", "seq(float[])")
 PART = loop(

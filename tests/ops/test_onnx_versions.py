@@ -23,7 +23,7 @@ from irloop.formats.onnx.attributes import codec_of
 
 ML, PREVIEW, TRAINING = "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"
 
-#: Domain and type of what has no class, and why.
+#: Domain and type of operations without a class, and the reason.
 WITHOUT_A_CLASS = {
     ("", "Constant"): "the reader makes a constant of it",
     ("", "SequenceMap"): "the reader writes it out as the Loop that defines it",

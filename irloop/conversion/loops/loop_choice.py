@@ -153,10 +153,10 @@ def _said(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[s
         return
     kind = node.op.type
     if isinstance(node.op, FORMS[loops]):
-        yield kind, "as was asked for"
+        yield kind, "as requested"
     elif loops == "keep":
-        yield kind, NEAREST.get((loop.type, kind), "that is its nearest form")
+        yield kind, NEAREST.get((loop.type, kind), "this is its nearest form")
     elif loop.count is None and loops in ("scan", "unroll"):
-        yield kind, "it may stop early, or only running it tells how often it runs"
+        yield kind, "it may stop early, or its trip count is known only at run time"
     else:
         yield kind, STAYS[loops]

@@ -171,7 +171,7 @@ class OpenVinoLoopBuilder:
         """Return `value`, sliced to zero length if no iteration ran.
 
         If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations, in the shape
-        of an earlier run. Dimensions that only running the body tells are 0, too, as in the first
+        of an earlier run. Dimensions that are known only at run time are 0, too, as in the first
         inference and in ONNX Runtime.
         """
         c = self.c

@@ -20,7 +20,7 @@ __all__ = ["as_items", "as_stack", "erased", "inserted", "joined", "stack_type",
 #: The end of a slice up to the last item.
 TO_THE_END = 2**63 - 1
 
-COUNTED_LATE = "only running the model tells how many items its sequence has"
+COUNTED_LATE = "the number of items of its sequence is known only at run time"
 
 
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:

@@ -58,7 +58,7 @@ def export_loss(
 
 
 def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
-    """The effective labels [N, L] of each item, padded with -1, and their numbers [N]."""
+    """The effective labels [N, L] of each item, padded with -1, and their counts [N]."""
     place = places(c, OnnxSizes(c).of(labels, 2)[1])
     kept = forms.less(c, place, forms.unsqueeze(c, length, [1]))
     if op.unique:

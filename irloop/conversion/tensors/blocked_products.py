@@ -32,7 +32,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: The sizes of blocks that ONNX Runtime has, and those tried here: larger ones need fewer scales.
 BLOCKS = (128, 64, 32, 16)
 
-#: What is added to codes of each type to make them unsigned. Opsets before 21 store 4 bits in 8.
+#: The number added to codes of each type to make them unsigned. Opsets before 21 store 4 bits in 8.
 _SHIFTS = {ElementType.U4: 0, ElementType.I4: 8, ElementType.U8: 0, ElementType.I8: 8}
 _FLOATS = frozenset({ElementType.F32, ElementType.F16, ElementType.BF16})
 

@@ -86,7 +86,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse what ONNX Runtime's CPU provider leaves undefined or stores in another form."""
+        """Refuse features that ONNX Runtime's CPU provider leaves undefined or stores in another
+        form.
+        """
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
             raise CannotDecomposeError("its cache is quantized")
         if self.sliding_window_cache:

@@ -149,9 +149,9 @@ def decomposed(
     """A graph that computes an operation with standard operations of an opset.
 
     `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
-    each of the others. The list tells for each result which output of the operation it is. Outputs
-    that ONNX Runtime leaves without a value have no result. `oldest` is the first opset in which
-    `write_out` can be expressed.
+    each of the others. The list has, for each result, the number of the output of the operation.
+    Outputs that ONNX Runtime leaves without a value have no result. `oldest` is the first opset in
+    which `write_out` can be expressed.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.

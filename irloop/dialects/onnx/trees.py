@@ -78,8 +78,8 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     """Leaves of decision trees, aggregated for each target (TreeEnsemble-5).
 
     The input is rows [N, F], the output scores [N, targets]. Inner nodes and leaves are separate
-    lists; the flag of a branch tells to which of them its index refers. The sets of the nodes that
-    test membership are one list, each set ended by NaN.
+    lists; the flag of a branch selects the list to which its index refers. The sets of the nodes
+    that test membership are one list, each set ended by NaN.
     """
 
     leaf_targetids: tuple[int, ...]

@@ -50,7 +50,7 @@ class Detecting(OpenVinoOp):
     objectness_score: float = 0.0
 
     def classes(self) -> int | None:
-        """The number of classes, if an attribute tells it."""
+        """The number of classes, if an attribute gives it."""
         return None
 
     def centred(self) -> bool:

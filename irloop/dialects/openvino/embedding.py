@@ -155,7 +155,7 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
     """Elementwise maximum over the slices of each segment (SegmentMax-16).
 
     Inputs: data, the sorted segment numbers of the slices, optionally the number of segments. An
-    empty segment gives zero or the lowest number, as `fill_mode` tells.
+    empty segment gives zero or the lowest number, depending on `fill_mode`.
     """
 
     operands = "data: number, segment ids: i32 | i64, segments?: i32 | i64 -> number"

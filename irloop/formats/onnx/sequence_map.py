@@ -50,7 +50,7 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 
 
 class _Kinds:
-    """What is known about a graph's values: declared types, and the nodes that produce them."""
+    """The known facts about a graph's values: declared types, and the nodes that produce them."""
 
     def __init__(self, graph: onnx.GraphProto, outer: _Kinds | None, opset: int) -> None:
         self._outer = outer

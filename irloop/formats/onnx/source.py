@@ -1,4 +1,4 @@
-"""Opens a file as a ModelProto, or explains what it is instead."""
+"""Opens a file as a ModelProto; if it is another kind of file, the error names the kind."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def has_plain_markup(data: bytes) -> bool:
 
 
 class Envelope:
-    """What is known about the elements that were opened so far."""
+    """The state of the check: the elements that were opened so far."""
 
     def __init__(self) -> None:
         self.conforms = True

@@ -53,17 +53,17 @@ class _Chooser:
             self._tensor_names(value, count)
         for node in dict.fromkeys(value.producer for value in self.count):
             self._layer_name(node)
-            self._name_behind(node)
+            self._operand_name(node)
         return self.names
 
-    def _name_behind(self, node: Node) -> None:
+    def _operand_name(self, node: Node) -> None:
         """Keep an output's name if OpenVINO replaces `node` by its operand."""
-        behind = _passed_on(node)
-        if behind is None or behind in self.count or len(behind.producer.outputs) > 1:
+        operand = _passed_on(node)
+        if operand is None or operand in self.count or len(operand.producer.outputs) > 1:
             return
         name = self.names.layers.get(node, node.name)
-        if name in behind.names:
-            self.names.values[behind] = tuple(item for item in behind.names if item != name)
+        if name in operand.names:
+            self.names.values[operand] = tuple(item for item in operand.names if item != name)
 
     def _tensor_names(self, value: Value, count: int) -> None:
         if count > 1:

@@ -63,7 +63,7 @@ def no_input(wiring: Wiring, entry: Entry) -> Problem:
 
 
 def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
-    """IRL505, IRL506: an input or an output has an entry already."""
+    """IRL505, IRL506: an earlier entry maps the same input or output."""
     assert wiring.section is not None
     is_input = entry.entry.kind == "input"
     what = "input" if is_input else "output port"

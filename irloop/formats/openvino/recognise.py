@@ -1,4 +1,4 @@
-"""Recognises, by its first bytes, what a file given as the .xml of an IR really is."""
+"""Recognises the real kind of a file given as the .xml of an IR by its first bytes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _DISGUISES = (
 
 
 def disguise_of(head: bytes) -> str | None:
-    """What a file is, if its first bytes show that it is not weights; else None."""
+    """The kind of a file whose first bytes show that it is not weights; else None."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return next((kind for text, kind in _DISGUISES if start.startswith(text)), None)
 

@@ -49,12 +49,12 @@ class ChooseInitialStates(LoopPass):
             item for item in wires.states if not item.parameter.is_used and item not in unsafe
         ]
         if chosen and _never_runs(wires, rewriter):
-            forms = Forms(self.model, rewriter, _behind(node), node.name)
+            forms = Forms(self.model, rewriter, node.following, node.name)
             for leaving, item in chosen:
                 initial = forms.named_apart(item.outer, leaving.output)
                 rewriter.replace_value(leaving.output, initial)
         elif chosen:
-            c = Emitter(rewriter, _behind(node), node.name)
+            c = Emitter(rewriter, node.following, node.name)
             runs = _runs(c, wires, doubtful)
             for leaving, item in chosen:
                 _choose(c, runs, leaving.output, item.outer)
@@ -62,16 +62,6 @@ class ChooseInitialStates(LoopPass):
             wires.inputs = [item for item in wires.inputs if item not in unread]
             wires.replace(node.op, rewriter)
         rewriter.modified |= bool(chosen or unread)
-
-
-def _behind(node: Node) -> Node | None:
-    """The next node in the graph."""
-    assert node.graph is not None
-    nodes = iter(node.graph.nodes)
-    for other in nodes:
-        if other is node:
-            return next(nodes, None)
-    return None
 
 
 def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:

@@ -260,12 +260,12 @@ class _Whole:
 
     def along_axis(self, node: Node, given: list[_All]) -> Value:
         """An operation along the axis in its attribute."""
-        return self._node(node, _axis_behind(node, given), given[0].value)
+        return self._node(node, _axis_moved(node, given), given[0].value)
 
     def join(self, node: Node, given: list[_All]) -> Value:
         """Concat; invariant values are repeated."""
         parts = [item.value if item.whole else self._repeated(item) for item in given]
-        return self._node(node, _axis_behind(node, given), *parts)
+        return self._node(node, _axis_moved(node, given), *parts)
 
     def transpose(self, node: Node, given: list[_All]) -> Value:
         """Transpose each slice."""
@@ -343,7 +343,7 @@ class _Whole:
         return forms.squeezed(value, 1)
 
 
-def _axis_behind(node: Node, given: list[_All]) -> Op:
+def _axis_moved(node: Node, given: list[_All]) -> Op:
     """The operation of `node` with its axis moved by one, after the slice axis."""
     op: Any = node.op
     return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))

@@ -267,7 +267,7 @@ def test_values_of_a_body_are_not_seen_outside() -> None:
 
 
 def test_branch_inputs_with_names_of_outer_values_are_captures() -> None:
-    # Some exporters declare what a branch captures as its inputs; only names connect them.
+    # Some exporters declare captured values as inputs of the branch; only names connect them.
     proto = parsed(
         """
         g (bool p, float[1] x) => (float[1] y) {

@@ -89,7 +89,7 @@ def test_every_backend_node_model_survives(tmp_path: Path) -> None:
             continue
         assert text(again) == text(model), name
     for name in refused:
-        # Only what the checker refuses as it was made.
+        # Only models that the checker refuses as they were made.
         with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
             onnx.checker.check_model(backend_models()[name], full_check=True)
 
@@ -106,7 +106,7 @@ def test_corpus_survives(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "ok" not in runs, "onnxruntime reads it"
         return
     verify(model.graph)
-    # What the file declares may be wrong; the engines that run it do not look at it.
+    # Declarations in the file may be wrong; engines ignore them.
     first, second = tmp_path / "first.onnx", tmp_path / "second.onnx"
     writer.write(model, first, check=False)
     once = reader.read(first)

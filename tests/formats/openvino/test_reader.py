@@ -81,7 +81,7 @@ def test_loop_of_model_optimizer() -> None:
     assert model.graph.inputs[1].names == ("start,0", "s")
     # Results are in the order of the file, whatever their ids are.
     assert [value.names for value in model.graph.outputs] == [("total",), ("all",)]
-    # A layer that nobody reads is not looked at, whatever it is.
+    # A layer without readers is not checked, whatever it is.
     assert [node.name for node in nodes(model.graph)] == ["cond", "trip", "loop"]
     loop = nodes(model.graph)[-1]
     assert loop.op == Loop()
