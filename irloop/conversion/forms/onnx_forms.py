@@ -40,6 +40,7 @@ from irloop.dialects.onnx import (
     generate,
     reduction,
 )
+from irloop.dialects.onnx.base import SHORTS, TINY_FLOATS, TINY_INTEGERS
 from irloop.dialects.unpacked import ConvertedTensor, UnpackedTensor
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
@@ -97,19 +98,6 @@ __all__ = [
 ]
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
-SHORTS = frozenset({ElementType.I16, ElementType.U16})
-TINY_INTEGERS = frozenset({ElementType.I4, ElementType.U4, ElementType.I2, ElementType.U2})
-TINY_FLOATS = frozenset(
-    {
-        ElementType.BF16,
-        ElementType.F8E4M3,
-        ElementType.F8E5M2,
-        ElementType.F8E4M3FNUZ,
-        ElementType.F8E5M2FNUZ,
-        ElementType.F8E8M0,
-        ElementType.F4E2M1,
-    }
-)
 
 #: The first opset whose Cast has each newer element type.
 ELEMENT_SINCE = {

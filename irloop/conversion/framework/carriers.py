@@ -2,13 +2,13 @@
 
 OpenVINO moves elements of every type. Most ONNX operations that only move elements accept no
 4-bit integers and no 8-bit floats, and ONNX Runtime lacks kernels for some that the standard
-allows. Such an operation gets a Cast before it, to a type that holds every number of the narrow
-one, and a Cast back after it.
+allows (`OnnxOp.not_moved`). Such an operation gets a Cast before it, to a type that holds every
+number of the narrow one, and a Cast back after it.
 """
 
 from __future__ import annotations
 
-from irloop.conversion.forms.onnx_forms import SHORTS, TINY_FLOATS, TINY_INTEGERS
+from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Node, Value
@@ -17,27 +17,6 @@ from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_graphs
 
 __all__ = ["CARRIERS", "carry_narrow_elements"]
-
-_BF16 = frozenset({ElementType.BF16})
-_TINY = TINY_INTEGERS | TINY_FLOATS - _BF16
-
-#: Element types that each operation cannot move, in the standard or in ONNX Runtime, by its type.
-_NOT_MOVED: dict[str, frozenset[ElementType]] = {
-    **dict.fromkeys(
-        (
-            *("Concat", "Gather", "GatherElements", "GatherND", "Reshape", "ScatterElements"),
-            *("ScatterND", "Slice", "Split", "Squeeze", "Unsqueeze"),
-        ),
-        _TINY,
-    ),
-    **dict.fromkeys(
-        ("DepthToSpace", "Expand", "ReverseSequence", "SpaceToDepth", "Tile"), _TINY | _BF16
-    ),
-    "Identity": TINY_INTEGERS,
-    "Pad": _TINY | _BF16 | SHORTS,
-    # Transpose moves 8-bit floats from opset 21 on; the types themselves exist since opset 19.
-    "Transpose": TINY_FLOATS - _BF16,
-}
 
 #: u4 needs u8 and i4 needs i8: neither fits the other.
 CARRIERS = {
@@ -58,7 +37,7 @@ def carry_narrow_elements(graph: Graph) -> None:
     for each in all_graphs(graph):
         rewriter = Rewriter(each)
         for node in list(each.nodes):
-            elements = _NOT_MOVED.get(node.op.type, frozenset())
+            elements = node.op.not_moved if isinstance(node.op, OnnxOp) else frozenset()
             if any(element_of(value) in elements for value in node.outputs):
                 _carry(rewriter, node, elements)
 

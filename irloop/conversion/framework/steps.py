@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE, TINY_FLOATS, TINY_INTEGERS
+from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
     outputs_of,
@@ -19,6 +19,7 @@ from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.onnx.base import TINY_FLOATS, TINY_INTEGERS
 from irloop.dialects.onnx.control_flow import Scan8
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from irloop.conversion.forms.onnx_forms import TINY_INTEGERS
 from irloop.conversion.framework.carriers import CARRIERS
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.base import TINY_INTEGERS
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant

@@ -9,13 +9,30 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.graph.op import Op, Registry
+from irloop.graph.types import ElementType
 
-__all__ = ["ONNX", "OnnxOp"]
+__all__ = ["BF16", "NARROW", "ONNX", "SHORTS", "TINY_FLOATS", "TINY_INTEGERS", "OnnxOp"]
 
 ONNX = Registry()
+
+BF16 = frozenset({ElementType.BF16})
+SHORTS = frozenset({ElementType.I16, ElementType.U16})
+TINY_INTEGERS = frozenset({ElementType.I4, ElementType.U4, ElementType.I2, ElementType.U2})
+TINY_FLOATS = BF16 | {
+    ElementType.F8E4M3,
+    ElementType.F8E5M2,
+    ElementType.F8E4M3FNUZ,
+    ElementType.F8E5M2FNUZ,
+    ElementType.F8E8M0,
+    ElementType.F4E2M1,
+}
+NARROW = TINY_INTEGERS | TINY_FLOATS - BF16
 
 
 class OnnxOp(Op):
     """An operation of an ONNX domain ("" is ai.onnx)."""
 
     registry: ClassVar[Registry | None] = ONNX
+    #: The element types of data that the operation would only move, but that the standard or ONNX
+    #: Runtime does not allow. Conversion casts such data to a wider type and back.
+    not_moved: ClassVar[frozenset[ElementType]] = frozenset()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import TINY_INTEGERS, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
@@ -89,6 +89,7 @@ class BitCast(OnnxOp, type="BitCast", since=26, inputs=1):
 class Identity(OnnxOp, type="Identity", since=1, inputs=1):
     """The operand itself; also for sequences and optionals (Identity-1 to 25)."""
 
+    not_moved = TINY_INTEGERS
     elementwise = True
     cost = "parts"
 

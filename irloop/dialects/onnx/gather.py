@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import indexing, inference
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel
@@ -15,6 +15,8 @@ __all__ = ["Compress", "Gather", "GatherElements", "GatherND", "GatherND12"]
 
 class Gather(OnnxOp, type="Gather", since=1, inputs=2):
     """Slices at indices along `axis`; negative indices count from the end (Gather-1, 11, 13)."""
+
+    not_moved = NARROW
 
     meanings = (Indices(1, data=0),)
 
@@ -37,6 +39,8 @@ class Gather(OnnxOp, type="Gather", since=1, inputs=2):
 class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
     """The element at each index along `axis` (GatherElements-11, 13)."""
 
+    not_moved = NARROW
+
     meanings = (Indices(1, data=0),)
 
     cost = "parts"
@@ -54,6 +58,8 @@ class GatherElements(OnnxOp, type="GatherElements", since=11, inputs=2):
 class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
     """Slices at the coordinates in the last axis of the indices (GatherND-11)."""
 
+    not_moved = NARROW
+
     meanings = (Indices(1, data=0),)
 
     cost = "parts"
@@ -68,6 +74,8 @@ class GatherND(OnnxOp, type="GatherND", since=11, inputs=2):
 
 class GatherND12(OnnxOp, type="GatherND", since=12, inputs=2):
     """Like GatherND-11; the first `batch_dims` axes are batch axes (GatherND-12, 13)."""
+
+    not_moved = NARROW
 
     meanings = (Indices(1, data=0),)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference, pads, shapes
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import BF16, NARROW, SHORTS, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel, attribute
@@ -41,6 +41,7 @@ class _FixedPad(OnnxOp):
 class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
     """Adds elements at both ends of each axis (Pad-1)."""
 
+    not_moved = NARROW | BF16 | SHORTS
     expands = True
 
     pads: tuple[int, ...] = attribute(name="paddings")
@@ -60,6 +61,7 @@ class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
     `pads` lists all begins, then all ends; `mode` is constant, reflect or edge.
     """
 
+    not_moved = NARROW | BF16 | SHORTS
     expands = True
 
     pads: tuple[int, ...]
@@ -90,6 +92,8 @@ def _by_input(args: Arguments, axes: tuple[int, ...] | None) -> list[ValueType]:
 class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
     """Like Pad-2, with the pads and the value as inputs (Pad-11, 13)."""
 
+    not_moved = NARROW | BF16 | SHORTS
+
     meanings = (Sizes(1), Sizes(2))
 
     expands = True
@@ -107,6 +111,8 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
     """Like Pad-11; input 3 may list the axes (Pad-18)."""
 
+    not_moved = NARROW | BF16 | SHORTS
+
     meanings = (Sizes(1), Sizes(2))
 
     expands = True
@@ -123,6 +129,8 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
 class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
     """Like Pad-18, with the additional mode wrap (Pad-19, 21, 23, 24, 25)."""
+
+    not_moved = NARROW | BF16 | SHORTS
 
     meanings = (Sizes(1), Sizes(2))
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from irloop import kernels
 from irloop.dialects import blocks, inference, shapes
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import BF16, NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
 from irloop.graph.types import TensorType, ValueType
@@ -21,6 +21,7 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
     result.
     """
 
+    not_moved = NARROW | BF16
     cost = "linear"
 
     blocksize: int
@@ -36,6 +37,7 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
     """Like DepthToSpace-1; in `mode` CRD the result's channel varies more slowly (11, 13, 28)."""
 
+    not_moved = NARROW | BF16
     cost = "linear"
 
     blocksize: int
@@ -56,6 +58,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
     original channel.
     """
 
+    not_moved = NARROW | BF16
     cost = "linear"
 
     blocksize: int
@@ -71,6 +74,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
     """Like SpaceToDepth-1; in `mode` CRD the original channel varies more slowly (28)."""
 
+    not_moved = NARROW | BF16
     cost = "linear"
 
     blocksize: int

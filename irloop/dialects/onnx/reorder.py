@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import inference
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import BF16, NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Lengths
 from irloop.graph.op import Kernel
@@ -18,6 +18,8 @@ class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
 
     Input 1 holds their number for each batch item. The axes are 0 and 1, in either order.
     """
+
+    not_moved = NARROW | BF16
 
     meanings = (Lengths(1, data=0, axis=1),)
 

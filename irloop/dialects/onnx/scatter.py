@@ -6,7 +6,7 @@ from typing import Literal
 
 from irloop import kernels
 from irloop.dialects import indexing, inference
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Indices
 from irloop.graph.op import Kernel
@@ -55,6 +55,8 @@ class Scatter(OnnxOp, type="Scatter", since=9, until=10, inputs=3):
 class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
     """Writes updates into the data at indices along `axis` (ScatterElements-11, 13)."""
 
+    not_moved = NARROW
+
     meanings = (Indices(1, data=0),)
 
     cost = "linear"
@@ -74,6 +76,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
     It is none, add, mul, or, since opset 18, min or max.
     """
 
+    not_moved = NARROW
+
     meanings = (Indices(1, data=0),)
 
     cost = "linear"
@@ -91,6 +95,8 @@ class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
 class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
     """Writes updates into the data at coordinates (ScatterND-11, 13)."""
 
+    not_moved = NARROW
+
     meanings = (Indices(1, data=0),)
 
     cost = "linear"
@@ -107,6 +113,8 @@ class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
 
     It is none, add, mul, or, since opset 18, min or max.
     """
+
+    not_moved = NARROW
 
     meanings = (Indices(1, data=0),)
 

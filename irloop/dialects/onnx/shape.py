@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irloop import kernels
 from irloop.dialects import shapes
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import BF16, NARROW, TINY_FLOATS, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Sizes
 from irloop.graph.op import Kernel
@@ -96,6 +96,7 @@ class _Reshaping(OnnxOp):
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
     """The elements in the shape in an attribute; 0 copies, -1 is inferred (Reshape-1)."""
 
+    not_moved = NARROW
     reshapes = True
 
     shape: tuple[int, ...]
@@ -112,6 +113,7 @@ class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
 class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
     """The elements in the shape in input 1; 0 copies, -1 is inferred (Reshape-5, 13)."""
 
+    not_moved = NARROW
     reshapes = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -126,6 +128,7 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
 class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     """Like Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
 
+    not_moved = NARROW
     reshapes = True
 
     allowzero: bool = False
@@ -158,6 +161,7 @@ class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
 class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
     """Removes dimensions of size 1: those in `axes`, or all without it (Squeeze-1, 11)."""
 
+    not_moved = NARROW
     reshapes = True
 
     axes: tuple[int, ...] | None = None
@@ -173,6 +177,7 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
     """Removes dimensions of size 1: those in input 1, or all without it (Squeeze-13, 21 to 25)."""
 
+    not_moved = NARROW
     reshapes = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -188,6 +193,7 @@ class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
 class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1, 11)."""
 
+    not_moved = NARROW
     reshapes = True
 
     axes: tuple[int, ...]
@@ -202,6 +208,7 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
     """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
 
+    not_moved = NARROW
     reshapes = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -216,6 +223,9 @@ class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
 class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
     """Permutes the axes by `perm`, by default reverses them (Transpose-1, 13, 21, 23, 24, 25)."""
 
+    # From opset 21 on 8-bit floats are moved; the types themselves exist since opset 19.
+    not_moved = TINY_FLOATS - BF16
+
     perm: tuple[int, ...] | None = None
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -228,6 +238,8 @@ class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
 
 class Expand(OnnxOp, type="Expand", since=8, inputs=2):
     """Broadcasts the first input to the common shape of itself and input 1 (Expand-8, 13)."""
+
+    not_moved = NARROW | BF16
 
     meanings = (Sizes(1),)
 
@@ -250,6 +262,8 @@ class Expand(OnnxOp, type="Expand", since=8, inputs=2):
 class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
     """Repeats the tensor along one axis; tiles and axis are inputs (Tile-1)."""
 
+    not_moved = NARROW | BF16
+
     meanings = (Sizes(1),)
 
     expands = True
@@ -271,6 +285,8 @@ class Tile1(OnnxOp, type="Tile", since=1, inputs=3):
 
 class Tile(OnnxOp, type="Tile", since=6, inputs=2):
     """Repeats the tensor along each axis (Tile-6, 13)."""
+
+    not_moved = NARROW | BF16
 
     meanings = (Sizes(1),)
 

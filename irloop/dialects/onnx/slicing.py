@@ -6,7 +6,7 @@ from typing import Literal
 
 from irloop import kernels
 from irloop.dialects import inference, shapes, slices
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import NARROW, OnnxOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.meanings import Parts
 from irloop.graph.op import Kernel
@@ -44,6 +44,8 @@ class _Joining(OnnxOp):
 class Concat1(_Joining, type="Concat", since=1, inputs=(1, None)):
     """Concatenates the inputs along `axis`, by default 1 (Concat-1)."""
 
+    not_moved = NARROW
+
     axis: int = 1
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -55,6 +57,8 @@ class Concat1(_Joining, type="Concat", since=1, inputs=(1, None)):
 
 class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
     """Concatenates the inputs along `axis` (Concat-4, 11, 13)."""
+
+    not_moved = NARROW
 
     axis: int
 
@@ -68,6 +72,7 @@ class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
 class Slice(OnnxOp, type="Slice", since=1, inputs=1):
     """Elements from `starts` to `ends` along `axes`, by default the first ones (Slice-1)."""
 
+    not_moved = NARROW
     cost = "parts"
 
     starts: tuple[int, ...]
@@ -93,6 +98,7 @@ class Slice(OnnxOp, type="Slice", since=1, inputs=1):
 class Slice10(OnnxOp, type="Slice", since=10, inputs=(3, 5)):
     """Elements from starts to ends along axes by steps, all of them inputs (Slice-10, 11, 13)."""
 
+    not_moved = NARROW
     cost = "parts"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -126,6 +132,8 @@ class _Splitting(OnnxOp):
 class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
     """Splits into parts of the lengths in input 1 or `split`, else into equal parts (Split-1)."""
 
+    not_moved = NARROW
+
     meanings = (Parts(1),)
 
     axis: int = 0
@@ -147,6 +155,8 @@ class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
 class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
     """Splits into parts of the lengths `split`, else into equal parts (Split-2, 11)."""
 
+    not_moved = NARROW
+
     axis: int = 0
     split: tuple[int, ...] | None = None
 
@@ -161,6 +171,8 @@ class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
 
 class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
     """Splits into parts of the lengths in input 1, else into equal parts (Split-13)."""
+
+    not_moved = NARROW
 
     meanings = (Parts(1),)
 
@@ -180,6 +192,8 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
 
     One of both is required.
     """
+
+    not_moved = NARROW
 
     meanings = (Parts(1),)
 
