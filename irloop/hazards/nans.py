@@ -18,24 +18,22 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
+from irloop.hazards.sources import sources
 
 __all__ = ["LOSING", "lost_nans"]
 
 #: The operations that lose a NaN.
 LOSING = (Clamp, Exp, HardSigmoid, Maximum, Minimum, ReLU)
 
-#: The most operations that are looked at for a value's sources.
-_SOURCES = 64
-
 #: Larger constants are not read.
 _MOST_ELEMENTS = 1 << 22
 
 
 def lost_nans(node: Node) -> list[Value]:
-    """The inputs of a node whose NaN it loses: a Softmax of nothing but -inf may be their source.
+    """Return the inputs of a node that may be NaN and whose NaN the node turns into a number.
 
-    Such a Softmax reads a constant of infinities, as attention masks are. Inputs whose NaN a Select
-    already puts back are not listed.
+    A Softmax of nothing but -inf is NaN: one that depends on a constant of infinities, such as an
+    attention mask. Inputs whose NaN a Select already puts back are not listed.
     """
     if not isinstance(node.op, LOSING) or not element_of(node.output).is_float:
         return []
@@ -71,22 +69,12 @@ def _is_nan_of(test: Value | None, value: Value) -> bool:
 def _may_be_nan(value: Value) -> bool:
     return any(
         isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax)
-        and any(_is_infinite(source) for source in _sources(node.inputs[0]))
-        for node in _sources(value)
+        and any(
+            _is_infinite(source)
+            for source in sources(item.producer for item in node.inputs if item is not None)
+        )
+        for node in sources([value.producer])
     )
-
-
-def _sources(value: Value | None) -> Iterator[Node]:
-    """The nodes that a value is computed from, nearest first."""
-    if value is None:
-        return
-    seen, pending = {value.producer}, [value.producer]
-    for node in pending:
-        yield node
-        for item in node.inputs:
-            if item is not None and item.producer not in seen and len(seen) < _SOURCES:
-                seen.add(item.producer)
-                pending.append(item.producer)
 
 
 def _is_infinite(node: Node) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs
 from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3, Unsqueeze
@@ -14,9 +16,6 @@ from irloop.hazards.memory import is_copy
 from irloop.hazards.sources import sources
 
 __all__ = ["leaves_out_abs", "narrows_a_size"]
-
-#: The most operations that are looked at between a size and what is computed from it.
-_SOURCES = 64
 
 
 def narrows_a_size(node: Node) -> bool:
@@ -48,17 +47,15 @@ def leaves_out_abs(node: Node) -> bool:
 
 def _is_known(node: Node) -> bool:
     """True unless the node is found to depend on a parameter of its graph."""
-    seen, pending = {node}, [node]
-    while pending and len(seen) < _SOURCES:
-        found = pending.pop()
-        if isinstance(found.op, ShapeOf | ShapeOf3):
-            continue
-        if not found.inputs and not isinstance(found.op, Constant):
-            return False
-        more = {item.producer for item in found.inputs if item is not None} - seen
-        seen |= more
-        pending += more
-    return True
+    return all(
+        found.inputs or isinstance(found.op, Constant)
+        for found in sources([node], _inputs_unless_a_shape)
+    )
+
+
+def _inputs_unless_a_shape(node: Node) -> Sequence[Value | None]:
+    """Return the inputs of a node, or none of a ShapeOf: it reads no elements of its operand."""
+    return () if isinstance(node.op, ShapeOf | ShapeOf3) else node.inputs
 
 
 def _is_narrow(element: ElementType) -> bool:

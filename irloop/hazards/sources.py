@@ -20,17 +20,16 @@ def sources(
     nodes: Iterable[Node],
     followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
 ) -> Iterator[Node]:
-    """Yield `nodes`, and the nodes that they are computed from, each once.
+    """Yield `nodes`, and the nodes that they are computed from: each once, the nearest first.
 
     `followed` returns the inputs of a node that are followed. At most `MOST` + 1 nodes are visited:
     a caller that gets more than `MOST` nodes does not know all of them.
     """
     pending = list(nodes)
     seen = set(pending)
-    for _ in range(MOST + 1):
-        if not pending:
+    for visited, node in enumerate(pending):
+        if visited > MOST:
             return
-        node = pending.pop()
         yield node
         for value in followed(node):
             if value is not None and value.producer not in seen:

@@ -39,8 +39,8 @@ class CutJoined(LoopPass):
 
     OpenVINO derives the size of `y` from the trip count alone if the condition in the body is
     true, and takes 1 if it is false, whatever the trip count is. It returns uninitialised memory
-    if `c` is false. Other dimensions of `y` that are known only at run time are cut in the same way:
-    OpenVINO keeps them from an earlier inference.
+    if `c` is false. Other dimensions of `y` that are known only at run time are cut in the same
+    way: OpenVINO keeps them from an earlier inference.
     """
 
     name = "cut_joined"
