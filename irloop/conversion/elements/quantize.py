@@ -12,15 +12,19 @@ from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
+from irloop.dialects.openvino import convert as ov_convert
 from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.op import Constant
+from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
+
+#: The most operations that are looked at to tell whether numbers are whole.
+_MOST_PARTS = 16
 
 
 @exports(ov.FakeQuantize)
@@ -142,11 +146,84 @@ def _quantized(
     wide = ov_forms.converted(c, x, ElementType.F32)
     ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
-    if zero is not None:
-        rounded = ov_forms.add(c, rounded, ov_forms.converted(c, zero, ElementType.F32))
-    if element.is_integer:
-        return _saturated(c, rounded, element)
-    return converted_float(c, rounded, element, saturate=saturate)
+    shift = _shift(c, zero)
+    if not element.is_integer or shift is None:
+        if zero is not None:
+            rounded = ov_forms.add(c, rounded, _wide(c, zero))
+        if element.is_integer:
+            return _saturated(c, rounded, element)
+        return converted_float(c, rounded, element, saturate=saturate)
+    # Limited before the zero point is added: DequantizeLinear then need not subtract it.
+    low, high = integer_range(element)
+    limited = c(ov_activation.Clamp(float(low - shift), float(high - shift)), rounded)
+    if shift:
+        limited = ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited))
+    return ov_forms.convert(c, limited, element)
+
+
+def _shift(c: Conversion, zero: Value | None) -> int | None:
+    """A constant zero point of one element; 0 if there is none."""
+    known = None if zero is None else c.constant_of(zero)
+    if known is None or known.size != 1:
+        return 0 if zero is None else None
+    return int(known.reshape(()))
+
+
+def _wide(c: Conversion, value: Value) -> Value:
+    """An integer in f32; the f32 of which it was made, if that is a whole number in its range.
+
+    A Convert to 8 bits and back takes OpenVINO as long as a matrix product.
+    """
+    found = _limited(c, value)
+    if found is None:
+        return ov_forms.converted(c, value, ElementType.F32)
+    limited, shift = found
+    return ov_forms.add(c, limited, ov_forms.scalar(c, shift, limited)) if shift else limited
+
+
+def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
+    """Whole numbers in f32, and what was added to them before they became `value`.
+
+    None if that is not a Convert of numbers that were rounded and limited to its type.
+    """
+    wide, shift = _made_of(value, ov_convert.Convert), 0
+    if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:
+        return None
+    data = _made_of(wide, ov_math.Add)
+    if data is not None and isinstance(data.producer.op, ov_activation.Clamp):
+        number = wide.producer.inputs[1]
+        added = _shift(c, number)
+        if number is None or added is None or not _is_whole(c, number):
+            return None
+        wide, shift = data, added
+    limit, rounded = wide.producer.op, _made_of(wide, ov_activation.Clamp)
+    if rounded is None or not isinstance(limit, ov_activation.Clamp):
+        return None
+    if (limit.min + shift, limit.max + shift) != integer_range(element_of(value)):
+        return None
+    return (wide, shift) if _is_whole(c, rounded) else None
+
+
+def _made_of(value: Value, op: type[Op]) -> Value | None:
+    """The first input of the node that computes a value, if that is such an operation."""
+    return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
+
+
+def _is_whole(c: Conversion, value: Value | None) -> bool:
+    """True for numbers that are known to have no fraction."""
+    pending = [value]
+    for item in pending:
+        if item is None or len(pending) > _MOST_PARTS:
+            return False
+        op, known = item.producer.op, c.constant_of(item)
+        if isinstance(op, ov_math.Add | ov_activation.Clamp):
+            pending += item.producer.inputs
+        elif isinstance(op, ov_convert.Convert) and item.producer.inputs[0] is not None:
+            if not element_of(item.producer.inputs[0]).is_integer:
+                return False
+        elif not isinstance(op, ov_math.Round) and (known is None or (known % 1).any()):
+            return False
+    return True
 
 
 def round_even(c: Conversion, value: Value) -> Value:
@@ -245,11 +322,15 @@ def _in_blocks(
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
     """(x - zero point) * scale; i32 data needs an i32 difference, other types are exact in f32."""
     element = element_of(scale)
-    exact = ElementType.I32 if element_of(x) is ElementType.I32 else ElementType.F32
-    wide = ov_forms.converted(c, x, exact)
-    if zero is not None:
-        wide = ov_forms.subtract(c, wide, ov_forms.converted(c, zero, exact))
-    wide = ov_forms.converted(c, wide, ElementType.F32)
+    limited = _limited(c, x)
+    if limited is not None and limited[1] == _shift(c, zero):
+        # The zero point that QuantizeLinear added is the one to subtract.
+        wide = limited[0]
+    elif element_of(x) is ElementType.I32:
+        wide = x if zero is None else ov_forms.subtract(c, x, zero)
+        wide = ov_forms.converted(c, wide, ElementType.F32)
+    else:
+        wide = _centred(c, x, zero)
     factor = ov_forms.converted(c, scale, ElementType.F32)
     return ov_forms.converted(c, ov_forms.multiply(c, wide, factor), element)
 
@@ -272,17 +353,15 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
     codes = ov_forms.add(
         c,
         round_even(c, ov_forms.divide(c, x, divisor)),
-        ov_forms.converted(c, zero, ElementType.F32),
+        _wide(c, zero),
     )
     return [_saturated(c, codes, ElementType.U8), scale, zero]
 
 
 def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
     """x minus its zero point in f32, which represents 8-bit differences exactly."""
-    wide = ov_forms.converted(c, value, ElementType.F32)
-    if zero is None:
-        return wide
-    return ov_forms.subtract(c, wide, ov_forms.converted(c, zero, ElementType.F32))
+    wide = _wide(c, value)
+    return wide if zero is None else ov_forms.subtract(c, wide, _wide(c, zero))
 
 
 def _column(c: Conversion, parameter: Value) -> Value:
