@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from irloop_cli.baseline import Baseline
@@ -18,10 +19,10 @@ from irloop_cli.settings import read_settings
 import irloop
 from irloop.budget import Budget
 
-__all__ = ["BUDGET", "STEPS", "arrays", "attempt", "everything", "folder", "settings"]
+__all__ = ["STEPS", "arrays", "attempt", "everything", "folder", "settings"]
 
 #: The limits of one input: memory of a step, seconds, steps.
-BUDGET = {"memory": 256 << 20, "seconds": 5.0, "operations": 100_000}
+MEMORY, SECONDS, STEPS_A_INPUT = 256 << 20, 5.0, 100_000
 
 #: The name of an exception of Python in a message, which is about the code and not the model.
 _RAW = re.compile(r"\b(?:Index|Key|Type|Attribute|Value|ZeroDivision|Overflow|Assertion)Error\b")
@@ -34,7 +35,7 @@ def attempt(step: Callable[[], object]) -> bool:
 
     Returns False when the step was refused.
     """
-    with Budget(**BUDGET).entered():
+    with Budget(MEMORY, SECONDS, STEPS_A_INPUT).entered():
         try:
             step()
         except (irloop.InternalError, irloop.VerifyError):
@@ -54,7 +55,7 @@ def everything(path: Path) -> None:
     attempt(lambda: models.append(irloop.read_model(path)))
     for model in models:
         for step in (_inferred, _drawn, _ran, _converted, _saved):
-            attempt(lambda step=step, model=model: step(model))
+            attempt(partial(step, model))
     for file in folder.glob("out.*"):
         with suppress(OSError):
             file.unlink()
@@ -69,7 +70,7 @@ def _drawn(model: irloop.Model) -> None:
 
 
 def _ran(model: irloop.Model) -> None:
-    limits = irloop.Limits(max_iterations=100, max_memory=BUDGET["memory"], max_seconds=5.0)
+    limits = irloop.Limits(max_iterations=100, max_memory=MEMORY, max_seconds=SECONDS)
     irloop.run(model, irloop.random_inputs(model), limits=limits)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -19,7 +20,7 @@ import irloop
 CORPUS = Path(__file__).parent / "corpus"
 MODELS = Path(__file__).parents[1] / "tests" / "fixtures" / "models"
 
-FLOATS = {
+FLOATS: dict[str, dict[str, Any]] = {
     "Relu": {}, "Softmax": {"axis": 0}, "Transpose": {"perm": [1, 0]}, "Flatten": {},
     "ReduceMean": {}, "Cast": {"to": TensorProto.INT64}, "LRN": {"size": 3}, "Shape": {},
     "AveragePool": {"kernel_shape": [2, 2]}, "MaxPool": {"kernel_shape": [2, 2]},
@@ -52,7 +53,7 @@ def main() -> None:
     (CORPUS / "settings" / "both").write_bytes(SETTINGS + b"\0" + BASELINE)
 
 
-def _one(kind: str, shape: list[int], attributes: dict[str, object]) -> onnx.ModelProto:
+def _one(kind: str, shape: list[int], attributes: dict[str, Any]) -> onnx.ModelProto:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
     y = onnx.ValueInfoProto(name="y")
     graph = helper.make_graph([helper.make_node(kind, ["x"], ["y"], **attributes)], "g", [x], [y])

@@ -46,13 +46,15 @@ def find_cause(
     *,
     seconds: float,
     widen: bool | None = None,
+    iterations: int | None = None,
 ) -> Cause | None:
     """Find the cause of a difference on these inputs; None if it cannot be determined.
 
     `arrays` are the inputs of the first and of the second model, each in its own order.
+    `iterations` limits the iterations of each loop.
     """
     seen = Evidence((first, second), tolerance)
-    most: int | None = None
+    most = iterations
     failures: tuple[_Failures, _Failures] = ([], [])
     sides = zip((first, second), arrays, seen.recordings, failures, strict=True)
     for model, given, recording, failed in sides:

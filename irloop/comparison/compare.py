@@ -15,7 +15,7 @@ from irloop.comparison.lanes import AUTO, NUMPY, Engines, Lane, Lanes, Side, lan
 from irloop.comparison.matching import converted, input_positions, output_positions, refined
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.report import Comparison, EngineReport, Evidence, OutputReport, TrialReport
-from irloop.comparison.runs import Run, run_inside
+from irloop.comparison.runs import FEWER_ITERATIONS, Run, run_inside
 from irloop.comparison.sizes import require_dimensions
 from irloop.comparison.tally import Tally
 from irloop.comparison.trials import tried
@@ -261,7 +261,11 @@ class _Work:
             at = tally.stopped
             if at is None and tally.outcome() == "inconclusive":
                 at = 0 if tally.limited is None and trials else tally.limited
-            cause = None if at is None else self._cause((trials[at].arrays, others[at].arrays))
+            if at is not None:
+                arrays = trials[at].arrays, others[at].arrays
+                # What a limit ended needs no second run up to the same limit.
+                most = FEWER_ITERATIONS if own[at].refused else None
+                cause = self._cause(arrays, most)
         # Without any report, the problems name the first reason already.
         skipped = list(tally.skipped())[0 if tally.reports else 1 :]
         return Comparison(
@@ -328,13 +332,21 @@ class _Work:
             # Only irloop's own executor can be traced; without it only outputs are compared.
             return None
 
-    def _cause(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Cause | None:
+    def _cause(
+        self, arrays: tuple[Sequence[Any], Sequence[Any]], iterations: int | None = None
+    ) -> Cause | None:
         from irloop.comparison.cause import find_cause  # only for models that differ
 
         first, second = (side.model for side in self._sides)
         try:
             return find_cause(
-                first, second, arrays, self._tolerance, seconds=self._seconds, widen=self.widen
+                first,
+                second,
+                arrays,
+                self._tolerance,
+                seconds=self._seconds,
+                widen=self.widen,
+                iterations=iterations,
             )
         except IrloopError:
             # The executor cannot trace one of the models, so no cause is known.

@@ -25,7 +25,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
 from irloop.kernels.geometry import Window
-from irloop.kernels.work import spend_products
+from irloop.kernels.work import spend_each, spend_products
 
 __all__ = ["correlate"]
 
@@ -46,6 +46,8 @@ _MANY_POSITIONS = 1 << 10
 _SMALL_ITEM, _CHUNK = 1 << 15, 1 << 20
 #: Copying a column element exactly takes as long as this many multiplications.
 _COPY_COST = 39
+#: Nanoseconds for copying an element of the columns, or for its part in a depthwise sum.
+A_COLUMN_ELEMENT = 12
 
 
 def correlate(
@@ -79,9 +81,10 @@ def correlate(
     if single and all(window.reach(axis, size)[0] == 0 for axis, size in enumerate(sizes)):
         _points(x, w, groups, bias, result)
         return result
+    columns = channels * math.prod(window.kernel) * math.prod(counts)
+    spend_each(items * columns, A_COLUMN_ELEMENT, "a convolution")
     layout = _Layout.of(window, sizes, counts)
     offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
-    columns = channels * math.prod(window.kernel) * math.prod(counts)
     if items > 1 and columns <= _SMALL_ITEM:
         _together(x, w, groups, layout, fill, offset, result)
         return result

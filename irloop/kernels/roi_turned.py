@@ -54,7 +54,7 @@ def roi_align_rotated(
             if not across or not down:
                 continue
             samples = width * across * height * down
-            budget.spend(20, "reading regions")
+            budget.spend(50, "reading regions")
             budget.reserve(samples * (100 + 16 * data.shape[1]), "the samples of a region")
             spend_each(samples, 100 + 20 * data.shape[1], "the samples of a region")
             # Sample positions along both sides of the region, relative to its centre.

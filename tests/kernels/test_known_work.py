@@ -10,22 +10,29 @@ import pytest
 
 from irloop import LimitError
 from irloop.budget import Budget
+from irloop.dialects.contrib.tensors import Inverse
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
 from irloop.kernels import (
     attention,
     convert,
     convolution,
+    correlation,
     ctc,
     detection,
     embedding,
     generate,
     matmul,
+    multiclass_nms,
     nms,
     pooling,
+    prior_box,
     quantize,
+    resize,
     roi,
+    rotated,
     sampling,
+    scatter,
     search,
     sequence,
     signal,
@@ -104,6 +111,33 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     "frames of CTC": lambda: ctc.loss(collapse=False, merge=True, unique=False)(
         np.zeros((1, 1_000, 2)), np.array([2]), np.zeros((1, 1), np.int64), np.array([1])
     ),
+    "all pairs of boxes": lambda: multiclass_nms.matrix_nms(
+        multiclass_nms.Limits("none", False, -1.0, -1, -1, -1, True, np.dtype("i8")),
+        "linear",
+        2.0,
+        -1.0,
+    )(BOXES[None, :400], SCORES[None, None, :400]),
+    "rotated boxes": lambda: rotated.overlaps(np.ones((3_000, 5)), 0, clockwise=True),
+    "a grid of samples in a region": lambda: roi.roi_pool_bilinear(4_000, 50)(
+        np.zeros((1, 10, 4, 4)), np.array([[0, 0.1, 0.1, 0.9, 0.9]])
+    ),
+    "updates that are added": lambda: scatter.scatter_elements(0, "sum")(
+        np.zeros(2), np.zeros(600_000, np.int64), np.ones(600_000)
+    ),
+    "boxes of one size": lambda: prior_box.element_boxes(
+        prior_box.Priors(density=(300.0,), fixed_size=(16.0,))
+    ),
+    "scores of attention": lambda: matmul.attention()(*[np.zeros((1_200, 1))] * 3),
+    "columns of a convolution": lambda: correlation.correlate(
+        np.zeros((1, 1, 400, 400)),
+        np.zeros((1, 1, 5, 5)),
+        Window((5, 5), (1, 1), (1, 1), (0, 0), (0, 0)),
+        1,
+    ),
+    "taps of a resized axis": lambda: resize.taps(
+        resize.Axis(0, 2, 100_000, 50_000.0), resize.Resampling("linear", "half_pixel")
+    ),
+    "steps of a written-out inverse": lambda: Inverse().kernel()(np.eye(200, dtype=np.float32)),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
 
@@ -113,7 +147,7 @@ def test_work_that_exceeds_the_budget_is_refused(name: str) -> None:
     with Budget(memory=1_000_000, operations=5_000).entered(), pytest.raises(LimitError):
         TOO_MUCH[name]()
     # The same work fits into a larger budget.
-    with Budget(memory=100_000_000, operations=100_000).entered():
+    with Budget(memory=100_000_000, operations=200_000).entered():
         TOO_MUCH[name]()
 
 
