@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from irloop.budget import Budget, Expired, out_of_time
@@ -62,13 +63,9 @@ class Allowance:
         The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
         (`Expired`); both catch work that did not ask the budget first.
         """
-        with ExitStack() as stack:
-            stack.enter_context(_bounded_memory(self.memory))
-            stack.enter_context(_alarm(self.seconds))
-            # Temporaries of single steps are not counted.
-            memory = self.memory // 3
-            budget = Budget(memory, self.seconds, self.all_steps, self.steps)
-            stack.enter_context(budget.entered())
+        # Temporaries of single steps are not counted.
+        budget = Budget(self.memory // 3, self.seconds, self.all_steps, self.steps)
+        with _bounded_memory(self.memory), _alarm(self.seconds), budget.entered():
             try:
                 yield
             except Expired as error:
@@ -106,7 +103,8 @@ def _size_of(file: Any) -> int:
     total = 0
     for path in {file, os.path.splitext(file)[0] + ".bin", f"{file}.data"}:
         with suppress(OSError, ValueError):
-            total += os.stat(path).st_size if os.path.isfile(path) else 0
+            status = os.stat(path)
+            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
     return total
 
 
@@ -115,7 +113,7 @@ def _bounded_memory(memory: int) -> Iterator[None]:
     try:
         import resource
 
-        with open("/proc/self/statm", "rb") as file:
+        with open("/proc/self/statm", "rb", buffering=0) as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
         # Without either, only work that asks the budget is limited.

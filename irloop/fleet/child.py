@@ -5,7 +5,8 @@ Each line of the input is a request in JSON, each line of the output an answer:
 - ``{"data": path}``: answered by ``{"data": [name, ...]}``, the external data files of an .onnx;
 - ``{"steps": [...], "model": path, ...}``: answered by a line for each step as soon as it is done.
 
-The parent process also limits memory and time, and may kill the child.
+The parent process may send requests before the earlier ones are answered. It also limits memory and
+time, and may kill the child.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
-from irloop.allowance import allowance_for
+from irloop.allowance import Allowance, allowance_for
 from irloop.diagnostics import Diagnostic, Severity, one_line
 from irloop.errors import (
     InferenceError,
@@ -29,6 +31,7 @@ from irloop.errors import (
     ReadError,
     UnsupportedError,
 )
+from irloop.files import ParsedOnce
 from irloop.fleet.verdicts import TARGETS
 from irloop.lifeline import end_with
 
@@ -44,6 +47,7 @@ LONGEST = 1000
 #: Steps that run a model many times have this many times the usual time limit.
 RUNS = {"check": 10.0, "conform": 10.0}
 
+_PEAK = re.compile(rb"VmHWM:\s*(\d+)")
 _OPERATION = re.compile(r"([A-Za-z]\w*(?:-\d+)?) '")
 _LIMITS = {"LIM001": "out-of-memory", "LIM002": "timeout", "LIM003": "too-many-steps"}
 
@@ -54,31 +58,36 @@ Answer = dict[str, Any]
 def main() -> None:
     """Answer requests until the input ends or the parent process dies."""
     # What engines print must not mix with the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     end_with(int(os.environ.pop(LIFELINE)))
     _leave_no_core()
+    peak = _Peak()
+    loaded: set[str] = set()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if "data" in request:
             _send(answers, {"data": _data_files(request["data"])})
             continue
-        _load_modules(request["steps"])
-        converted: list[str] = []
+        _load_modules(request["steps"], loaded)
+        model = _Model(request)
         for step in request["steps"]:
-            _send(answers, _timed(step, request, converted))
+            _send(answers, _timed(step, model, peak))
+        model.file.close()
 
 
-def _load_modules(steps: Iterable[str]) -> None:
+def _load_modules(steps: Iterable[str], loaded: set[str]) -> None:
     """Import the modules of the steps, so that the first model is not charged for it."""
     for step in steps:
-        for module in _MODULES[step]:
-            importlib.import_module(module)
+        if step not in loaded:
+            for module in _MODULES[step]:
+                importlib.import_module(module)
+            loaded.add(step)
 
 
 def _send(answers: Any, answer: Answer) -> None:
     # Names in files may be invalid Unicode, which JSON in ASCII can express.
-    answers.write(json.dumps(answer) + "\n")
+    answers.write(json.dumps(answer).encode("ascii") + b"\n")
     answers.flush()
 
 
@@ -101,68 +110,95 @@ def _data_files(path: str) -> list[str]:
         return []
 
 
-def _timed(step: str, job: Job, converted: list[str]) -> Answer:
+class _Model:
+    """A model of a request, and what its steps leave for later ones.
+
+    `file` is parsed only once, unless validation finds errors: then conversion reads the file
+    itself, as it would without validation. `converted` has the names of the converted files.
+    """
+
+    def __init__(self, request: Job) -> None:
+        self.path: str = request["model"]
+        self.file = ParsedOnce(self.path)
+        self.output: str = request["output"]
+        self.to: str = request["to"]
+        self.memory: int | None = request["memory"]
+        self.converted: list[str] = []
+        self._seconds: float | None = request["seconds"]
+        self._allowances: dict[float, Allowance] = {}
+
+    def allowance(self, runs: float) -> Allowance:
+        """The limits for a step that runs the model this many times."""
+        if runs not in self._allowances:
+            self._allowances[runs] = allowance_for([self.path], self.memory, self._seconds, runs)
+        return self._allowances[runs]
+
+    def start_anew(self) -> None:
+        """Forget what was parsed."""
+        self.file.close()
+        self.file = ParsedOnce(self.path)
+
+
+def _timed(step: str, model: _Model, peak: _Peak) -> Answer:
     """Run a step; return its answer with the time and the peak memory of this process."""
-    _forget_peak()
+    peak.forget()
     start = time.perf_counter()
-    allowance = allowance_for(
-        [job["model"]], job.get("memory"), job.get("seconds"), RUNS.get(step, 1.0)
-    )
     try:
-        with allowance.held():
-            answer = _STEPS[step](job, converted)
+        with model.allowance(RUNS.get(step, 1.0)).held():
+            answer = _STEPS[step](model)
     except IrloopError as error:
         answer = _failure(error)
+    if answer["verdict"] != "valid":
+        model.start_anew()
     answer |= {
         "step": step,
         "seconds": time.perf_counter() - start,
-        "memory": _peak(),
+        "memory": peak.read(),
     }
     return answer
 
 
-def _validate(job: Job, converted: list[str]) -> Answer:
+def _validate(model: _Model) -> Answer:
     from irloop import validate
 
-    report = validate(job["model"])
+    report = validate(model.file)
     verdict = "invalid" if report.has_errors else "valid"
     return {"verdict": verdict, "codes": _codes(report)}
 
 
-def _convert(job: Job, converted: list[str]) -> Answer:
-    """Convert to `job["output"]`; the answer lists the written files."""
+def _convert(model: _Model) -> Answer:
+    """Convert to `model.output`; the answer lists the written files."""
     from irloop import convert, read_model, save_model
 
-    dialect, version = TARGETS[job["to"]]
-    model = read_model(job["model"], functions=dialect != "onnx")
-    if model.dialect == dialect and dialect == "onnx":
+    dialect, version = TARGETS[model.to]
+    source = read_model(model.file, functions=dialect != "onnx")
+    if source.dialect == dialect and dialect == "onnx":
         return {"verdict": "kept", "detail": "it is ONNX already"}
-    result, notes = convert(model, "onnx" if dialect == "onnx" else "openvino")
-    files = save_model(result, job["output"], ir_version=version)
-    converted[:] = [os.path.basename(file) for file in files]
-    return {"verdict": "converted", "codes": _codes(notes), "files": converted}
+    result, notes = convert(source, "onnx" if dialect == "onnx" else "openvino")
+    files = save_model(result, model.output, ir_version=version)
+    model.converted = [os.path.basename(file) for file in files]
+    return {"verdict": "converted", "codes": _codes(notes), "files": model.converted}
 
 
-def _check(job: Job, converted: list[str]) -> Answer:
+def _check(model: _Model) -> Answer:
     """Compare a model with its conversion; convert it if no earlier step did."""
-    if not converted:
-        before = _convert(job, converted)
+    if not model.converted:
+        before = _convert(model)
         if before["verdict"] != "converted":
             return before
     from irloop import compare
 
-    return _compared(compare(job["model"], job["output"], max_memory=job.get("memory") or 8 << 30))
+    return _compared(compare(model.path, model.output, max_memory=model.memory or 8 << 30))
 
 
-def _conform(job: Job, converted: list[str]) -> Answer:
+def _conform(model: _Model) -> Answer:
     """Compare the built-in executor with the engine of the model's format."""
     from irloop import compare
 
-    engine = "openvino" if job["model"].lower().endswith(".xml") else "onnxruntime"
-    memory = job.get("memory") or 8 << 30
-    return _compared(
-        compare(job["model"], job["model"], engine_a="numpy", engine_b=engine, max_memory=memory)
-    )
+    path = model.path
+    engine = "openvino" if path.lower().endswith(".xml") else "onnxruntime"
+    memory = model.memory or 8 << 30
+    return _compared(compare(path, path, engine_a="numpy", engine_b=engine, max_memory=memory))
 
 
 def _compared(comparison: Any) -> Answer:
@@ -189,7 +225,7 @@ _MODULES = {
     "conform": ("irloop.comparison.compare",),
 }
 
-_STEPS: dict[str, Callable[[Job, list[str]], Answer]] = {
+_STEPS: dict[str, Callable[[_Model], Answer]] = {
     "validate": _validate,
     "convert": _convert,
     "check": _check,
@@ -246,26 +282,35 @@ def _short(text: str) -> str:
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}..."
 
 
-def _forget_peak() -> None:
-    """Reset the peak memory that the system measures for this process."""
-    try:
-        with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-            file.write("5")
-    except OSError:
-        # Without a reset, the peak covers all models so far.
-        return
+class _Peak:
+    """Measures the peak resident memory of this process, where the system can (Linux).
 
+    The two files of the system stay open: opening them takes longer than reading them.
+    """
 
-def _peak() -> int | None:
-    """The peak resident memory of this process in bytes; None if unknown."""
-    try:
-        with open("/proc/self/status", "rb") as file:
-            for line in file:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        return None
-    return None
+    def __init__(self) -> None:
+        self._reset = self._opened("/proc/self/clear_refs", os.O_WRONLY)
+        self._status = self._opened("/proc/self/status", os.O_RDONLY)
+
+    @staticmethod
+    def _opened(path: str, flags: int) -> int | None:
+        try:
+            return os.open(path, flags)
+        except OSError:
+            return None
+
+    def forget(self) -> None:
+        """Start measuring anew; if the system refuses, the peak covers all models so far."""
+        if self._reset is not None:
+            with suppress(OSError):
+                os.write(self._reset, b"5")
+
+    def read(self) -> int | None:
+        """The peak in bytes; None if unknown."""
+        if self._status is None:
+            return None
+        found = _PEAK.search(os.pread(self._status, 4096, 0))
+        return int(found[1]) * 1024 if found else None
 
 
 if __name__ == "__main__":

@@ -123,7 +123,8 @@ class Cluster:
         from distributed import Client
 
         if self._own is not None:
-            return Client(self._own, set_as_default=False)
+            # Results need not pass through the scheduler, which is this process.
+            return Client(self._own, set_as_default=False, direct_to_workers=True)
         assert self._remote is not None
         remote = self._remote
         security = remote.tls.security()

@@ -17,7 +17,7 @@ from irloop.fleet.archives import CHUNK, TooBigError
 from irloop.fleet.places import is_local, place_of
 from irloop.fleet.sources import Entry
 
-__all__ = ["Fetched", "add_data", "fetch"]
+__all__ = ["Fetched", "add_data", "fetch", "needs_copy"]
 
 _LFS_POINTER = b"version https://git-lfs"
 
@@ -80,8 +80,13 @@ def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]
             yield item
 
 
+def needs_copy(entry: Entry) -> bool:
+    """True for a model in an archive or a store; other files stay where they are."""
+    return bool(entry.archive) or not is_local(entry.address)
+
+
 def _new(entry: Entry, folder: str) -> Fetched:
-    if not entry.archive and is_local(entry.address):
+    if not needs_copy(entry):
         return Fetched(entry, folder, entry.address)
     os.mkdir(folder)
     suffix = os.path.splitext(entry.address)[1].lower()

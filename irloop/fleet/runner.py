@@ -10,15 +10,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from irloop.diagnostics import one_line
 from irloop.engines.watch import PERIOD, held_by
 from irloop.fleet.child import LIFELINE
 
-__all__ = ["Limits", "Runner"]
+__all__ = ["Limits", "Runner", "Task"]
 
 #: The environment variables that a child process inherits: those of the system, of Python, of
 #: threads and of the engines. Credentials of stores are not among them: the worker fetches the
@@ -39,6 +41,15 @@ TIRED = 1 << 30
 
 #: The longest answer that is read, in bytes.
 LONGEST = 16 << 20
+
+#: Models of at most SMALL bytes with requests of at most SHORT characters are sent before earlier
+#: ones are finished, up to AHEAD of them: together less than a pipe holds. When only FEW are
+#: unfinished, more are sent; while there are more than that, answers are read every PAUSE seconds.
+SMALL = 1 << 20
+SHORT = 1000
+AHEAD = 24
+FEW = 8
+PAUSE = 0.015
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,52 +74,138 @@ class _LostError(Exception):
         self.verdict = verdict
 
 
+@dataclass(slots=True)
+class Task:
+    """A model, the steps to run on it, and their answers so far.
+
+    `size` is that of its files in bytes. A converted model is written to `output`.
+    """
+
+    model: str
+    steps: Sequence[str]
+    size: int
+    to: str
+    output: str
+    answers: list[dict[str, Any]] = field(default_factory=list)
+    crashes: int = 0
+
+    @property
+    def left(self) -> Sequence[str]:
+        """The steps without an answer."""
+        return self.steps[len(self.answers) :]
+
+
+_AnyTask = TypeVar("_AnyTask", bound=Task)
+
+
 class Runner:
-    """A child process that works on one model after the other; it is replaced when it dies."""
+    """A child process that works on one model after the other; it is replaced when it dies.
+
+    Small models are sent before the child has finished earlier ones, so that it never waits and
+    this process wakes up once for several answers. Limits and crashes still concern one model: the
+    child answers in the order of the requests, so the first task without all answers is the one
+    that it works on.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._child: subprocess.Popen[bytes] | None = None
         self._lifeline = -1
         self._unread = b""
+        self._given: deque[Task] = deque()
+        #: When the child began what it works on, and when its memory was last looked at.
+        self._since = 0.0
+        self._looked = 0.0
 
     def data_files(self, path: str, size: int) -> list[str]:
-        """The names of the external data files of an .onnx; empty after a crash."""
+        """The names of the external data files of an .onnx; empty after a crash.
+
+        No task may be unfinished.
+        """
+        assert not self._given
+        memory, seconds = self.limits.outside(size, 1.0)
         try:
-            self._send({"data": path})
-            names = self._answer(*self.limits.outside(size, 1.0)).get("data")
+            self._send(json.dumps({"data": path}))
+            self._since = time.monotonic()
+            while not (lines := self._lines(memory, seconds)):
+                continue
+            names = self._parsed(lines[0]).get("data")
         except _LostError:
             # The model crashes the reader, which the steps will report.
+            self.close()
             return []
         return [str(name) for name in names] if isinstance(names, list) else []
 
-    def steps(
-        self, steps: Sequence[str], model: str, size: int, **more: Any
-    ) -> Iterator[dict[str, Any]]:
-        """Run each step on a model, and return the answers; `more` is sent to the child.
+    def run(self, tasks: Iterable[_AnyTask | None]) -> Iterator[_AnyTask]:
+        """Run tasks, and return each with its answers, in the same order.
 
-        After a crash the step is tried again. After a second crash the model is quarantined: its
+        None among the tasks means that all earlier ones are finished before the next is taken.
+
+        After a crash a step is tried again. After a second crash the model is quarantined: its
         other steps are not run.
         """
-        left = list(steps)
-        crashes = 0
-        while left:
-            request = {"steps": left, "model": model, **more}
-            request |= {"memory": self.limits.memory, "seconds": self.limits.seconds}
+        for task in tasks:
+            if task is None:
+                yield from self._finished(0)
+                continue
+            request = self._request(task)
+            alone = task.size > SMALL or len(request) > SHORT
+            if alone:
+                yield from self._finished(0)
+            self._give(task, request)
+            if alone or len(self._given) >= AHEAD:
+                yield from self._finished(0 if alone else FEW)
+        yield from self._finished(0)
+
+    def _request(self, task: Task) -> str:
+        request: dict[str, Any] = {"steps": task.left, "model": task.model}
+        request |= {"to": task.to, "output": task.output}
+        request |= {"memory": self.limits.memory, "seconds": self.limits.seconds}
+        return json.dumps(request)
+
+    def _give(self, task: Task, request: str) -> None:
+        if not self._given:
+            self._since = time.monotonic()
+        self._given.append(task)
+        # A child that has died is noticed when its answers are read.
+        with suppress(_LostError):
+            self._send(request)
+
+    def _finished(self, most: int) -> Iterator[Any]:
+        """Wait until at most `most` tasks are unfinished; return those that are finished."""
+        while len(self._given) > most:
+            task = self._given[0]
+            factor = 10.0 if task.left[0] in ("check", "conform") else 1.0
             try:
-                self._send(request)
-                for step in tuple(left):
-                    factor = 10.0 if step in ("check", "conform") else 1.0
-                    answer = self._answer(*self.limits.outside(size, factor))
-                    yield {**answer, "step": step}
-                    left.remove(step)
+                for line in self._lines(*self.limits.outside(task.size, factor)):
+                    yield from self._take(self._parsed(line))
             except _LostError as error:
-                crashes += error.verdict == "crashed"
-                if error.verdict == "crashed" and crashes < 2:
-                    continue
-                yield from _given_up(left, error)
-                return
-        self._rest()
+                yield from self._lost(error)
+        if not self._given and self._child and (held_by(self._child.pid) or 0) > TIRED:
+            self.close()
+
+    def _take(self, answer: dict[str, Any]) -> Iterator[Task]:
+        if not self._given:
+            # Nothing was asked, so the child cannot be relied on.
+            self.close()
+            return
+        task = self._given[0]
+        task.answers.append({**answer, "step": task.left[0]})
+        if not task.left:
+            self._given.popleft()
+            yield task
+
+    def _lost(self, error: _LostError) -> Iterator[Task]:
+        """Try the first task again, or give it up; send all unfinished ones to a new child."""
+        task = self._given[0]
+        task.crashes += error.verdict == "crashed"
+        if error.verdict != "crashed" or task.crashes == 2:
+            task.answers += _given_up(task.left, error)
+            self._given.popleft()
+            yield task
+        unfinished, self._given = self._given, deque()
+        for other in unfinished:
+            self._give(other, self._request(other))
 
     def close(self) -> None:
         """End the child process and its own children."""
@@ -129,10 +226,6 @@ class Runner:
         os.close(self._lifeline)
         child.wait()
 
-    def _rest(self) -> None:
-        if self._child is not None and (held_by(self._child.pid) or 0) > TIRED:
-            self.close()
-
     def _start(self) -> subprocess.Popen[bytes]:
         # The child sees this pipe close when the parent is killed.
         ours, theirs = os.pipe()
@@ -140,6 +233,7 @@ class Runner:
         try:
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "irloop.fleet.child"],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -159,42 +253,51 @@ class Runner:
         self._child, self._lifeline, self._unread = child, theirs, b""
         return child
 
-    def _send(self, request: dict[str, Any]) -> None:
+    def _send(self, request: str) -> None:
         child = self._child or self._start()
         assert child.stdin is not None
         try:
-            child.stdin.write(json.dumps(request).encode() + b"\n")
-            child.stdin.flush()
+            left = memoryview(request.encode() + b"\n")
+            while left:
+                left = left[child.stdin.write(left) :]
         except OSError:
-            raise self._ended() from None
+            raise _LostError("crashed", "the process ended") from None
 
-    def _answer(self, memory: int, seconds: float) -> dict[str, Any]:
-        """Wait for the next line of the child; return it as a dictionary.
+    def _lines(self, memory: int, seconds: float) -> list[bytes]:
+        """Wait a moment for answers of the child; there may be none yet.
 
         Raises:
-            _LostError: when the child ends, or was killed because of a limit.
+            _LostError: when the child has ended, or was killed because of a limit.
         """
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        end = time.monotonic() + seconds
-        while b"\n" not in self._unread:
-            ready, _, _ = select.select([child.stdout], [], [], PERIOD)
-            if ready:
-                data = os.read(child.stdout.fileno(), 1 << 16)
-                if not data:
-                    raise self._ended()
-                self._unread += data
-            elif time.monotonic() > end:
-                self.close()
-                raise _LostError("timeout", f"more than {seconds:g} seconds")
-            elif (held := held_by(child.pid) or 0) > memory:
+        if len(self._given) > FEW:
+            # The child has enough to do: read several answers at once.
+            time.sleep(PAUSE)
+        lines: list[bytes] = []
+        if select.select([child.stdout], [], [], PERIOD)[0]:
+            data = os.read(child.stdout.fileno(), 1 << 16)
+            if not data:
+                raise self._ended()
+            *lines, self._unread = (self._unread + data).split(b"\n")
+        now = time.monotonic()
+        if lines:
+            self._since = now
+        elif now > self._since + seconds:
+            self.close()
+            raise _LostError("timeout", f"more than {seconds:g} seconds")
+        if len(self._unread) > LONGEST:
+            self.close()
+            raise _LostError("crashed", "its answer does not end")
+        if not lines and now > self._looked + PERIOD:
+            self._looked = now
+            if (held := held_by(child.pid) or 0) > memory:
                 self.close()
                 raise _LostError("out-of-memory", f"{held} bytes, {memory} are allowed")
-            if len(self._unread) > LONGEST:
-                self.close()
-                raise _LostError("crashed", "its answer does not end")
-        line, _, self._unread = self._unread.partition(b"\n")
+        return lines
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
             found = json.loads(line)
         except ValueError:

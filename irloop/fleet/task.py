@@ -5,12 +5,13 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import pickle
 import queue
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any, NamedTuple
@@ -18,10 +19,10 @@ from typing import Any, NamedTuple
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
 from irloop.files import replacing, scratch
-from irloop.fleet.fetching import Fetched, add_data, fetch
+from irloop.fleet.fetching import Fetched, add_data, fetch, needs_copy
 from irloop.fleet.known import Known
 from irloop.fleet.places import is_local, put, without_secrets
-from irloop.fleet.runner import Limits, Runner
+from irloop.fleet.runner import Limits, Runner, Task
 from irloop.fleet.sources import Entry
 from irloop.fleet.verdicts import STEPS, TARGETS, done_key, settings_of, versions_of
 
@@ -75,14 +76,15 @@ def versions() -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> list[Row]:
+def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
     """Run the steps on models; return a row for each model and step.
 
-    A row has no verdict if the step was done before on a file with the same digest.
+    A row has no verdict if the step was done before on a file with the same digest. Batch and rows
+    are pickled (`pickle.dumps`): Dask handles bytes as a whole, but looks into each part of a list.
 
     Args:
         orders: the settings of the sweep.
-        batch: the models, each with the steps to run on it.
+        batch: the jobs, a sequence of `Job`.
         big: these models are big, so this process runs no other batch of big ones meanwhile.
 
     Raises:
@@ -97,19 +99,13 @@ def run_batch(orders: Orders, batch: Sequence[Job], *, big: bool = False) -> lis
             fix="install the same packages on all workers",
         )
     known = Known.at(orders.known)
-    rows: list[Row] = []
     with ExitStack() as stack:
         if big:
             stack.enter_context(_BIG)
         runner = stack.enter_context(_runner(Limits(orders.memory, orders.seconds)))
         folder = stack.enter_context(scratch())
-        fetched = _ahead(fetch([job.entry for job in batch], folder, orders.most))
-        facts = {step: _facts(step, orders) for step in STEPS}
-        for job, found in zip(batch, fetched, strict=True):
-            rows += _Work(orders, facts, known, runner, job.steps, found, folder).rows()
-            if found.is_copy:
-                shutil.rmtree(found.folder, ignore_errors=True)
-    return rows
+        rows = _Work(orders, known, runner, folder).rows(pickle.loads(batch))  # noqa: S301 (ours)
+        return pickle.dumps(rows)
 
 
 def _facts(step: str, orders: Orders) -> tuple[str, str]:
@@ -151,8 +147,8 @@ def _runner(limits: Limits) -> Iterator[Runner]:
     _IDLE.append(runner)
 
 
-def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
-    """Fetch the next models in a thread while the steps run on one."""
+def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched | None]:
+    """Fetch the next models in a thread; None when the next one is not there yet."""
     waiting: queue.Queue[Fetched | BaseException | None] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
@@ -170,7 +166,12 @@ def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     try:
-        while (item := waiting.get()) is not None:
+        while True:
+            if waiting.empty():
+                yield None
+            item = waiting.get()
+            if item is None:
+                return
             if isinstance(item, BaseException):
                 raise item
             yield item
@@ -181,87 +182,109 @@ def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched]:
                 waiting.get(timeout=0.05)
 
 
+@dataclass(slots=True)
+class _Model(Task):
+    """A task for the child, the fetched model, and the columns that all its rows share."""
+
+    found: Fetched = field(kw_only=True)
+    head: Row = field(kw_only=True)
+
+
 class _Work:
-    """The steps on one model; converted files are written to `folder` first.
+    """The steps on the models of a batch; converted files are written to `folder` first."""
 
-    `facts` has the settings and versions of each step.
-    """
-
-    def __init__(
-        self,
-        orders: Orders,
-        facts: Mapping[str, tuple[str, str]],
-        known: Known,
-        runner: Runner,
-        steps: tuple[str, ...],
-        found: Fetched,
-        folder: str,
-    ) -> None:
+    def __init__(self, orders: Orders, known: Known, runner: Runner, folder: str) -> None:
         self._orders = orders
-        self._facts = facts
         self._known = known
         self._runner = runner
-        self._steps = steps
-        self._found = found
         self._folder = folder
+        self._facts = {step: _facts(step, orders) for step in STEPS}
+        self._rows: list[Row] = []
+        #: The converted files of the models that the child works on.
+        self._unfinished: set[str] = set()
 
-    def rows(self) -> list[Row]:
-        """A row for each step."""
-        found, orders = self._found, self._orders
-        mark = found.entry.mark
-        if found.may_have_data and not found.verdict:
-            names = self._runner.data_files(found.path, found.size)
-            add_data(found, names, orders.most)
-            # The mark of the model does not change when its external data does.
-            mark = "" if len(found.files) > 1 else mark
+    def rows(self, batch: Sequence[Job]) -> list[Row]:
+        """A row for each model and step."""
+        for model in self._runner.run(self._models(batch)):
+            self._finish(model)
+        return self._rows
+
+    def _models(self, batch: Sequence[Job]) -> Iterator[_Model | None]:
+        """The models that a step is left for; None if the next one is not there yet."""
+        entries = [job.entry for job in batch]
+        found_here = fetch(entries, self._folder, self._orders.most)
+        is_remote = any(needs_copy(entry) for entry in entries)
+        jobs = iter(batch)
+        for found in _ahead(found_here) if is_remote else found_here:
+            if found is None:
+                yield None
+                continue
+            if found.may_have_data and not found.verdict:
+                # The child is asked for the names of the data, so it must have nothing else to do.
+                yield None
+                names = self._runner.data_files(found.path, found.size)
+                add_data(found, names, self._orders.most)
+            model = self._model(found, next(jobs).steps)
+            if not model.steps:
+                self._drop(found)
+                continue
+            if model.output in self._unfinished:
+                # An equal model, which is written to the same file.
+                yield None
+            self._unfinished.add(model.output)
+            yield model
+
+    def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
+        """The task for a model, without the steps for which it adds rows at once."""
+        # The mark of the model does not change when its external data does.
+        has_data = found.may_have_data and len(found.files) > 1
+        digest = found.digest if found.files else ""
+        suffix = os.path.splitext(found.path)[1].lower()
+        head = {
+            "path": path_of(found.entry),
+            "digest": digest,
+            "mark": "" if has_data else _text(found.entry.mark),
+            "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
+            "size": found.size,
+        }
         if found.verdict:
-            return [self._not_run(step, mark) for step in self._steps]
-        digest = found.digest
-        old = [step for step in self._steps if self._is_known(step, digest)]
-        rows: list[Row] = [{**self._head(step, mark), "verdict": ""} for step in old]
-        steps = [step for step in self._steps if step not in old]
-        if not steps:
-            return rows
-        output = os.path.join(self._folder, _output_name(digest, orders.to))
-        for answer in self._runner.steps(
-            steps, found.path, found.size, to=orders.to, output=output
-        ):
-            row = self._head(str(answer["step"]), mark) | _checked(answer)
-            rows.append(row)
+            self._rows += [self._head(head, step) | _not_run(found) for step in steps]
+            steps = ()
+        old = [step for step in steps if self._is_known(step, digest)]
+        self._rows += [self._head(head, step) | {"verdict": ""} for step in old]
+        left = tuple(step for step in steps if step not in old)
+        to = self._orders.to
+        output = os.path.join(self._folder, _output_name(digest, to))
+        return _Model(found.path, left, found.size, to, output, found=found, head=head)
+
+    def _finish(self, model: _Model) -> None:
+        """Add the rows of a model whose steps have answers, and keep its conversion."""
+        self._unfinished.discard(model.output)
+        kept = False
+        for answer in model.answers:
+            row = self._head(model.head, answer["step"]) | _checked(answer)
+            self._rows.append(row)
             if row["step"] == "convert" and row["verdict"] == "converted":
-                row["output"] = _kept_at(output, orders.to)
+                row["output"] = _kept_at(model.output, model.to)
+                kept = True
         # The child reads the converted model again in later steps, so it is moved at the end.
-        if any(row.get("output") for row in rows):
-            self._keep(output)
-        _remove(output)
-        return rows
+        if kept:
+            self._keep(model.output)
+        else:
+            _remove(model.output)
+        self._drop(model.found)
+
+    def _drop(self, found: Fetched) -> None:
+        if found.is_copy:
+            shutil.rmtree(found.folder, ignore_errors=True)
 
     def _is_known(self, step: str, digest: str) -> bool:
         return len(self._known) > 0 and self._known.has(done_key(digest, step, *self._facts[step]))
 
-    def _head(self, step: str, mark: str) -> Row:
-        found = self._found
+    def _head(self, head: Row, step: str) -> Row:
         settings, used = self._facts[step]
-        suffix = os.path.splitext(found.path)[1].lower()
-        return {
-            "path": _text(without_secrets(found.entry.path)),
-            "digest": found.digest if found.files else "",
-            "mark": _text(mark),
-            "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
-            "size": found.size,
-            "step": step,
-            "settings": settings,
-            "versions": used,
-            "time": datetime.now(UTC),
-        }
-
-    def _not_run(self, step: str, mark: str) -> Row:
-        found = self._found
-        severity = "info" if found.verdict == "no-model" else "error"
-        code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
-        codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]
-        head = self._head(step, mark)
-        return {**head, "verdict": found.verdict, "detail": _line(found.detail), "codes": codes}
+        more = {"step": step, "settings": settings, "versions": used, "time": datetime.now(UTC)}
+        return head | more
 
     def _keep(self, output: str) -> None:
         """Move converted files to the results, the model last."""
@@ -275,6 +298,15 @@ class _Work:
                 continue
             with open(path, "rb") as file:
                 put(f"{self._orders.target.rstrip('/')}/{folder}/{name}", file.read())
+            os.unlink(path)
+
+
+def _not_run(found: Fetched) -> Row:
+    """The columns of a step on a model that could not be fetched, or is none."""
+    severity = "info" if found.verdict == "no-model" else "error"
+    code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
+    codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]
+    return {"verdict": found.verdict, "detail": _line(found.detail), "codes": codes}
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:
@@ -313,7 +345,8 @@ def _kept_at(output: str, to: str) -> str:
 
 def _files_of(output: str) -> tuple[str, ...]:
     """The files that a converted model may have, the model last."""
-    return f"{os.path.splitext(output)[0]}.bin", f"{output}.data", output
+    stem, suffix = os.path.splitext(output)
+    return (f"{stem}.bin" if suffix == ".xml" else f"{output}.data"), output
 
 
 def _remove(output: str) -> None:
@@ -342,6 +375,7 @@ def _copy(path: str, target: str) -> None:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(path, "rb") as source, replacing(target) as (file,):
             shutil.copyfileobj(source, file)
+        os.unlink(path)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
 
@@ -386,7 +420,8 @@ def _line(value: Any) -> str:
 
 def _text(value: Any) -> str:
     """Make a text valid UTF-8: bytes of names that are not text become escapes."""
-    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
+    text = str(value)
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(value: Any) -> float | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +25,10 @@ from irloop.errors import UsageError
 from irloop.fleet import driver, table, task
 from irloop.fleet.driver import Plan, sweep
 from irloop.fleet.places import place_of
-from irloop.fleet.runner import Runner
+from irloop.fleet.runner import AHEAD, Runner
 from irloop.fleet.sources import Shard
 from irloop.fleet.summary import summarized
-from tests.fleet.conftest import Verdicts, rows
+from tests.fleet.conftest import FIXTURES, Verdicts, rows
 from tests.fleet.inline import CancelledError, InlineCluster
 
 HOSTILE = Path(__file__).parent / "hostile_child"
@@ -151,7 +153,7 @@ def test_a_model_that_moved_keeps_its_verdict(zoo: Path, monkeypatch: pytest.Mon
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("a model is worked on again")
 
-    monkeypatch.setattr(Runner, "steps", fail)
+    monkeypatch.setattr(task._Work, "_finish", fail)
     state = sweep(plan, InlineCluster())
     assert (state.done, state.before) == (4, 2)
     found = rows(plan.target, ("path", "verdict", "digest"))
@@ -200,6 +202,12 @@ def test_a_lost_scheduler_costs_nothing(
     assert verdicts(plan.target) == EXPECTED
 
 
+def jobs_of(cluster: InlineCluster, number: int) -> Sequence[task.Job]:
+    """The jobs of a task that was submitted; they are pickled."""
+    jobs: Sequence[task.Job] = pickle.loads(cluster.client.calls[number][1])  # noqa: S301
+    return jobs
+
+
 class KilledWorker(Exception):  # noqa: N818 (the name that Dask uses)
     """The exception that the scheduler reports after several workers died with a task."""
 
@@ -210,7 +218,7 @@ def test_a_model_that_ends_workers_is_found_in_its_batch(
     cluster = InlineCluster()
 
     def fault(number: int) -> None:
-        if any("in_body" in job.entry.address for job in cluster.client.calls[number - 1][1]):
+        if any("in_body" in job.entry.address for job in jobs_of(cluster, number - 1)):
             raise KilledWorker
 
     cluster.client._fault = fault
@@ -276,7 +284,7 @@ def test_big_models_are_alone_in_their_batch(zoo: Path) -> None:
     cluster = InlineCluster()
     sweep(plan_of(zoo, big=1, steps=("validate",)), cluster)
     assert cluster.client.big == [True] * 6
-    assert [len(call[1]) for call in cluster.client.calls] == [1] * 6
+    assert [len(jobs_of(cluster, number)) for number in range(6)] == [1] * 6
 
 
 def spoil(model: Path, fault: str) -> None:
@@ -306,6 +314,71 @@ def test_a_model_that_kills_twice_is_quarantined(
     # The first, and one after each of two deaths, unless no model came after the second.
     assert len(starts) in (2, 3)
     end_children()
+
+
+def test_equal_models_in_one_batch_are_kept_once(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are converted to a file of the same name while others wait."""
+    model = zoo / "good" / "halving" / "model.xml"
+    many = tmp_path / "many"
+    many.mkdir()
+    monkeypatch.setattr(driver, "FIRST_BATCH", 2 * AHEAD)
+    for number in range(2 * AHEAD):
+        for suffix in (".xml", ".bin"):
+            shutil.copy(model.with_suffix(suffix), many / f"{number}{suffix}")
+    plan = plan_of(zoo, sources=(str(many),), steps=("validate", "convert", "check"))
+    sweep(plan, InlineCluster())
+    found = rows(plan.target, ("path", "verdict", "output"))
+    assert sorted(row[2] for row in found) == sorted(["valid", "converted", "equal"] * 2 * AHEAD)
+    outputs = {row[3] for row in found if row[0] == "convert"}
+    assert len(outputs) == 1
+    assert (Path(plan.target) / outputs.pop()).is_file()
+
+
+def test_a_step_finds_the_same_alone_and_after_another(tmp_path: Path) -> None:
+    """Validation leaves the parsed model to the conversion, which must not change its result."""
+    models = tuple(map(str, sorted((FIXTURES / "models").rglob("*.xml"))))
+    rules = tuple(map(str, sorted((FIXTURES / "rules").glob("irl[12]*/*.xml"))))[::3]
+    columns = ("path", "verdict", "detail", "codes", "refusals", "output")
+    plan = Plan(
+        models + rules, str(tmp_path / "both"), ("validate", "convert"), "onnx", Shard(1, 1)
+    )
+    alone = replace(plan, target=str(tmp_path / "alone"), steps=("convert",))
+    sweep(plan, InlineCluster())
+    sweep(alone, InlineCluster())
+    found = [read(str(each.target), columns) for each in (plan, alone)]
+    assert len(found[0]) == len(models + rules)
+    assert found[0] == found[1]
+    for output in filter(None, (row["output"] for row in found[0].values())):
+        contents = [(Path(each.target) / output).read_bytes() for each in (plan, alone)]
+        assert contents[0] == contents[1]
+
+
+def read(target: str, columns: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """The rows of the conversions in a table, by path."""
+    return {
+        values[0]: dict(zip(columns, values, strict=True))
+        for _, step, found in table.scan(target, columns)
+        for values in zip(*found.values(), strict=True)
+        if step == "convert"
+    }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak memory")
+def test_the_peak_memory_is_that_of_the_model(zoo: Path) -> None:
+    """A model after a big one, in the same child process, has a smaller peak."""
+    big = zoo / "good" / "halving" / "model.xml"
+    text = big.read_text("utf-8")
+    big.write_text(f"{text}<!-- {'x' * (64 << 20)} -->", "utf-8")
+    small = zoo / "good" / "recurrent" / "model.xml"
+    plan = plan_of(zoo, sources=(str(small), str(big), str(small)), steps=("validate",))
+    sweep(plan, InlineCluster())
+    memory = [(row[1], row[2]) for row in rows(plan.target, ("path", "memory"))]
+    most = [peak for path, peak in memory if path == str(big)]
+    others = [peak for path, peak in memory if path == str(small)]
+    assert (len(most), len(others)) == (1, 2)
+    assert max(others) + (32 << 20) < most[0]
 
 
 def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
