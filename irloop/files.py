@@ -221,11 +221,14 @@ def _unnamed(folder: str) -> int | None:
     if kind is None or not os.path.isdir("/proc/self/fd"):
         return None
     try:
-        return os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        handle: int = os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, 0o666)
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
             return None
         raise
+    # If it replaces a file, it has a temporary name for a moment.
+    _lock(handle)
+    return handle
 
 
 def _new_name(folder: str) -> str:

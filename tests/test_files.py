@@ -157,6 +157,25 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
     assert (tmp_path / "target").read_bytes() == b"whole"
 
 
+@POSIX
+def test_a_file_that_replaces_another_is_no_leftover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may look for leftovers while the new file still has its temporary name."""
+    replace = os.replace
+
+    def late(source: str, target: str) -> None:
+        with files.scratch(tmp_path):
+            replace(source, target)
+
+    monkeypatch.setattr(os, "replace", late)
+    (tmp_path / "target").write_bytes(b"old")
+    with files.replacing(tmp_path / "target") as (stream,):
+        stream.write(b"new")
+    assert (tmp_path / "target").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["target"]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk")
 @pytest.mark.parametrize("target", ["o.onnx", "o.xml", "o.npz"])
 def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
