@@ -68,7 +68,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     infer(loaded)
     given = [options["inputs"]] if options["inputs"] else []
     require_free(output, [model, *given, *weight_files(loaded)])
-    console.progress(f"looking at {model}")
+    console.progress(f"writing the page of {model}")
     text = view(loaded, inputs=_inputs(loaded, options["inputs"]))
     console.done()
     write_whole(output, text.rstrip("\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from irloop.comparison.likeness import constants_agree, handed_on, origin
@@ -104,11 +105,19 @@ class Evidence:
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
         """True when two values, or the paired values whose elements they pass on, are a pair."""
-        while first is not None and first not in self.other and not _is_constant(first):
-            first = handed_on(first)
-        while second is not None and second not in self.twin and not _is_constant(second):
-            second = handed_on(second)
-        return self.paired(first, second)
+        return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
+
+    def corresponds(self, first: Value | None, second: Value | None) -> bool:
+        """True when two values are known to correspond; `same` also allows two unknown ones."""
+        known = [self._nearest(first, self.other), self._nearest(second, self.twin)]
+        return None not in known and self.paired(known[0], known[1])
+
+    @staticmethod
+    def _nearest(value: Value | None, pairs: Mapping[Value, Value]) -> Value | None:
+        """The value itself or the nearest whose elements it passes on, that is paired."""
+        while value is not None and value not in pairs and not _is_constant(value):
+            value = handed_on(value)
+        return value
 
     def paired(self, first: Value | None, second: Value | None) -> bool:
         """True when two values are paired, or constants of equal elements."""
@@ -126,7 +135,7 @@ class Evidence:
         return twin is None or twin is second or self.nearly_paired(first, second)
 
     def wires(self, nodes: tuple[Node, Node], bodies: tuple[Body, Body]) -> Wires:
-        return Wires.between(nodes, bodies, self.places(), self.same)
+        return Wires.between(nodes, bodies, self.places(), self.same, self.corresponds)
 
     def places(self) -> tuple[WirePlaces, WirePlaces]:
         if self._found_places is None:

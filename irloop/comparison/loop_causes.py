@@ -253,12 +253,11 @@ class LoopCauses:
             ]
             if not isinstance(ports[1], Carried) or not self._seen.differ(outer[0], outer[1], at):
                 continue
-            found = wires.input(*numbers, start=True)
             constants = self.of_start((first, second), bodies, numbers)
             if constants is not None:
                 return constants
-            if found is not None:
-                return self._seen.worded("wire", found)
+            if isinstance(ports[0], Carried):
+                return self._seen.worded("wire", wires.start(*numbers))
         return None
 
     def of_wires(self) -> Cause | None:

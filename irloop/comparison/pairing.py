@@ -217,8 +217,9 @@ def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)
-        # The outputs of a loop or an LSTM are in another order in the other format.
-        if len(value.producer.outputs) == 1:
+        # The outputs of a loop or an LSTM are in another order in the other format, where a loop
+        # may have others that nothing reads here.
+        if len(value.producer.outputs) == 1 and not (value.producer.bodies and value.names):
             by_node.setdefault(value.producer.name, []).append(value)
     found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
     for name, items in by_node.items():

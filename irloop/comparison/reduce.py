@@ -8,10 +8,10 @@ models are then simplified in the same way, and sizes and trip counts become sma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,9 @@ __all__ = ["Reduced", "reduce"]
 
 #: The number of outputs, each alone, for which a smaller case is looked for.
 OUTPUTS = 3
+
+#: The number of values that differ around which a cut is tried.
+PLACES = 4
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Key = tuple[Value, tuple[int, ...]]
@@ -104,7 +107,7 @@ class _Reduction:
     def __init__(self, tolerance: Tolerance, seconds: float) -> None:
         self._tolerance = tolerance
         self._seconds = seconds
-        self._kind: tuple[str, bool] | None = None
+        self._kind: tuple[str, bool, bool] | None = None
         self.steps: list[str] = []
 
     def judge(self, pair: Pair) -> Comparison:
@@ -121,7 +124,9 @@ class _Reduction:
         """The original pair with the first inputs that show the difference."""
         if inputs is None:
             found = next(sizes_of(models), {})
-            trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=TRIPS[::-1])
+            # A loop that does not start may need operations that its fault does not.
+            trips = sorted(TRIPS, key=lambda count: (not count, count))
+            trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=trips)
         else:
             trials = with_arrays(models[0], inputs)
         for trial in counted("inputs", trials, len(trials)):
@@ -162,27 +167,18 @@ class _Reduction:
 
     def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
         try:
-            found = _locate(pair, self._tolerance, self._seconds, loops=loops)
+            places = [*islice(_located(pair, self._tolerance, self._seconds, loops=loops), PLACES)]
         except IrloopError:
             # A model that cannot be run at all has no values to cut at.
-            found = None
-        if found is None:
             return pair
-        values, agreed, records = found
-        cuts = [
-            _cut(model, value, ok, record)
-            for model, value, ok, record in zip(pair.models, values, agreed, records, strict=True)
-        ]
-        (left, first), (right, second) = cuts
-        if _size(Pair((left, right), pair.arrays)) == _size(pair):
-            return pair
-        order = _common_order(left.graph, right.graph)
-        if order is None:
-            return pair
-        right.graph.parameters = [right.graph.parameters[at] for at in order]
-        moved = tuple(second[at] for at in order)
-        new = Pair((left, right), (first, moved))
-        return self._accept(pair, new, f"cut around {node_path(values[0].producer)}")
+        for place in places:
+            new = _cut_at(pair, place)
+            if new is None or _size(new) == _size(pair):
+                continue
+            kept = self._accept(pair, new, f"cut around {node_path(place.values[0].producer)}")
+            if kept is new:
+                return new
+        return pair
 
     def smallest(self, pair: Pair) -> Pair:
         """Simplify both models for each output separately; return the smallest result."""
@@ -215,7 +211,8 @@ class _Reduction:
     def _shrink(self, pair: Pair) -> Pair:
         """Simplify both models in the same way; the steps in between are one line of the report."""
         # If the cause is that other values are read or carried, their computation does not matter.
-        reads_others = self._kind is not None and self._kind[0].startswith(("input ", "state "))
+        kinds = ("input ", "state ", "wire ")
+        reads_others = self._kind is not None and self._kind[0].startswith(kinds)
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self.steps:
             self.steps = [f"{len(self.steps)} simplifications: {_size(new)}"]
@@ -253,15 +250,21 @@ class _Everything:
             self.made.append((value, event.iterations))
 
 
-_Found = tuple[
-    tuple[Value, Value],
-    tuple[Callable[[Value], bool], Callable[[Value], bool]],
-    tuple[Callable[[Value], Any], Callable[[Value], Any]],
-]
+class _Place(NamedTuple):
+    """Two corresponding values that differ, and what is known about the others at that moment.
+
+    `agreed` tells which values of each model agree, `held` gives their contents, and `twin` maps
+    values of the second model to those of the first.
+    """
+
+    values: tuple[Value, Value]
+    agreed: tuple[Callable[[Value], bool], Callable[[Value], bool]]
+    held: tuple[Callable[[Value], Any], Callable[[Value], Any]]
+    twin: Mapping[Value, Value]
 
 
-def _locate(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> _Found | None:
-    """The first values that differ, the values that agree, and their contents at that moment.
+def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
+    """The values that differ, in the order in which the second model computes them.
 
     With `loops` only outputs of loops are considered whose known inputs all agree.
     """
@@ -295,14 +298,32 @@ def _locate(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
             lambda v, at=at: left.values.get((v, at)),
             lambda v, at=at: right.values.get((v, at)),
         )
-        return (mine, value), agreed, held
-    return None
+        yield _Place((mine, value), agreed, held, twin)
+
+
+def _cut_at(pair: Pair, place: _Place) -> Pair | None:
+    """The part of both models between values that agree and two that differ, or None."""
+    edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
+    cuts = zip(pair.models, place.values, edges, place.held, strict=True)
+    (left, first), (right, second) = (_cut(*item) for item in cuts)
+    # The values that enter a body may have other names in the other model.
+    twins = [place.twin.get(item) for item in edges[1]]
+    order: list[int] | None
+    if set(twins) == set(edges[0]) and len(twins) == len(edges[0]):
+        order = [twins.index(item) for item in edges[0]]
+    else:
+        order = _common_order(left.graph, right.graph)
+    if order is None:
+        return None
+    right.graph.parameters = [right.graph.parameters[at] for at in order]
+    moved = tuple(second[at] for at in order)
+    return Pair((left, right), (first, moved))
 
 
 def _cut(
-    model: Model, value: Value, agreed: Callable[[Value], bool], held: Callable[[Value], Any]
+    model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
 ) -> tuple[Model, tuple[Any, ...]]:
-    """A model that computes `value` from values that agree, with the inputs it needs."""
+    """A model that computes `value` from the values `edges`, and their contents, its inputs."""
     source = value.producer.graph
     assert source is not None
     copy = clone_graph(source)
@@ -312,7 +333,7 @@ def _cut(
         rewriter.erase_result(node)
     copy.parameters.clear()
     arrays = []
-    for edge in _frontier(value, agreed):
+    for edge in edges:
         array = held(edge)
         type = edge.type if array is None else type_of(array)
         new = copy.add_parameter(edge.producer.name, type, edge.names)
@@ -375,11 +396,12 @@ def _with_result(model: Model, index: int) -> Model:
     return replace(model, graph=copy)
 
 
-def _kind(found: Comparison) -> tuple[str, bool]:
-    """The cause of a difference, and whether shapes or types differ: a smaller case keeps both."""
+def _kind(found: Comparison) -> tuple[str, bool, bool]:
+    """What a smaller case keeps: the cause, and whether outputs are compared and differ in form."""
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature
-    return cause, any(item.verdict in form for item in found.outputs if not item.equal)
+    differs_in_form = any(item.verdict in form for item in found.outputs if not item.equal)
+    return cause, differs_in_form, bool(found.compared)
 
 
 def _size(pair: Pair) -> str:

@@ -9,8 +9,9 @@ constant trip count is lowered. Values that nothing reads any more are removed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from irloop.comparison.likeness import handed_on, origin
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.runs import limits_of
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.errors import IrloopError
@@ -29,7 +31,7 @@ from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
-from irloop.graph.types import Shape, TensorType, ValueType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs, all_nodes
 from irloop.passes.common import LIBRARY
 from irloop.passes.manager import Manager
@@ -42,6 +44,8 @@ SECONDS = 10.0
 
 #: The smallest sizes that are tried for an axis.
 SMALLEST = 4
+
+_SLICES = classes_of("Slice", "StridedSlice")
 
 #: The name of a change, a function that makes it (None if it does not apply), and the model it
 #: changes if it changes only one.
@@ -74,7 +78,7 @@ def shrunk(
     before = None
     while before is not pair:
         before = pair
-        for changes in (_simpler, _alone, _smaller):
+        for changes in (_simpler, _settled, _alone, _smaller):
             place, todo = 0, list(changes(pair))
             while time.monotonic() < end and place < len(todo):
                 found = todo[place]
@@ -103,7 +107,8 @@ def _unpaired(pair: Pair) -> int:
     """How many computed values of both models have no counterpart in the other model."""
     pairs = Pairs(*pair.models)
     known = {*pairs.first_by_name.values(), *pairs.of_second}
-    return sum(value not in known for model in pair.models for value in _computed(model))
+    values = [value for model in pair.models for value in _computed(model)]
+    return sum(value not in known and not value.producer.bodies for value in values)
 
 
 def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
@@ -178,7 +183,7 @@ def _simpler(pair: Pair) -> Iterator[Change]:
     numbers = [_numbered(model) for model in pair.models]
     for value in _computed(pair.models[1]):
         mine = twin.get(value)
-        if mine is None or mine.producer.bodies or isinstance(mine.producer.op, Parameter):
+        if mine is None or isinstance(mine.producer.op, Parameter):
             continue
         graph, at = value.producer.graph, (numbers[0][mine], numbers[1][value])
         name = value.producer.name
@@ -188,11 +193,70 @@ def _simpler(pair: Pair) -> Iterator[Change]:
             own = None if source is None else _operand(mine, source, twin)
             if source is None or own is None or own is mine:
                 continue
-            if source.type == value.type or all(
-                isinstance(node.op, Result) for node, _ in value.uses
+            if source.type == value.type or (
+                _element(source) == _element(value) and _is_only_returned(value)
             ):
                 new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
                 yield f"{name} became {source.name}", _changed(new), None
+
+
+def _element(value: Value) -> ElementType | None:
+    return value.type.element if isinstance(value.type, TensorType) else None
+
+
+def _is_only_returned(value: Value) -> bool:
+    """True when only results read a value, possibly in another shape."""
+    return all(
+        isinstance(node.op, Result)
+        or (handed_on(node.outputs[0]) is value and _is_only_returned(node.outputs[0]))
+        for node, _ in value.uses
+    )
+
+
+def _settled(pair: Pair) -> Iterator[Change]:
+    """Every way to let a state of both models continue with ones.
+
+    What reads the next value besides the back edge then reads the state itself.
+    """
+    pairs = Pairs(*pair.models)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    places = [{node: at for at, node in enumerate(all_nodes(model.graph))} for model in pair.models]
+    for loops in pairs.loops():
+        first, second = (node.bodies[0] for node in loops)
+        for port in second.ports.carried:
+            value = second.graph.inputs[port.parameter]
+            mine = [
+                item
+                for item in first.ports.carried
+                if first.graph.inputs[item.parameter] is twin.get(value)
+            ]
+            following = second.graph.results[port.result].inputs[0]
+            if mine and following is not None and len(following.uses) > 1:
+                numbers = [known[node] for known, node in zip(places, loops, strict=True)]
+                new = [
+                    (number, item.parameter, item.result)
+                    for number, item in zip(numbers, (mine[0], port), strict=True)
+                ]
+                yield f"{value.producer.name} continues with ones", _continued(new), None
+
+
+def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
+    """The same for one state, given by the numbers of its loop, parameter and result."""
+
+    def change(pair: Pair) -> Pair | None:
+        for model, (loop, parameter, result) in zip(pair.models, places, strict=True):
+            graph = next(islice(all_nodes(model.graph), loop, None)).bodies[0].graph
+            node = graph.results[result]
+            following, state = node.inputs[0], graph.inputs[parameter]
+            rewriter = Rewriter(graph)
+            ones = None if following is None else _ones(rewriter, following)
+            if following is None or ones is None or following.type != state.type:
+                return None
+            rewriter.replace_value(following, state, keep_names=False)
+            rewriter.set_input(node, 0, ones)
+        return pair
+
+    return change
 
 
 def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
@@ -219,11 +283,11 @@ def _alone(pair: Pair) -> Iterator[Change]:
     for side, model in enumerate(pair.models):
         numbers = _numbered(model)
         for value in _computed(model):
-            at, handed = numbers[value], handed_on(value)
+            at, handed = numbers[value], _passed_on(value)
             name = value.producer.name
             while handed is not None:
                 yield f"{name} became {handed.name}", _changed({side: (at, numbers[handed])}), side
-                handed = handed_on(handed)
+                handed = _passed_on(handed)
             if value in known[side]:
                 continue
             yield f"{name} became a constant", _changed({side: (at, None)}), side
@@ -233,12 +297,21 @@ def _alone(pair: Pair) -> Iterator[Change]:
                     yield f"{name} became {source.name}", _changed(new), side
 
 
+def _passed_on(value: Value) -> Value | None:
+    """The operand that an operation passes on, or of which it takes a slice."""
+    node = value.producer
+    return node.inputs[0] if isinstance(node.op, _SLICES) else handed_on(value)
+
+
 def _computed(model: Model) -> Iterator[Value]:
-    """The values of operations with one output, outer graphs first, the last values first."""
+    """The values that operations compute, outer graphs first, the last values first.
+
+    Of operations with several outputs, only those of loops and branches are included.
+    """
     for graph in all_graphs(model.graph):
         for node in reversed(graph):
-            if not node.bodies and len(node.outputs) == 1 and not isinstance(node.op, Constant):
-                yield node.outputs[0]
+            if (node.bodies or len(node.outputs) == 1) and not isinstance(node.op, Constant):
+                yield from node.outputs
 
 
 def _values(graph: Graph) -> Iterator[Value]:
@@ -274,16 +347,18 @@ def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
 
 
 def _ones(rewriter: Rewriter, value: Value) -> Value | None:
-    """A constant of ones in place of a value; None if its type is unknown."""
+    """A constant of ones, or of True, in place of a value; None if its type is unknown."""
     type = value.type
     dims = type.shape.static() if isinstance(type, TensorType) else None
     if dims is None or not isinstance(type, TensorType):
         return None
-    if not type.element.is_float or type.element.bits < 16:
+    is_float = type.element.is_float and type.element.bits >= 16
+    if not is_float and type.element is not ElementType.BOOLEAN:
         return None
     ones = ArrayTensor(np.ones(dims, type.element.numpy()), type.element)
     name = f"{value.producer.name}_ones"
-    return rewriter.insert_constant(ones, before=value.producer, name=name)
+    before = None if isinstance(value.producer.op, Parameter) else value.producer
+    return rewriter.insert_constant(ones, before=before, name=name)
 
 
 def _smaller(pair: Pair) -> Iterator[Change]:
@@ -291,6 +366,7 @@ def _smaller(pair: Pair) -> Iterator[Change]:
     for size in sorted(_sizes(pair.models), reverse=True):
         for new in range(1, min(size, SMALLEST + 1)):
             yield f"size {size} became {new}", _resized(size, new), None
+            yield f"size and trip count {size} became {new}", _recounted(size, new), None
     pairs = Pairs(*pair.models)
     for first, second in pairs.loops():
         counts = [_constant_count(node) for node in (first, second)]
@@ -329,6 +405,24 @@ def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
     return change
 
 
+def _recounted(size: int, new: int) -> Callable[[Pair], Pair | None]:
+    """The same, and lower every constant trip count of this size."""
+
+    def change(pair: Pair) -> Pair | None:
+        names = [
+            [node.name for node in all_nodes(model.graph) if _constant_count(node) == size]
+            for model in pair.models
+        ]
+        if not any(names):
+            return None
+        for model, known in zip(pair.models, names, strict=True):
+            for name in known:
+                _set_count(model, name, new)
+        return _resized(size, new)(pair)
+
+    return change
+
+
 def _cut(array: Any, size: int, new: int) -> Any:
     if not isinstance(array, np.ndarray) or size not in array.shape:
         return array
@@ -355,17 +449,22 @@ def _constant_count(node: Node) -> int | None:
 def _with_count(names: tuple[str, str], count: int) -> Callable[[Pair], Pair | None]:
     def change(pair: Pair) -> Pair | None:
         for model, name in zip(pair.models, names, strict=True):
-            node = next(
-                item for item in all_nodes(model.graph) if item.name == name and item.bodies
-            )
-            value = node.inputs[0]
-            if value is None or not isinstance(value.producer.op, Constant) or node.graph is None:
+            if not _set_count(model, name, count):
                 return None
-            old = value.producer.op.tensor
-            tensor = ArrayTensor(np.full(old.shape, count, old.element.numpy()), old.element)
-            rewriter = Rewriter(node.graph)
-            constant = rewriter.insert_constant(tensor, before=node, name=value.producer.name)
-            rewriter.set_input(node, 0, constant)
         return pair
 
     return change
+
+
+def _set_count(model: Model, name: str, count: int) -> bool:
+    """Give a loop another constant trip count; False if it has none."""
+    node = next(item for item in all_nodes(model.graph) if item.name == name and item.bodies)
+    value = node.inputs[0]
+    if value is None or not isinstance(value.producer.op, Constant) or node.graph is None:
+        return False
+    old = value.producer.op.tensor
+    tensor = ArrayTensor(np.full(old.shape, count, old.element.numpy()), old.element)
+    rewriter = Rewriter(node.graph)
+    constant = rewriter.insert_constant(tensor, before=node, name=value.producer.name)
+    rewriter.set_input(node, 0, constant)
+    return True

@@ -29,6 +29,9 @@ from irloop.graph.types import Shape
 
 __all__ = ["WireDifference", "WireSide", "Wires"]
 
+#: Compares two values, of the first and of the second model.
+Likeness = Callable[["Value | None", "Value | None"], bool]
+
 #: What feeds a body parameter: a wire, the iteration number, or nothing.
 Feed = InputPort | Gathered | str
 ITERATION, NOTHING = "iteration", "nothing"
@@ -129,16 +132,17 @@ class WireSide(NamedTuple):
 
 
 class Wires:
-    """The wires of two loops; `same` tells whether two values correspond."""
+    """The wires of two loops.
+
+    `same` tells whether two values may be the same, `corresponds` whether two are known to be.
+    """
 
     def __init__(
-        self,
-        first: WireSide,
-        second: WireSide,
-        same: Callable[[Value | None, Value | None], bool],
+        self, first: WireSide, second: WireSide, same: Likeness, corresponds: Likeness | None = None
     ) -> None:
         self._sides = (first, second)
         self._same = same
+        self._corresponds = corresponds or same
         self._loop = second.node.name
 
     @classmethod
@@ -147,7 +151,8 @@ class Wires:
         nodes: tuple[Node, Node],
         bodies: tuple[Body, Body],
         places: tuple[WirePlaces, WirePlaces],
-        same: Callable[[Value | None, Value | None], bool],
+        same: Likeness,
+        corresponds: Likeness | None = None,
     ) -> Wires:
         """The wires of two nodes with their bodies and the places in their files."""
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
@@ -156,7 +161,7 @@ class Wires:
                 side._replace(gathered=gathered_slices(side.node, side.body))
                 for side in (left, right)
             )
-        return cls(left, right, same)
+        return cls(left, right, same, corresponds)
 
     def positions(self, first: Value, second: Value) -> tuple[int, int] | None:
         """The parameters of two values inside the bodies; None if one of them is none."""
@@ -189,6 +194,10 @@ class Wires:
         if self._same(self._sides[0].source(left), self._sides[1].source(right)):
             return None
         return self._differs(numbers, self._begun)
+
+    def start(self, first: int, second: int) -> WireDifference:
+        """The outer values of two body parameters, which are known to differ."""
+        return self._differs((first, second), self._begun)
 
     def _continues_alike(self, left: Carried, right: Carried, numbers: tuple[int, int]) -> bool:
         values = [
@@ -306,7 +315,9 @@ class Wires:
             # Mostly they are in the same order.
             likely = [at] if at < len(right) else []
             places = (place for place in (*likely, *range(len(right))))
-            found = next((place for place in places if self._same(value, right[place])), None)
+            found = next(
+                (place for place in places if self._corresponds(value, right[place])), None
+            )
             if found is not None:
                 yield at, found
 

@@ -95,7 +95,7 @@ def _hash(text: str) -> str:
 
 
 def _embedded(data: Mapping[str, Any]) -> str:
-    """The data as JSON that is harmless inside a script element."""
+    """The data as JSON that is safe inside a script element."""
     text = json.dumps(_visible(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

@@ -1,4 +1,4 @@
-"""All intermediate tensors of two compared models: ranges, errors, first differing iterations."""
+"""All intermediate tensors of two compared models: ranges, errors, iterations that differ first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from irloop.pages.weights import number, summary
 
 __all__ = ["Row", "Tensors", "tensors_of"]
 
-#: The most rows of the table, states in the plot, and iterations of a state.
+#: The maximum number of rows of the table, of states in the plot, and of iterations of a state.
 ROWS, CURVES, POINTS = 20_000, 24, 1000
 
 Made = Mapping[tuple[int, ...], Any]
@@ -30,8 +30,8 @@ Made = Mapping[tuple[int, ...], Any]
 class Row:
     """A tensor of one model, or two that correspond; `error` is None without a counterpart.
 
-    `first` is the first differing iteration, one number for each loop around the tensors; `largest`
-    are the largest magnitudes.
+    `first` is the first iteration that differs, one number for each loop around the tensors, and
+    `largest` the largest magnitude in each model.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The values of a run for a page: each node in each iteration, bounded by a budget."""
+"""The values of a run for a page: each node in each iteration, up to a maximum number."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Values"]
 #: The number of iterations that are kept of each loop, in addition to the last one.
 FIRST = 100
 
-#: The most values on a page, and the most elements of a tensor of which all are kept.
+#: The maximum number of values on a page, and of elements of a tensor that is kept whole.
 MOST, WHOLE = 40_000, 32
 
-#: Of tensors with more elements, only the first elements are summarised.
+#: The summary of a larger tensor describes only this many first elements.
 SUMMARISED = 1 << 22
 
 Iterations = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Describes constants by range, NaNs and a histogram; bounds how much is read."""
+"""Describes constants by their range, NaNs and a histogram; limits how much is read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Weights", "number", "small_values", "summary"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The most elements that are read of one constant, and of all constants of a page.
+#: The maximum number of elements read from one constant, and from all constants of a page.
 ONE, ALL = 1 << 20, 1 << 25
 
-#: The bars of a histogram, and the most elements of a tensor of which all are shown.
+#: The number of bars of a histogram, and of elements up to which a tensor is shown whole.
 BARS, WHOLE = 24, 64
 
 
@@ -33,7 +33,7 @@ class Weights:
         if tensor.count == 0:
             return found
         if self._left <= 0 or (tensor.element.bits < 8 and tensor.count > self._left):
-            return {**found, "problem": "not read: the page has read enough weights"}
+            return {**found, "problem": "the limit of weights that a page reads is reached"}
         try:
             array = tensor.numpy().reshape(-1)
             step = -(-array.size // min(ONE, self._left))
@@ -53,7 +53,7 @@ class Weights:
 
 
 def summary(array: Array) -> dict[str, Any]:
-    """The least, greatest and mean number, and the counts of NaNs and infinities."""
+    """The smallest, largest and mean number, and the counts of NaNs and infinities."""
     if array.size == 0 or array.dtype.kind in "OSU":
         return {}
     if array.dtype.kind == "c":

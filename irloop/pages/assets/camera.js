@@ -21,11 +21,11 @@ class Camera {
     this.world?.setAttribute("transform", `translate(${this.x},${this.y}) scale(${this.zoom})`);
   }
 
-  /** Show the top at a size that can be read. */
+  /** Show the top of the picture, large enough to be read. */
   fit() {
     const { width, height } = this.frame.getBoundingClientRect();
     const whole = Math.min(width / this.size.width, height / this.size.height);
-    // A large picture is read from its top, at a size that can be read.
+    // A large picture is shown from its top, so that its text can be read.
     this.zoom = Math.min(1, Math.max(0.85, whole));
     this.x = (width - this.size.width * this.zoom) / 2;
     this.y = Math.max(0, (height - this.size.height * this.zoom) / 2);

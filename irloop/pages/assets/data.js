@@ -32,7 +32,7 @@ class Model {
     });
   }
 
-  /** Open bodies while the picture stays small. */
+  /** Open bodies as long as the picture stays small. */
   openAtFirst() {
     let seen = this.trees[0].length;
     this.graphs.forEach((graph, at) => {
@@ -59,7 +59,7 @@ class Model {
     return this.keysAround(number).every((key) => this.open.has(key));
   }
 
-  /** Open what hides a node; true where something was closed. */
+  /** Open everything that hides a node; returns true if something was closed. */
   reveal(number) {
     const closed = this.keysAround(number).filter((key) => !this.open.has(key));
     for (const key of closed) this.open.add(key);

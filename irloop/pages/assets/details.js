@@ -1,4 +1,4 @@
-// The panel with everything about a selected node.
+// The panel that describes the selected node.
 
 class Details {
   constructor(element, actions) {
@@ -68,7 +68,7 @@ class Details {
         .map((target) => [" ", this.link(shortened(model.nodes[target].name, 24), target)]);
       return [
         row(at, output.name, output.type),
-        html("p", { class: "readers" }, links.length ? ["read by", links] : "not read"),
+        html("p", { class: "readers" }, links.length ? ["read by", links] : "no readers"),
       ];
     });
   }
@@ -77,7 +77,7 @@ class Details {
     return html("button", { class: "link", onclick: () => this.actions.reveal(number) }, words);
   }
 
-  /** What each wire of an operation with bodies does, in words. */
+  /** Each wire of an operation with bodies, in words. */
   wires(model, node) {
     return (node.bodies ?? []).flatMap((at) => {
       const graph = model.graphs[at];
@@ -108,7 +108,7 @@ class Details {
           html(
             "p",
             { class: "hint" },
-            "No value: it did not run, or only summaries of others are kept.",
+            "No value: the operation did not run in this iteration, or the page does not keep its value.",
           ),
         ];
     place.replaceChildren(html("h3", {}, "Values"), ...inside.flat(Infinity));
@@ -175,8 +175,8 @@ function constantOf(model, number) {
     ["elements", found.count.toLocaleString("en")],
     ["bytes", found.bytes.toLocaleString("en")],
   ];
-  if (found.problem) rows.push(["not read", found.problem]);
-  if (found.sampled < found.count) rows.push(["looked at", found.sampled.toLocaleString("en")]);
+  if (found.problem) rows.push(["not shown", found.problem]);
+  if (found.sampled < found.count) rows.push(["elements read", found.sampled.toLocaleString("en")]);
   return [
     html("p", { class: "path" }, constant.path),
     html(
@@ -194,7 +194,7 @@ function constantOf(model, number) {
   ].filter(Boolean);
 }
 
-/** Range, mean and counts of numbers that are no numbers. */
+/** The range, the mean, and the numbers of NaNs and infinities. */
 function ranges(found) {
   const rows = [];
   if (found.min !== undefined) {

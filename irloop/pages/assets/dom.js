@@ -1,5 +1,5 @@
-// Makes elements. Text enters the page only as text nodes, never as markup: names in a model are
-// hostile.
+// Makes elements. Text enters the page only as text nodes, never as markup: names in a model may
+// be hostile.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -21,7 +21,7 @@ function html(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element, likewise. */
+/** An SVG element with attributes and children. */
 function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -33,7 +33,7 @@ function shortened(text, most) {
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
-/** A number as people read it. */
+/** A number as text, rounded to five digits unless it is a small integer. */
 function shown(value) {
   if (typeof value !== "number") return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
@@ -41,7 +41,7 @@ function shown(value) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : String(Number(value.toPrecision(5)));
 }
 
-/** A count with thousands separated. */
+/** A count and its noun, with thousands separated. */
 function counted(count, word) {
   return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }

@@ -1,5 +1,5 @@
-// Runs elkjs: in a worker made from the text in the page, or, where a browser allows no such
-// worker, in the page itself.
+// Runs elkjs: in a worker made from the text in the page, or, if the browser does not allow
+// that, in the page itself.
 
 class Layouter {
   constructor() {
@@ -15,7 +15,7 @@ class Layouter {
   }
 
   startWorker() {
-    // In a worker the constructor installs the handler of messages, then fails for want of a page.
+    // In a worker the constructor installs the handler of messages, then fails because it has no page.
     const start = "\ntry { new ELK(); } catch {}";
     const blob = new Blob([this.text, start], { type: "text/javascript" });
     this.worker = new Worker(URL.createObjectURL(blob));

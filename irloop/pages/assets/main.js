@@ -112,10 +112,10 @@ class Page {
     const words = [];
     const { values, left_out: leftOut } = this.model;
     if (leftOut)
-      words.push(`${counted(leftOut, "node")} of deep bodies are left out of this page.`);
+      words.push(`The page leaves out ${counted(leftOut, "node")} of deep bodies.`);
     if (values?.problem) words.push(`The run failed: ${values.problem}`);
     if (values?.left_out)
-      words.push("Of long loops the first iterations and the last one are kept.");
+      words.push("Of long loops the page keeps only the first iterations and the last one.");
     return words.length ? html("p", { class: "hint" }, words.join(" ")) : null;
   }
 

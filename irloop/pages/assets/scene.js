@@ -27,7 +27,7 @@ class Scene {
   constructor(model, withValues) {
     this.model = model;
     this.withValues = withValues;
-    /** What is drawn, by the id that elkjs knows. */
+    /** The drawn boxes and ports by their id in elkjs. */
     this.boxes = new Map();
     this.wires = new Map();
     this.edges = [];
@@ -143,7 +143,7 @@ class Scene {
       node.bodies.flatMap((at) => this.model.graphs[at].in.map(([, external]) => external)),
     );
     const ins = Object.entries(node.ports ?? {}).map(([at, label]) => {
-      // A port without a wire, or without an edge from outside, tells what it is.
+      // A port without a wire, or without an edge from outside, gets a label.
       const words = label.length > 1 || !wired.has(Number(at)) ? label : null;
       const shownWords =
         words && shortened(wired.has(Number(at)) ? words.at(-1) : words.join(" = "), 26);
@@ -155,7 +155,7 @@ class Scene {
     return [...ins, ...outs];
   }
 
-  /** The wires of a body, and what is connected inside. */
+  /** The wires of a body, and the edges inside of it. */
   wire(owner, at, graph) {
     for (const [kind, external, parameter, words, state] of graph.in) {
       this.add(`n${owner}:i${external}`, this.shownAs(parameter), kind, words, state);

@@ -29,7 +29,7 @@ function tableOf({ columns, rows }, page) {
     const button = html("button", {}, column.name);
     const head = html("th", { scope: "col", class: column.kind }, button);
     button.addEventListener("click", () => {
-      // Numbers begin with the largest: the worst is what is looked for.
+      // Numbers begin with the largest, because readers look for the worst.
       state.down = state.sorted === at ? !state.down : column.kind === "number";
       state.sorted = at;
       for (const other of heads) other.removeAttribute("aria-sort");

@@ -40,7 +40,7 @@ class Values {
     return this.byNode[number]?.[key] ?? this.read(number, key) ?? null;
   }
 
-  /** The value of a result of a body: that of the node which it returns. */
+  /** The value of a body result: the value of the node that it returns. */
   read(number) {
     const node = this.model.nodes[number];
     if (node.kind !== "result") return undefined;
@@ -49,7 +49,7 @@ class Values {
     return found && { 0: found };
   }
 
-  /** One line about the value of a node. */
+  /** The value of a node in one line. */
   line(number) {
     const found = this.of(number)?.[0];
     if (!found) return "";
