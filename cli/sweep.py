@@ -203,16 +203,12 @@ def _interrupt(number: int, frame: object) -> None:
 
 def _plan(sources: Sequence[str], options: dict[str, Any], console: Console) -> Plan:
     from irloop.fleet.driver import Plan
-    from irloop.fleet.places import is_local, place_of
+    from irloop.fleet.places import target_of
     from irloop.fleet.sources import Shard
 
-    target = options["target"]
-    if is_local(target):
-        # Workers have another current folder.
-        target = place_of(target).path
     return Plan(
         tuple(sources),
-        target,
+        target_of(options["target"]),
         options["steps"],
         options["to"],
         Shard(*options["shard"]),

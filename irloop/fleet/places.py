@@ -24,11 +24,12 @@ __all__ = [
     "place_of",
     "put",
     "remove_older",
+    "target_of",
     "without_secrets",
 ]
 
 #: Stores that never show a partly written file.
-_WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "memory", "hf"}
+_WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "memory"}
 
 #: The packages that open addresses of a kind; the extra `fleet` does not install them.
 _PACKAGES = {
@@ -38,6 +39,13 @@ _PACKAGES = {
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "adlfs"),
     **dict.fromkeys(("oci", "ocilake"), "ocifs"),
     "hf": "huggingface_hub",
+}
+
+#: The kinds of addresses that results are not written to, with the reason.
+_READ_ONLY = {
+    "hf": "each file would be a commit of its own in the repository",
+    **dict.fromkeys(("http", "https"), "web servers do not accept files"),
+    **dict.fromkeys(("oci", "ocilake"), "writing whole files to this store has not been tested"),
 }
 
 _PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
@@ -102,6 +110,26 @@ def place_of(address: str) -> Place:
         return Place(fs, path, f"{_protocol(fs)}://", f"::{rest}")
     start = first.find(path) if path else -1
     return Place(fs, path, first[:start] if start >= 0 else f"{_protocol(fs)}://")
+
+
+def target_of(address: str) -> str:
+    """The address of results as workers use it: a local path becomes absolute.
+
+    Raises:
+        UsageError: for a kind of address that results are not written to.
+    """
+    if is_local(address):
+        return place_of(address).path
+    for kind in _PROTOCOL.findall(address):
+        reason = _READ_ONLY.get(kind.lower())
+        if reason is not None:
+            raise UsageError(
+                f"{without_secrets(address)}: results are not written to {kind}://",
+                cause=reason,
+                fix="give a folder or an address of another store (s3://, gs://) as the target; "
+                "models are read from this kind of address",
+            )
+    return address
 
 
 def _protocol(fs: Any) -> str:

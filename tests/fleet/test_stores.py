@@ -105,3 +105,23 @@ def test_the_missing_package_of_a_store_is_named(
 def test_an_unknown_kind_of_address_is_refused() -> None:
     with pytest.raises(UsageError, match="nowhere://host/zoo cannot be opened"):
         places.place_of("nowhere://host/zoo")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "hf://owner/zoo/results",
+        "https://user:secret@host/results",
+        "oci://bucket/results",
+        "simplecache::hf://owner/zoo/results",
+    ],
+)
+def test_a_target_that_takes_no_results_is_refused_by_name(
+    irloop: Irloop, zoo: Path, address: str
+) -> None:
+    """Before a cluster is started or a model is read."""
+    done = irloop("sweep", zoo, "-o", address)
+    assert done.returncode == 2
+    kind = address.partition("://")[0].rpartition("::")[2]
+    assert f"results are not written to {kind}://" in done.stderr
+    assert "secret" not in done.stderr
