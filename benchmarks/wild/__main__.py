@@ -3,7 +3,8 @@
     python -m benchmarks.wild FOLDER [--only TEXT] [--again] [--seconds 120]
 
 Results are kept in ``FOLDER/results.json``; models that are in it are not run again without
-``--again``. A cell counts the models that a step got right of those that ONNX Runtime runs.
+``--again``. A cell counts the models that a step got right of those that the engine of
+their format runs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def main() -> None:
     stored = options.folder / "results.json"
     results: dict[str, dict[str, str]] = json.loads(stored.read_text()) if stored.exists() else {}
     start = time.monotonic()
-    for path in sorted(options.folder.glob("*/*.onnx")):
+    for path in sorted([*options.folder.glob("*/*.onnx"), *options.folder.glob("*/*.xml")]):
         name = str(path.relative_to(options.folder).with_suffix(""))
         if options.only and not any(text in name for text in options.only):
             continue
@@ -84,7 +85,7 @@ def table(results: dict[str, dict[str, str]]) -> str:
 
 def _cell(found: list[dict[str, str]], step: str) -> str:
     right = sum(item.get(step, "").startswith("ok") for item in found)
-    if step == "standard":
+    if step in ("standard", "peer"):
         asked = sum(step in item for item in found)
         return f"{right} of {asked}" if asked else ""
     return str(right)

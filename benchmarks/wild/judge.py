@@ -1,9 +1,9 @@
 """Judges one model in a process of its own, and prints a line of JSON: see `benchmarks.wild`.
 
-    python -m benchmarks.wild.judge MODEL.onnx
+    python -m benchmarks.wild.judge MODEL.onnx|MODEL.xml
 
 Each step is "ok", or what went wrong. Converted models run in the engine of their format, against
-ONNX Runtime with the source; the peer is OpenVINO's own reader of ONNX.
+the engine of the source; the peer is OpenVINO's own reader of ONNX.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ import irloop
 
 __all__ = ["STEPS"]
 
-#: The steps in order; "standard" is only for models with operations of ONNX Runtime.
-STEPS = ("engine", "validate", "run", "to IR", "back", "standard", "peer")
+#: The steps in order: "there" is the conversion to the other format and "back" the one from there;
+#: "standard" is only for models with operations of ONNX Runtime, and "peer" for ONNX.
+STEPS = ("engine", "validate", "run", "there", "back", "standard", "peer")
 
 
 def main() -> None:
@@ -36,16 +37,18 @@ def main() -> None:
 
 def judged(model: Path, scratch: Path) -> dict[str, str]:
     """The result of each step."""
+    if model.suffix == ".xml":
+        return _judged_ir(model, scratch)
     inputs, wanted, engine = _in_onnxruntime(model)
     found = {"engine": engine, "validate": _step(lambda: _validated(model))}
     there, back, plain = scratch / "there.xml", scratch / "back.onnx", scratch / "plain.onnx"
     found["run"] = _step(lambda: _compared(model, model, engine_a="numpy", engine_b="onnxruntime"))
-    found["to IR"] = _step(lambda: _converted(model, there, "openvino"))
-    if found["to IR"] != "ok" and inputs is not None:
+    found["there"] = _step(lambda: _converted(model, there, "openvino"))
+    if found["there"] != "ok" and inputs is not None:
         # OpenVINO runs some models only with fixed shapes.
         shapes = {name: value.shape for name, value in inputs.items()}
         fixed = _step(lambda: _converted(model, there, "openvino", shapes=shapes))
-        found["to IR"] = "ok with fixed shapes" if fixed == "ok" else found["to IR"]
+        found["there"] = "ok with fixed shapes" if fixed == "ok" else found["there"]
     if there.exists():
         found["back"] = _step(lambda: _converted(there, back, "onnx"))
     if "com.microsoft" in _domains(model):
@@ -53,6 +56,24 @@ def judged(model: Path, scratch: Path) -> dict[str, str]:
     if wanted is not None:
         found["peer"] = _step(lambda: _in_openvino(model, inputs, wanted))
     return found
+
+
+def _judged_ir(model: Path, scratch: Path) -> dict[str, str]:
+    there, back = scratch / "there.onnx", scratch / "back.xml"
+    found = {"engine": _step(lambda: _in_engine(model))}
+    found["validate"] = _step(lambda: _validated(model))
+    found["run"] = _step(lambda: _compared(model, model, engine_a="numpy", engine_b="openvino"))
+    found["there"] = _step(lambda: _converted(model, there, "onnx"))
+    if there.exists():
+        found["back"] = _step(lambda: _converted(there, back, "openvino"))
+    return found
+
+
+def _in_engine(model: Path) -> str:
+    import openvino
+
+    openvino.compile_model(model, "CPU")(list(irloop.random_inputs(model).values()))
+    return "ok"
 
 
 def _step(work: Callable[[], str]) -> str:

@@ -1,4 +1,4 @@
-"""Collects the ONNX models that installed packages ship: see `benchmarks.wild`.
+"""Collects the models that installed packages ship, ONNX and IR: see `benchmarks.wild`.
 
 python -m benchmarks.wild.packaged FOLDER
 """
@@ -13,14 +13,18 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Copy every .onnx file of the environment once, named after its package."""
+    """Copy every .onnx file and every IR of the environment once, named after its package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder / "packages"
     folder.mkdir(parents=True, exist_ok=True)
     site = Path(sysconfig.get_path("purelib"))
     seen: set[str] = set()
-    for file in sorted(site.rglob("*.onnx")):
+    taken: set[str] = set()
+    for file in sorted([*site.rglob("*.onnx"), *site.rglob("*.xml")]):
+        weights = file.with_suffix(".bin")
+        if file.suffix == ".xml" and not weights.exists():
+            continue
         parts = file.relative_to(site).parts
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         # The onnx package ships test data, no models; several packages ship the same file.
@@ -28,7 +32,12 @@ def main() -> None:
             continue
         seen.add(digest)
         name = f"{parts[0]}-{file.stem}"
-        shutil.copy(file, folder / f"{name}.onnx")
+        if name in taken:
+            name = "-".join((*parts[:-1], file.stem))
+        taken.add(name)
+        shutil.copy(file, folder / f"{name}{file.suffix}")
+        if file.suffix == ".xml":
+            shutil.copy(weights, folder / f"{name}.bin")
         print(name)
 
 
