@@ -117,7 +117,7 @@ def _diff(model: str, fixed: Fixed) -> str:
 
 
 def _write(path: str, bin_file: str, fixed: Fixed) -> None:
-    """Replace the model, and before it its weights if a fix appends to them."""
+    """Replace the model; first append to its weights if a fix requires it."""
     try:
         if not fixed.added:
             with replacing(path) as (file,):

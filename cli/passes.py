@@ -78,7 +78,7 @@ def _page(item: PassInfo) -> Iterator[str]:
     yield f"{item.name}: {item.summary}"
     yield f"works on {' and '.join(item.dialects)}; from {item.origin}"
     if not item.enabled:
-        yield "runs only when it is asked for by name"
+        yield "runs only when it is requested by name"
     for title, drawing in (("given", item.given), ("result", item.result)):
         if drawing:
             yield from ("", title, *(f"    {line}" for line in drawing.splitlines()))

@@ -189,7 +189,7 @@ def _require_sensible(source: str, options: dict[str, Any]) -> None:
     wanted = ("output", "check", "profile", "profile_csv", "moments", "dump")
     if not any(options[name] for name in wanted):
         raise UsageError(
-            "no result is asked for",
+            "no output is requested",
             fix="give an output (-o), --check, --profile, --draw or --dump",
         )
     if output is None:

@@ -22,9 +22,9 @@ SECONDS = 60.0
 STEPS = 400_000
 ALL_STEPS = 1_000_000
 
-#: The amounts that the size of a file adds to the limits: bytes of memory for each byte of the
-#: file, the bytes that add a second, and the bytes that add the steps of a small file. (A
-#: convolution uses each weight thousands of times.)
+#: How the limits grow with a file: by these bytes of memory for each of its bytes, by a second for
+#: these bytes, and by the steps of a small file for these bytes. (A convolution uses each weight
+#: thousands of times.)
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
 BYTES_ALL_STEPS = 1 << 20

@@ -19,7 +19,7 @@ def library() -> str:
 
 def _section(item: PassInfo) -> str:
     where = "both dialects" if len(item.dialects) > 1 else item.dialects[0]
-    enabled = "" if item.enabled else " It runs only where it is asked for by name."
+    enabled = "" if item.enabled else " It runs only when it is requested by name."
     parts = [f"## `{item.name}` {{ #{item.name} }}", item.summary, f"Works on {where}.{enabled}"]
     for title, drawing in (("Given", item.given), ("Result", item.result)):
         if drawing:

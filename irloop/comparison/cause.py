@@ -148,7 +148,7 @@ class _Search:
             found = self._in_loops.of_loop_output(mine, value)
             found = found or self._in_loops.of_source(value, at)
             if found is None and isinstance(mine.producer.op, Parameter):
-                # The node passes a parameter on, which is judged itself.
+                # The node returns a parameter of the body, whose difference has its own cause.
                 continue
             return found or self._of_operation(mine.producer, node, at)
         return None

@@ -34,7 +34,7 @@ SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
 BATCHES = (2, 1)
 
-#: The largest factor between the size of an image and that of its smallest map to plan for.
+#: The largest supported factor between the size of an image and that of its smallest map.
 MOST_STRIDE = 32
 
 #: The most variables that are tried with another size each.

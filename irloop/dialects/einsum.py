@@ -60,7 +60,7 @@ def _labels(term: str) -> tuple[str, ...]:
             labels.append(rest[0])
             rest = rest[1:]
         else:
-            raise ValueError(f"{term!r} is not a list of letters and ...")
+            raise ValueError(f"{term!r} is not a list of letters and '...'")
     if labels.count(DOTS) > 1:
         raise ValueError(f"{term!r} has more than one ...")
     return tuple(labels)

@@ -122,7 +122,7 @@ def buffered(
     """Find the steps whose results can live in arrays that are allocated once.
 
     `keep` are the slots that are read after an iteration, `fixed` those that keep their value, and
-    `carries` the (parameter, result) slots of the states. Results whose sizes must be looked at in
+    `carries` the (parameter, result) slots of the states. Results whose sizes must be checked in
     every iteration are `growing`. None if no step qualifies, or the sizes of these may change.
     """
     if len(steps) > MOST_STEPS:
@@ -202,7 +202,7 @@ def _escaping(
 def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
     """Apply a function of many parts of a small Split to its operand instead.
 
-    Parts that it was not applied to are computed, too, and nothing reads them.
+    It is applied to the remaining parts, too, whose results nothing reads.
     """
     found = list(steps)
     free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)

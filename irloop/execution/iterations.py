@@ -234,9 +234,9 @@ class Iterations:
         return index, False
 
     def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
-        """Run one iteration; the following ones write into arrays of the sizes that it shows."""
+        """Run one iteration; the following ones write into arrays of the sizes found in it."""
         plan, condition = self._plan, self._condition
-        # Only the function of a stack looks at the shapes of the parts.
+        # Only the function of a stack checks the shapes of the parts.
         targets = [
             (slot, stack.complete if slot in steps.stable else None, stack.add)
             for slot, stack in self._gathers

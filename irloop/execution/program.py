@@ -86,7 +86,7 @@ class Context:
 
     @property
     def watched(self) -> bool:
-        """True when a trace or a profile wants to see every step."""
+        """True when a trace or a profile records every step."""
         return self.trace is not None or self.profile is not None
 
     def start(self) -> None:

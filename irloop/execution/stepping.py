@@ -48,7 +48,7 @@ class _Stopped(BaseException):
 
 
 class _Steps:
-    """A tracer that hands each iteration over and waits until the next one is asked for."""
+    """A tracer that hands each iteration over and waits until the next one is requested."""
 
     def __init__(self, loop: str | None) -> None:
         self.found: SimpleQueue[Iteration | BaseException | None] = SimpleQueue()

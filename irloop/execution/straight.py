@@ -177,7 +177,7 @@ def _code(source: str) -> CodeType:
 
 
 def _place(trace: TracebackType | None) -> tuple[int, int]:
-    """The line of the generated code in which an exception passed, and its iteration."""
+    """The line of the generated code that raised an exception, and the iteration."""
     while trace is not None and trace.tb_frame.f_code.co_filename != _NAME:
         trace = trace.tb_next
     if trace is None:

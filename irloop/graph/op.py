@@ -50,13 +50,13 @@ class Registry:
         self._ignore_case = ignore_case
         self._classes: dict[tuple[str, str], list[type[Op]]] = {}
         self._load: Callable[[str | None, str], None] | None = None
-        #: The results of `find`, which is asked for every node of a model.
+        #: The results of `find`, which is called for every node of a model.
         self._found: dict[tuple[str, str, int], type[Op]] = {}
 
     def load_by(self, load: Callable[[str | None, str], None]) -> None:
         """Have `load(type, domain)` import what registers a type before it is looked up.
 
-        The type is None where every class of every domain is asked for.
+        The type is None to import every class of every domain.
         """
         self._load = load
 

@@ -114,7 +114,7 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
 
 def _share(boxes: Array, box: Array) -> Array:
     """Intersection over union of boxes with one box, including borders; 0 if they do not touch."""
-    # Whole columns, as in `corners_of`.
+    # Compute with whole columns, for the reason given in `corners_of`.
     left, top, right, bottom = boxes.T
     wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
     high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])

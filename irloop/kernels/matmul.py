@@ -177,8 +177,8 @@ def einsum(equation: str) -> Function:
 def _path_of(equation: str, operands: Sequence[Array]) -> Any:
     """The order in which NumPy contracts operands; charges the budget for their products.
 
-    The search takes time for each pair of operands, and passes over them that are no matrix
-    product take as long as products of integers.
+    The search takes time for each pair of operands. A contraction that is no matrix product takes
+    as long as a product of integers.
     """
     count = len(operands)
     terms = _terms(equation, operands)

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 Choose = Callable[[Array, Array], tuple[Array, Array]]
 
 
-#: Nanoseconds for the overlap of two boxes when all pairs are compared, and for what it changes.
+#: Nanoseconds for the overlap of two boxes when all pairs are compared, and for its consequences.
 A_PAIR = 200
 
 #: Steps of the budget for the calls of NumPy for one class.

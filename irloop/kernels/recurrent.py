@@ -324,8 +324,8 @@ def _sequence(
     for word, state in (("hidden", h), ("cell", c)):
         if state is not None and state.shape[1:] != (items, size):
             raise ValueError(
-                f"the initial {word} state is of {state.shape[1]} items with {state.shape[2]} "
-                f"elements, where X and the weights need {items} with {size}"
+                f"the initial {word} state has {state.shape[1]} items of {state.shape[2]} "
+                f"elements, but X and the weights need {items} of {size}"
             )
     if lengths is not None and lengths.size != items:
         raise ValueError(f"{lengths.size} sequence lengths are given for {items} items")

@@ -55,7 +55,7 @@ class _Ends:
         self._nodes: list[Node] = []
 
     def hold(self, value: Value) -> Use:
-        """An end that reads `value`, by a node in no graph."""
+        """Create an end that reads `value`: the input of a node outside of all graphs."""
         node = make_node(_Held(), "held", (value,), 0)
         self._nodes.append(node)
         return node, 0

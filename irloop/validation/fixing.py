@@ -162,7 +162,7 @@ def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """Repairs whose edits do not overlap; the others come in the next round.
 
-    Of those that append to the .bin, a round has one: its bytes move the place of the next ones.
+    A round has one repair that appends to the .bin at most, because its bytes move the next ones.
     """
     kept: list[Repair] = []
     for repair in repairs:

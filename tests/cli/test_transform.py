@@ -67,7 +67,7 @@ def test_contradictory_arguments_are_refused(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     nothing = irloop("transform", recurrent, "--pass", "unroll")
-    assert (nothing.exit_code, "no result is asked for" in nothing.stderr) == (2, True)
+    assert (nothing.exit_code, "no output is requested" in nothing.stderr) == (2, True)
     other = irloop("transform", recurrent, "-o", tmp_path / "a.onnx", "--pass", "unroll")
     assert other.exit_code == 2
     assert "keeps the format .xml" in other.stderr

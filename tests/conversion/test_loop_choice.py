@@ -1,4 +1,4 @@
-"""`loops` of `convert`: the form that is asked for, and a note for each loop."""
+"""`loops` of `convert`: the form that is requested, and a note for each loop."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_fixed_findings_disappear_and_no_others_appear(fixture: Fixture, tmp_pat
             stream.write(fixed.added)
     after = codes(path)
     for repair in fixed.repairs:
-        # A range in the right form may still be a part of the axis, which is found only then.
+        # IRL619 is reported only for valid ranges, which another repair may have brought about.
         assert repair.code in before or repair.code == "IRL619"
         assert repair.code not in after
     assert set(after) - set(before) <= {"IRL619"}

@@ -123,7 +123,7 @@ def _imported(
 
 
 def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
-    """True when OpenVINO's CPU resizes these axes, and computes a cubic of them correctly."""
+    """True when OpenVINO's CPU plugin resizes these axes, correctly in case of a cubic."""
     if rank <= 2 or (rank == 3 and mode != "cubic"):
         return True
     return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)

@@ -102,7 +102,10 @@ def _first_half(c: Conversion, spectrum: Value, axis: int) -> Value:
 def _whole_spectrum(
     c: Conversion, half: Value, axis: int, length: Value | None, rank: int
 ) -> Value:
-    """All frequencies of a real signal from the first half; of the even length by default."""
+    """Compute all frequencies of a real signal from the first half.
+
+    The length of the signal is even by default.
+    """
     if length is None:
         first, behind = -2, 0
     else:

@@ -25,7 +25,7 @@ def _asymmetric(mode: str) -> Resampling:
     )
 
 
-#: Words of Resize in any of its versions.
+#: The values of attributes that Resize has in any of its versions.
 _COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",

@@ -221,7 +221,7 @@ def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, 
 
 
 def escaped(value: str) -> str:
-    """A text with the characters escaped that XML reserves."""
+    """Escape the characters of a text that are reserved in XML."""
     # xml.sax.saxutils has this function, and imports an HTTP client with it.
     for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         value = value.replace(character, reference)

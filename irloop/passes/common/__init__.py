@@ -13,7 +13,7 @@ docstring
 `dialects`
     where it applies; a model of another dialect is refused by name. Default: both.
 `enabled_by_default`
-    False: runs only when it is asked for by name. Default: True.
+    False: runs only when it is requested by name. Default: True.
 options
     fields of the class, which then is a dataclass without equality::
 

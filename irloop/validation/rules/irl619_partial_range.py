@@ -48,7 +48,7 @@ class PartialRange(
                 f"input {entry.position} is sliced only in part",
                 expected='start="-1" end="0"' if entry.reverse else 'start="0" end="-1"',
                 found=f'start="{entry.start}" end="{entry.end}"',
-                cause="OpenVINO counts with the range but reads from the end of the axis",
+                cause="OpenVINO counts iterations in the range but reads from an end of the axis",
                 fix="slice outside and cover the whole axis",
             )
 
