@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node
+from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.hazards.catalogue import hazards
 from irloop.passes.base import Pass
@@ -30,13 +31,15 @@ class Form(Record):
     """A pass and a test: `transform` leaves a node alone that had the form before other passes ran.
 
     A pass without a test changes all nodes. `tidies` marks passes that `transform` does not run.
-    `matches` is the test of a `MatcherPass` that rewrites single operations.
+    `matches` is the test of a `MatcherPass` that rewrites single operations, and `beside` are
+    operations of which a model that has the form has at least one.
     """
 
     item: Pass
     test: Test | None = None
     tidies: bool = False
     matches: Callable[[Node], bool] | None = None
+    beside: tuple[type[Op], ...] = (Op,)
 
 
 def has(*codes: str) -> Test:
@@ -48,9 +51,16 @@ def has(*codes: str) -> Test:
     return test
 
 
-def single(item: MatcherPass, matches: Callable[[Node], bool], *, always: bool = False) -> Form:
+def single(
+    item: MatcherPass,
+    matches: Callable[[Node], bool],
+    *,
+    always: bool = False,
+    beside: tuple[type[Op], ...] = (Op,),
+) -> Form:
     """A pass that rewrites single operations; with `always`, those that had the form, too."""
-    return Form(item, None if always else lambda node, _: matches(node), matches=matches)
+    test = None if always else lambda node, _: matches(node)
+    return Form(item, test, matches=matches, beside=beside)
 
 
 def is_constant(node: Node, known: Known) -> bool:

@@ -16,6 +16,7 @@ from itertools import groupby
 from irloop.conversion.engine_form import Form, Known, Test
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
+from irloop.graph.op import Op
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
@@ -83,9 +84,23 @@ class _Matchers(GraphRewrite):
 
     def __init__(self, forms: Sequence[Form]) -> None:
         super().__init__([form.item for form in forms if isinstance(form.item, MatcherPass)])
-        self._tests = [form.matches for form in forms if form.matches is not None]
+        self._forms = forms
 
     def run(self, model: Model, config: PassConfig) -> bool:
         self.matches.clear()
-        found = any(test(node) for node in all_nodes(model.graph) for test in self._tests)
+        tests = self._tests({type(node.op) for node in all_nodes(model.graph)})
+        found = any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)])
         return found and super().run(model, config)
+
+    def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
+        """The tests for nodes of each operation of a model that has operations of these `kinds`."""
+        tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
+        for form in self._forms:
+            possible = any(issubclass(kind, form.beside) for kind in kinds)
+            if form.matches is None or not isinstance(form.item, MatcherPass) or not possible:
+                continue
+            roots = form.item.pattern().root_types
+            for kind in kinds:
+                if roots is None or issubclass(kind, roots):
+                    tests[kind].append(form.matches)
+        return tests

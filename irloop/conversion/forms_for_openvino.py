@@ -29,7 +29,7 @@ from irloop.conversion.tensors.one_element_constants import NarrowOneElementCons
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
 from irloop.hazards.convolutions import pads_skipped_data
-from irloop.hazards.nans import lost_nans
+from irloop.hazards.nans import MAKING, lost_nans
 from irloop.hazards.plugin import (
     brings_dimensions,
     overwrites_its_concat,
@@ -86,7 +86,7 @@ def openvino_forms() -> list[Form]:
         # OpenVINO removes an Abs that depends on constants and sizes alone.
         single(KeepAbsOfKnownValues(), leaves_out_abs),
         # OpenVINO computes numbers from NaN.
-        single(KeepNans(), lambda node: bool(lost_nans(node))),
+        single(KeepNans(), lambda node: bool(lost_nans(node)), beside=MAKING),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer.

@@ -122,10 +122,13 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         UsageError: as `hazards_of`.
     """
     chosen = hazards_of(target)
+    kinds = {type(node.op) for node in all_nodes(graph)}
     wanted = [
         item()
         for item in chosen
-        if (item.concerns_conversion or not of_conversion) and item.find is not Hazard.find
+        if (item.concerns_conversion or not of_conversion)
+        and item.find is not Hazard.find
+        and any(issubclass(kind, item.beside) for kind in kinds)
     ]
     #: The hazards of each operation, for nodes with bodies and for others.
     by_operation: dict[tuple[type[Op], bool], list[Hazard]] = {}

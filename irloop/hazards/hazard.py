@@ -61,6 +61,8 @@ class Hazard:
     #: The operations whose nodes can have the pattern: `find` finds nothing in others. By default
     #: all, which makes a search in a large model slower.
     operations: ClassVar[tuple[type[Op], ...]] = (Op,)
+    #: The operations of which a model has at least one if it has the pattern. By default any.
+    beside: ClassVar[tuple[type[Op], ...]] = (Op,)
     #: Whether only a loop or branch can have the pattern: `find` sees only nodes with a body.
     only_with_body: ClassVar[bool] = False
     #: Where the fault was reported to the engine's developers; empty if it was not.

@@ -20,10 +20,13 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.sources import sources
 
-__all__ = ["LOSING", "lost_nans"]
+__all__ = ["LOSING", "MAKING", "lost_nans"]
 
 #: The operations that lose a NaN.
 LOSING = (Clamp, Exp, HardSigmoid, Maximum, Minimum, ReLU)
+
+#: The operations that make a NaN of infinities.
+MAKING = (LogSoftmax, SoftMax1, SoftMax8)
 
 #: Larger constants are not read.
 _MOST_ELEMENTS = 1 << 22
@@ -68,7 +71,7 @@ def _is_nan_of(test: Value | None, value: Value) -> bool:
 
 def _may_be_nan(value: Value) -> bool:
     return any(
-        isinstance(node.op, SoftMax1 | SoftMax8 | LogSoftmax)
+        isinstance(node.op, MAKING)
         and any(
             _is_infinite(source)
             for source in sources(item.producer for item in node.inputs if item is not None)

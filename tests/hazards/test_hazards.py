@@ -9,7 +9,12 @@ from dataclasses import replace
 from importlib.metadata import version
 from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import onnx
+import onnxruntime
+import openvino
 import pytest
 
 import irloop
@@ -18,12 +23,14 @@ from irloop.conformance.catalogue import CASES
 from irloop.conformance.ir import IrModel
 from irloop.conformance.suite import Verdict, write_case
 from irloop.conversion.hazard_notes import hazard_notes
-from irloop.dialects.openvino.activation import SoftMax1
+from irloop.dialects.openvino.activation import LogSoftmax, ReLU, SoftMax1, SoftMax8
+from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Add, Divide, Negative, Subtract
+from irloop.dialects.openvino.elementwise import Add, Divide, Exp, Negative, Subtract
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
+from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
@@ -134,6 +141,48 @@ PATTERNS = [
 def test_patterns_are_found(code: str, build: object, engine: str) -> None:
     assert callable(build)
     assert code in found(build(), engine)
+
+
+@pytest.mark.parametrize("softmax", [SoftMax1(0), SoftMax8(0), LogSoftmax(0)])
+@pytest.mark.parametrize("exp", [Exp(), ReLU()])
+def test_a_nan_in_a_body_is_found(softmax: Op, exp: Op) -> None:
+    m = IrModel()
+    allowed, x = m.input("allowed", 2, element=BOOLEAN), m.input("x", 2)
+    loop = m.loop(m.constant(3, I64))
+    state = loop.state(x)
+    masked = loop(Select(), loop.invariant(allowed), state, m.constant([float("-inf")] * 2, F32))
+    loop.carry(state, loop(exp, loop(softmax, masked)))
+    loop.last(state)
+    assert "OVN147" in found(m.done(*loop.done()))
+
+
+@pytest.mark.parametrize("softmax", ["Softmax", "LogSoftmax"])
+def test_conversion_keeps_a_nan(softmax: str, tmp_path: Path) -> None:
+    """As ONNX Runtime does, in two inferences of one compiled model."""
+    text = f"""
+    <ir_version: 8, opset_import: ["" : 16]>
+    m (bool[3] allowed, float[3] x) => (float[3] y) {{
+       low = Constant <value = float {{-inf}}> ()
+       kept = Where (allowed, x, low)
+       soft = {softmax} (kept)
+       y = Relu (soft)
+    }}
+    """
+    model = onnx.parser.parse_model(text.replace("{-inf}", "{-1.0}"))
+    model.graph.node[0].attribute[0].t.float_data[:] = [float("-inf")]
+    source, target = tmp_path / "m.onnx", tmp_path / "m.xml"
+    onnx.save(model, source)
+    converted, _ = irloop.convert(source, "openvino")
+    irloop.save_model(converted, target)
+    compiled = openvino.Core().compile_model(target, "CPU")
+    ort: Any = onnxruntime
+    peer = ort.InferenceSession(str(source), providers=["CPUExecutionProvider"])
+    x = np.array([1, 2, 3], np.float32)
+    for allowed in ([False] * 3, [True, False, True], [False] * 3):
+        given = {"allowed": np.array(allowed), "x": x}
+        (wanted,) = peer.run(None, given)
+        np.testing.assert_allclose(compiled(given)[0], wanted, rtol=1e-5)
+        assert np.isnan(wanted).any() != any(allowed)
 
 
 def test_models_without_patterns() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.nans import LOSING, lost_nans
+from irloop.hazards.nans import LOSING, MAKING, lost_nans
 
 __all__ = ["NanBecomesANumber"]
 
@@ -35,6 +35,7 @@ class NanBecomesANumber(
     """
 
     operations = LOSING
+    beside = MAKING
 
     def find(self, node: Node) -> Iterator[str]:
         for value in lost_nans(node):
