@@ -71,7 +71,7 @@ def test_engines_are_named_in_a_list_or_one_for_a_model() -> None:
     assert compare(subject, subject, engines=["numpy"]).engines == ("numpy", "numpy")
     with pytest.raises(UsageError, match="openvino was made for neither model"):
         compare(subject, subject, engines="openvino")
-    with pytest.raises(UsageError, match="given twice"):
+    with pytest.raises(UsageError, match="both as a list and for a single model"):
         compare(subject, subject, engines="numpy", engine_b="onnxruntime")
 
 
