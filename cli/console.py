@@ -281,7 +281,7 @@ def common_options(command: Command) -> Command:
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
 #: All runs of a check together may take as many steps as this many runs at their limit.
-_FULL_RUNS = {"check": 4.0}
+_FULL_RUNS = {"check": 3.0}
 
 
 def _limited(command: Command) -> Command:

@@ -9,7 +9,7 @@ from typing import Any
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import UsageError
-from irloop.files import read_regular
+from irloop.files import read_regular, what_else
 
 __all__ = ["Settings", "find_settings", "read_settings"]
 
@@ -56,7 +56,8 @@ def find_settings() -> Settings:
     """
     for folder in _folders(os.getcwd()):
         own = os.path.join(folder, "irloop.toml")
-        if os.path.isfile(own):
+        # A pipe or a device of this name is an error that names it.
+        if os.path.isfile(own) or what_else(own):
             return read_settings(own)
         project = os.path.join(folder, "pyproject.toml")
         if os.path.isfile(project) and _may_have_table(_bytes_of(project)):

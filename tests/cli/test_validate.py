@@ -253,6 +253,18 @@ def test_the_kind_of_weights_that_are_not_a_file_is_named(
     assert f"{weights} is a folder, not a file" in irloop("validate", model).stdout
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_settings_that_are_a_pipe_are_refused(
+    irloop: Irloop, recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "irloop.toml")
+    monkeypatch.chdir(tmp_path)
+    result = irloop("validate", recurrent)
+    assert result.exit_code == 2
+    assert "irloop.toml" in result.stderr
+    assert "this is a pipe, not a file" in result.stderr
+
+
 def test_a_line_break_in_a_name_begins_no_line(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:

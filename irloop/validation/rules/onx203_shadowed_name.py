@@ -32,13 +32,13 @@ class ShadowedName(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per name."""
+        outer = _Outer()
         for graph in context.graphs:
-            outer = _visible(graph)
-            if not outer:
+            if graph.parent is None:
                 continue
             own = [*graph.inputs, *graph.initializers]
             own += [name for node in graph.nodes for name in node.outputs]
-            for name in sorted({name for name in own if name and name in outer}):
+            for name in sorted({name for name in own if name and outer.sees(graph, name)}):
                 yield self.found(
                     at_graph(graph),
                     f"the name {name!r} already names a value of the outer graph",
@@ -48,16 +48,31 @@ class ShadowedName(
                 )
 
 
-def _visible(graph: OutlineGraph) -> set[str]:
-    """Names in outer graphs that a body can see: those defined before the node that owns it."""
-    names: set[str] = set()
-    owner = graph.parent
-    while owner is not None:
-        around = owner.graph
-        names.update(around.inputs, around.initializers)
-        for node in around.nodes:
-            if node is owner:
-                break
-            names.update(name for name in node.outputs if name)
-        owner = around.parent
-    return names
+class _Outer:
+    """Where names are defined and nodes placed; each graph is indexed once, for all its bodies."""
+
+    def __init__(self) -> None:
+        self._defined: dict[int, dict[str, int]] = {}
+        self._places: dict[int, int] = {}
+
+    def sees(self, graph: OutlineGraph, name: str) -> bool:
+        """True if an outer graph defines the name before the node that owns the body."""
+        owner = graph.parent
+        while owner is not None:
+            first = self._names_of(owner.graph).get(name)
+            if first is not None and first < self._places[id(owner)]:
+                return True
+            owner = owner.graph.parent
+        return False
+
+    def _names_of(self, graph: OutlineGraph) -> dict[str, int]:
+        """The position of the node that defines each name first; -1 for inputs, initializers."""
+        found = self._defined.get(id(graph))
+        if found is None:
+            found = self._defined[id(graph)] = dict.fromkeys(graph.inputs, -1)
+            found.update(dict.fromkeys(graph.initializers, -1))
+            for place, node in enumerate(graph.nodes):
+                self._places[id(node)] = place
+                for name in node.outputs:
+                    found.setdefault(name, place)
+        return found
