@@ -49,7 +49,7 @@ SMALL = 1 << 20
 SHORT = 1000
 AHEAD = 24
 FEW = 8
-PAUSE = 0.015
+PAUSE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
