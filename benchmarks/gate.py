@@ -24,6 +24,8 @@ Of 9,178 mutants of IRs (seed 1201) 2,947 have no errors, and OpenVINO 2026.4 re
 inputs of dynamic type, sizes for which it has no memory, conversions of 4-bit and 8-bit floats,
 inputs that the preprocessing of version 10 cannot align, and operands of types that the operation
 does not take (a part of these is found since).
+Seed 112377: of 10,000 mutants of ONNX models 2,117 have no errors, and ONNX Runtime 1.31 refuses 16
+(0.8 %); of 5,098 of IRs 1,588, and OpenVINO 2026.4 refuses 10 (0.6 %), each for another reason.
 """
 
 from __future__ import annotations
