@@ -173,7 +173,6 @@ class _Search:
             found = found or self._in_loops.of_loop_output(left, right, exact=True)
             if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
                 found = self._in_loops.of_wires()
-            found = found or self._in_loops.of_output_shapes()
             if found is not None:
                 return found
             name = results[1][place].name

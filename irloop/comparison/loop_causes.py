@@ -219,24 +219,6 @@ class LoopCauses:
                 return found
         return None
 
-    def of_output_shapes(self) -> Cause | None:
-        """The cause if two loops of different formats join the same elements into other shapes."""
-        for event in self._seen.recordings[1].events:
-            for value in () if event.is_iteration else event.node.outputs:
-                mine = self._seen.twin.get(value)
-                left, right = (
-                    None if item is None else recording.values.get((item, event.at))
-                    for recording, item in zip(self._seen.recordings, (mine, value), strict=True)
-                )
-                if mine is None or left is None or right is None:
-                    continue
-                if np.shape(left) == np.shape(right):
-                    continue
-                found = self.of_loop_output(mine, value)
-                if found is not None:
-                    return found
-        return None
-
     def of_loop_output(self, first: Value, second: Value, *, exact: bool = False) -> Cause | None:
         """The cause if two outputs of corresponding loops are produced differently.
 
