@@ -9,21 +9,29 @@ from contextlib import contextmanager
 __all__ = ["collector_paused"]
 
 
+#: Whether the process has frozen objects, once it is known. Counting them visits each of them.
+_FROZEN: list[bool] = []
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Run a block without garbage collection.
 
     A graph consists of many objects, none of which is garbage: repeated searches while they are
     created take longer than creating them. At the end they are marked as old, so that the next
-    collection skips them, too.
+    collection skips them, too. That is left out in a process that has frozen objects itself,
+    because they would not be frozen afterwards.
     """
-    if not gc.isenabled() or gc.get_freeze_count():
+    if not gc.isenabled():
         yield
         return
+    if not _FROZEN and gc.get_freeze_count():
+        _FROZEN.append(True)
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.unfreeze()
+        if not _FROZEN:
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()

@@ -231,6 +231,8 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
         part = x.take(index[:, tap], axis=plan.axis)
         np.multiply(part, weight, out=part)
         total = part if total is None else np.add(total, part, out=total)
+        # Otherwise it would be in memory beside its successor.
+        del part
     assert total is not None, "a resized element has a tap"
     return total
 
