@@ -111,7 +111,8 @@ class IrloopGroup(click.Group):
         except click.exceptions.Exit:
             raise
         except click.ClickException as error:
-            # Typed text, such as a path, may come from a repository.
+            # Arguments, such as paths, may be untrusted repository content: keep the message on one
+            # line.
             object.__setattr__(error, "message", one_line(error.message))
             raise
         except (KeyboardInterrupt, click.Abort):

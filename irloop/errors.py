@@ -228,8 +228,8 @@ MEANINGS = {
     "IRL499": "Loops are nested so deeply that inferring their types would take too long.",
     "PAS001": "A pass, a predicate or a callback raised an exception that is not irloop's own. "
     "The message names the pass and, if known, the node; the exception itself is the cause.",
-    "PAS002": "A rewrite did not end: each change made a new match. Exclude from the pattern, or "
-    "in the callback, what the pass itself has made.",
+    "PAS002": "A rewrite did not end: each change made a new match. In the pattern or in the "
+    "callback, exclude the nodes that the pass itself creates.",
     "LIM001": "A step would take more memory than is allowed for one model. Small files may "
     "describe huge tensors: allow more with --max-memory if the sizes are intended.",
     "LIM002": "The work on one model takes longer than allowed. Allow more with --max-seconds, or "

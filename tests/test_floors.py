@@ -1,4 +1,7 @@
-"""The layers: a module imports only lower rows; heavy packages are imported in one place."""
+"""Layering: a module imports only from lower rows of `ROWS`.
+
+Heavy packages are imported only where `HOMES` allows.
+"""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class LoopBody(OperationBuilder):
 
     @guarded("building a state")
     def state(self, initial: Value | Array, *, name: str = "state") -> Value:
-        """Add a state, in the first iteration `initial`, a value of the graph around the loop.
+        """Add a state that starts as `initial`, a value of the graph around the loop.
 
         `next` sets its value for the following iterations.
         """

@@ -333,7 +333,10 @@ class _Search:
         second: tuple[Node, Value],
         at: tuple[int, ...],
     ) -> Cause | None:
-        """The cause if an input of two corresponding nodes differs, or the source of the input."""
+        """The cause if two corresponding nodes read different values as input `number`, else None.
+
+        Where both read the same parameter, the cause is at the source of that parameter.
+        """
         found = self._in_loops.of_loop_output(first[1], second[1])
         if found is not None:
             return found

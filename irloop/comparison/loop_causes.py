@@ -278,8 +278,8 @@ class LoopCauses:
         alike = type(first.op) is type(second.op)
         found = next(wires.all() if alike else wires.unfed(), None)
         if found is None and not alike:
-            # Two formats may be wired differently. Another value is a cause only if the
-            # expected one is there, too.
+            # Loops of two formats may be wired differently, so report a different value only if the
+            # expected one also has a counterpart in the second model.
             known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
             found = (
                 next(known.carried(wires.inputs()), None)

@@ -124,7 +124,8 @@ class _Reduction:
         """The original pair with the first inputs that show the difference."""
         if inputs is None:
             found = next(sizes_of(models), {})
-            # A loop that does not start may need operations that its fault does not.
+            # Try zero iterations last: a case in which the loop never runs may need operations
+            # that the fault itself does not.
             trips = sorted(TRIPS, key=lambda count: (not count, count))
             trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=trips)
         else:
@@ -397,7 +398,11 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """What a smaller case keeps: the cause, and whether outputs are compared and differ in form."""
+    """What a smaller case must preserve.
+
+    That is the cause, whether an output differs in form (shape or element type), and whether any
+    output was compared.
+    """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature
     differs_in_form = any(item.verdict in form for item in found.outputs if not item.equal)

@@ -241,7 +241,10 @@ def _settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """The same for one state, given by the numbers of its loop, parameter and result."""
+    """A change that lets one state continue with ones.
+
+    `places` holds the numbers of its loop, parameter and result in each model.
+    """
 
     def change(pair: Pair) -> Pair | None:
         for model, (loop, parameter, result) in zip(pair.models, places, strict=True):
@@ -406,7 +409,7 @@ def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
 
 
 def _recounted(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """The same, and lower every constant trip count of this size."""
+    """Like `_resized`; also lowers every constant trip count that equals `size` to `new`."""
 
     def change(pair: Pair) -> Pair | None:
         names = [

@@ -71,7 +71,7 @@ class _Sums:
         """Add these elements."""
         wide = np.complex128 if left.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
-            # Compared as integers: floating point does not represent large ones exactly.
+            # Compare before widening: f64 does not hold large integers exactly.
             unequal = left != right
             a, b = left.astype(wide), right.astype(wide)
             unequal &= ~(np.isnan(a) & np.isnan(b))

@@ -93,9 +93,7 @@ def attributes_of(cls: type[Op]) -> dict[str, Attribute]:
     if cls in _KNOWN:
         return _KNOWN[cls]
     hints = cls.attribute_types()
-    # To the type checker operations are dataclasses only by their transform, so use Any.
-    known: Any = cls
-    items = fields(known)
+    items = fields(cls)
     found = (_attribute(item.name, hints[item.name], item.default, item.metadata) for item in items)
     _KNOWN[cls] = {item.name: item for item in found}
     return _KNOWN[cls]

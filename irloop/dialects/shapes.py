@@ -295,7 +295,7 @@ def concatenated(args: Arguments, axis: int) -> Shape:
     for dims in ranked[1:]:
         refined = merged.refine(Shape((*dims[:at], UNKNOWN_DIM, *dims[at + 1 :])))
         if refined is None:
-            raise args.error(f"dimensions beside axis {at} differ", "equal ones", text)
+            raise args.error(f"dimensions beside axis {at} differ", "equal dimensions", text)
         merged = refined
     if len(ranked) < len(shapes):
         return merged

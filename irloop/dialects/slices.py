@@ -93,7 +93,7 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
         return Shape.of_rank(len(shape.dims))
     lengths = {len(axes), len(bounds.starts), len(bounds.ends), len(bounds.steps)}
     if len(lengths) != 1:
-        raise args.error("starts, ends, axes and steps differ in length", "equal ones")
+        raise args.error("starts, ends, axes and steps differ in length", "lists of equal length")
     if 0 in bounds.steps:
         raise args.error("a step is 0", "another number", "0", kind="range")
     dims = list(shape.dims)

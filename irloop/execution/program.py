@@ -45,8 +45,9 @@ NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
 
 
 class Step(NamedTuple):
-    """One operation: `fn` of the slots `ins` fills `outs`; `frees` are not needed afterwards.
+    """One operation: `fn` reads the slots `ins` and fills the slots `outs`.
 
+    The slots `frees` can be released afterwards.
     `size` is the number of bytes of the outputs, if it is known beforehand; 0 for steps that check
     and charge for themselves. `work` is the estimate of their work as far as types tell it.
     """

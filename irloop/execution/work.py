@@ -26,7 +26,7 @@ __all__ = [
 #: The work of an iteration of a loop, of the checks of a step, and of a traced or profiled call.
 AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 
-#: The call of a kernel of one pass, of a few passes, and of one with many parts.
+#: The work of calling a kernel that makes one pass, a few passes, or many passes over its data.
 ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 

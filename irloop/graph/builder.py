@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder", "Names"]
 
-#: Steps of the budget that a node takes. Converting 200,000 layers makes twice as many nodes, and
-#: the steps that a file of their size is given suffice for it.
+#: Budget steps per created node. Converting 200,000 layers creates 400,000 nodes, which the budget
+#: for a file of that size covers.
 STEPS_A_NODE = 10
 
 

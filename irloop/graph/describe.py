@@ -22,10 +22,8 @@ def attributes(node: Node) -> dict[str, Any]:
     if isinstance(node.op, UnknownOp):
         return dict(node.op.attributes)
     found = {}
-    # To the type checker operations are dataclasses only by their transform.
-    op: Any = node.op
-    for item in fields(op):
-        value = getattr(op, item.name)
+    for item in fields(node.op):
+        value = getattr(node.op, item.name)
         if item.default is MISSING or value != item.default:
             found[item.metadata.get("name") or item.name] = value
     return found

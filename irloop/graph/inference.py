@@ -49,7 +49,7 @@ _NO_SIZES = frozenset(
     if element.is_float or element in (ElementType.BOOLEAN, ElementType.STRING)
 )
 
-#: States that change in every nested loop multiply the visits; a hostile file could run for ever.
+#: Nested loops multiply the visits; without a limit, inference of a hostile file might never end.
 VISIT_LIMIT = 5_000_000
 
 

@@ -77,10 +77,9 @@ def _is_number(value: Value | None) -> bool:
 
 
 def scaled_by_a_computed_value(node: Node) -> bool:
-    """True for a Convert of constant weights of 8 bits or fewer that a computed value scales.
+    """True for a Convert of constant weights of at most 8 bits with a computed scale or zero point.
 
-    That is a Multiply by a computed value, or a Subtract of one before a Multiply, and a product or
-    a convolution reads the result.
+    The scaled weights must feed a product or a convolution.
     """
     if not isinstance(node.op, Convert) or not _is_narrow(node.inputs[0]):
         return False

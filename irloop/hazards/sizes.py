@@ -1,4 +1,4 @@
-"""Computations with sizes that OpenVINO removes."""
+"""Finds Abs and Convert operations on sizes that OpenVINO wrongly removes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["leaves_out_abs", "narrows_a_size"]
 
 
 def narrows_a_size(node: Node) -> bool:
-    """True for a Convert of a size to boolean or few bits that a Convert to another type reads."""
+    """True for a Convert of a size to boolean or a narrow type that another Convert reads."""
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or not _is_narrow(element_of(node.output)):
         return False

@@ -197,11 +197,11 @@ class _Run:
         self._changes_left -= 1
         if self._changes_left < 0:
             raise PassError(
-                f"pass {matcher.name} does not end: it matches what it has made, at last at "
-                f"{node.op.label} {node_path(node)!r}",
+                f"pass {matcher.name} never finishes: it keeps matching its own output, most "
+                f"recently {node.op.label} {node_path(node)!r}",
                 code="PAS002",
                 location=node.location,
-                fix="exclude from the pattern what the pass makes",
+                fix="exclude the nodes that the pass creates from its pattern",
             )
 
 

@@ -85,7 +85,10 @@ def onnx_model(path: Path, *, constant: float = 1.0, kind: str = "Add") -> Path:
 
 
 def require_harmless(result: Result, *, commands: bool = False) -> None:
-    """Assert that nothing in the output is a command; `commands` allows our own annotations."""
+    """Assert that no output line is a CI workflow command.
+
+    `commands` permits irloop's own annotations.
+    """
     text = result.stdout + result.stderr
     assert text.strip()
     unseen = {char for char in text if unicodedata.category(char) in UNSEEN} - {"\n"}

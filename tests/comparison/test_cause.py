@@ -406,8 +406,8 @@ def test_an_output_of_another_result(tmp_path: Path) -> None:
 
 
 @PAIRS
-def test_a_purpose_of_another_entry(loop: Path, tmp_path: Path, other: str) -> None:
-    """The condition is a state, which is not boolean."""
+def test_a_purpose_on_the_wrong_entry(loop: Path, tmp_path: Path, other: str) -> None:
+    """The execution condition is moved to the output entry of a state, which is not boolean."""
     _, _, result, _ = states(loop)
     purpose = ' purpose="execution_condition"'
     wrong = tampered(

@@ -53,7 +53,7 @@ def test_new_layer_ids_and_weights_in_another_order_are_no_difference(tmp_path: 
     assert diff(model, irloop.read_model(path)).changes == ()
 
 
-def test_renaming_is_told_and_is_no_difference(tmp_path: Path) -> None:
+def test_a_renaming_is_reported_but_is_not_a_difference(tmp_path: Path) -> None:
     found = changed(tmp_path, ('name="x_W"', 'name="product"'))
     assert found.same
     assert said(found) == [("renamed", "rnn/body/product", "was called 'x_W'")]

@@ -53,7 +53,10 @@ def body(depth: int, inner: str, row: str) -> str:
 
 
 def construct(depth: int, inner: str, kind: str, start: str) -> str:
-    """The nodes of a loop or branch: `last` and `parts`, at depth 0 also the rest of `OUTPUTS`."""
+    """The text of a loop or branch with outputs `last` and `parts`; at depth 0 also the others.
+
+    `OUTPUTS` lists them.
+    """
     d = depth
     made = f"last{d}, parts{d}" + ("" if d else ", sums0, lengths0, starts0")
     results = f"float[n,3] next{d}, float[n,3] next{d}"

@@ -65,7 +65,7 @@ def test_loss_is_the_sum_over_all_paths(target: list[int], merge: bool) -> None:
     np.testing.assert_allclose(found, [-math.log(total)], rtol=1e-5)
 
 
-def test_labels_are_made_different_before() -> None:
+def test_repeated_labels_are_removed_before_the_loss() -> None:
     logits = np.random.default_rng(3).normal(size=(1, 6, 4)).astype(np.float32)
     lengths = np.array([6])
 

@@ -46,7 +46,7 @@ def test_steps_one_after_the_other_give_the_sequence(kind: str, keep_loops: bool
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_states_are_handed_on(kind: str) -> None:
+def test_stateful_to_stateless_turns_states_into_inputs_and_outputs(kind: str) -> None:
     whole, (x, *states) = model(kind, "forward", [T] * B)
     wanted = next(iter(run(whole, [x, *states]).values()))
     made = stateful(kind, keep_loops=False)

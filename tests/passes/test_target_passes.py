@@ -1,4 +1,4 @@
-"""Passes that bring a model to an old runtime: text, numbers, and what stays."""
+"""Passes that rewrite a model for an old runtime: graphs, results, and what is left unchanged."""
 
 from __future__ import annotations
 

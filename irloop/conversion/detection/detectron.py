@@ -98,9 +98,9 @@ def export_pyramid(
     Before opset 11, without ScatterND, RoiAlign of all regions in each map, and a choice by level.
     """
     if op.aligned and c.opset < 16:
-        raise c.refuse("RoiAlign supports half pixels since opset 16", opset=16)
+        raise c.refuse("RoiAlign with half pixels needs ONNX opset 16 or later", opset=16)
     if c.opset < 10:
-        raise c.refuse("ONNX has RoiAlign since opset 10", opset=10)
+        raise c.refuse("RoiAlign needs ONNX opset 10 or later", opset=10)
     pyramid = list(zip(op.pyramid_scales, maps, strict=False))
     level = _level(c, rois, len(maps))
     read = _read_by_level if c.opset >= 11 else _read_all

@@ -111,7 +111,7 @@ def export_roi_align(
     if finest and ratio < 1:
         return _largest(c, op, data, rois, items)
     if aligned != "asymmetric" and c.opset < 16:
-        raise c.refuse("RoiAlign supports half pixels since opset 16", opset=16)
+        raise c.refuse("RoiAlign with half pixels needs ONNX opset 16 or later", opset=16)
     if aligned == "half_pixel":
         rois = forms.add(c, rois, forms.scalar(c, 0.5, rois))
     factor = ratio if finest else 1

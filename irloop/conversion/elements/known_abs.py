@@ -14,7 +14,7 @@ __all__ = ["KeepAbsOfKnownValues"]
 
 
 class KeepAbsOfKnownValues(MatcherPass):
-    """Computes an Abs of rank 1 that depends on constants and sizes alone with rank 2.
+    """Moves an Abs of a value of rank 1 to rank 2 if the value depends only on constants and sizes.
 
     Given::
 

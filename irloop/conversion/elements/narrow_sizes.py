@@ -15,7 +15,7 @@ __all__ = ["NarrowCopiesOfSizes"]
 
 
 class NarrowCopiesOfSizes(MatcherPass):
-    """Converts a copy of a size to boolean or few bits, if another Convert reads the result.
+    """Copies a size before its Convert to boolean or a narrow type, if another Convert reads it.
 
     Given::
 

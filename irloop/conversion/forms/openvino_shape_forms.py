@@ -1,4 +1,4 @@
-"""OpenVINO forms of operations on shapes, from operations up to the opset `c.opset`.
+"""Builds shape operations for OpenVINO, using only operations of opset `c.opset` or older.
 
 Each function appends nodes and returns the result. `openvino_forms` exports them all.
 """

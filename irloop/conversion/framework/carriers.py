@@ -18,7 +18,7 @@ from irloop.graph.walk import all_graphs
 
 __all__ = ["CARRIERS", "carry_narrow_elements"]
 
-#: u4 needs u8 and i4 needs i8: neither fits the other.
+#: The type that carries each narrow type: one that holds all its values.
 CARRIERS = {
     ElementType.U2: ElementType.U8,
     ElementType.U4: ElementType.U8,

@@ -54,7 +54,9 @@ __all__ = [
 
 
 class ExpandScan8(ModelPass):
-    """Replaces each Scan-8 by a Scan over the batch around a Scan of one item, as `Scan8ToScan9`.
+    """Replaces each Scan-8 by a Scan over the batch whose body scans one item.
+
+    It is the same rewrite as `Scan8ToScan9`.
 
     Given::
 

@@ -21,8 +21,6 @@ from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
 
 __all__: list[str] = []
 
-DYNAMIC = "a sequence whose length or shape is known only when the model runs"
-
 
 def _index(c: Conversion, position: Converted | None) -> int | None:
     """A constant position; None for a computed one."""
@@ -39,7 +37,8 @@ def _type_of_sequence(c: Conversion) -> ValueType:
 def _items(value: Converted | None, action: str) -> Items:
     if not isinstance(value, Items):
         named = repr(value.name) if isinstance(value, Value) else value or "nothing"
-        raise RefusedError(f"{action} {named} needs {DYNAMIC}")
+        reason = "the sequence's length or shape is known only when the model runs"
+        raise RefusedError(f"{action} {named} is not supported: {reason}")
     return value
 
 

@@ -52,7 +52,7 @@ def export_greedy_by_length(
 
 def _cumulative(c: Conversion) -> search.CumSum:
     if c.opset < 11:
-        raise c.refuse("ONNX has CumSum since opset 11", opset=11)
+        raise c.refuse("CumSum needs ONNX opset 11 or later", opset=11)
     return search.CumSum()
 
 
@@ -74,7 +74,7 @@ def _size(c: Conversion, labels: Value) -> Value:
 def _places(c: Conversion, labels: Value) -> Value:
     """0, 1, ... frames - 1."""
     if c.opset < 11:
-        raise c.refuse("ONNX has Range since opset 11", opset=11)
+        raise c.refuse("Range needs ONNX opset 11 or later", opset=11)
     return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
 
 

@@ -1,4 +1,7 @@
-"""Operations that ai.onnx had on trial before opset 10; ONNX Runtime still runs them in opset 9."""
+"""Experimental ai.onnx operations that opset 10 removed.
+
+ONNX Runtime still runs them in models of opset 9 or older.
+"""
 
 from __future__ import annotations
 

@@ -284,7 +284,9 @@ class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)
             raise CannotDecomposeError("it gathers along an axis other than the first")
         packed = data.element is ElementType.U8
         if not packed and data.element not in (ElementType.U4, ElementType.I4):
-            raise CannotDecomposeError(f"its table is {data.element}")
+            raise CannotDecomposeError(
+                f"its table has element type {data.element}; only u8, u4 and i4 are supported"
+            )
         if packed and self.bits not in (2, 4, 8):
             raise CannotDecomposeError(f"its weights have {self.bits} bits")
         rows = self._rows(s, data, indices)

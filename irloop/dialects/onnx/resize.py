@@ -200,7 +200,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
             raise args.error("neither scales nor sizes are given", "input 2 or input 3", "none")
         counts = [args.shape(position).count() for position in (2, 3) if args.has(position)]
         if dims != () and not any(count != 0 for count in counts):
-            raise args.error("scales and sizes are empty", "one scale or size an axis", "none")
+            raise args.error("scales and sizes are empty", "one scale or size per axis", "none")
         if dims is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         for axis in self.chosen_axes():

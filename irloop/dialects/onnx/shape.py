@@ -126,7 +126,10 @@ class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
 
 
 class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
-    """Like Reshape-5; with `allowzero` 0 is an empty dimension (Reshape-14, 19, 21, 23, 24, 25)."""
+    """Reshape-14, 19, 21, 23, 24, 25: like Reshape-5.
+
+    If `allowzero` is set, a 0 in the shape means a dimension of size 0.
+    """
 
     not_moved = NARROW
     reshapes = True

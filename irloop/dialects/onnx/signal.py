@@ -112,8 +112,11 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
         size, step, length = self._size(args, dims[1]), _one(args, 1), dims[1]
         frames: Dim = UNKNOWN_DIM
         if isinstance(size, int) and isinstance(step, int) and isinstance(length, int):
-            if step < 1 or size > length:
-                raise args.error("no frame fits", f"up to {length}", f"{size}, step {step}")
+            if step < 1:
+                raise args.error("frame_step must be positive", "1 or more", str(step))
+            if size > length:
+                expected = f"at most {length}"
+                raise args.error("the frame is longer than the signal", expected, str(size))
             frames = (length - size) // step + 1
         bins = size
         if self.is_onesided():

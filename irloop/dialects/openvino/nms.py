@@ -21,9 +21,10 @@ __all__ = [
 
 
 class Suppressing(OpenVinoOp):
-    """Base: boxes [B,N,4], scores [B,C,N], limit, overlap and score thresholds to kept rows.
+    """Base of NonMaxSuppression: returns one row for each box that it keeps.
 
-    A row is (item, class, box); the number of rows is only known at run time. With `box_encoding`
+    It takes boxes [B,N,4], scores [B,C,N], a limit, an overlap threshold and a score threshold. A
+    row is (item, class, box); the number of rows is only known at run time. With `box_encoding`
     center a box is (x, y, width, height), with corner two opposite corners.
     """
 

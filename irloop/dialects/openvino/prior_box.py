@@ -137,9 +137,9 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
         return len(self.width)
 
     def steps(self) -> tuple[float, float] | None:
-        """The steps down and along; None for image size / layer size.
+        """The vertical and horizontal step; None if both are 0.
 
-        If only one of them is 0 it stays 0, as in OpenVINO.
+        None means image size / layer size. A single 0 stays 0, as in OpenVINO.
         """
         down, along = self.step_h or self.step, self.step_w or self.step
         return (down, along) if down or along else None

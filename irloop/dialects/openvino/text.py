@@ -28,9 +28,11 @@ class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
                 ElementType.DYNAMIC,
             ):
                 found = str(args.element(position))
-                raise args.error(f"input {position} holds no positions", "i32 or i64", found)
+                message = f"input {position} has the wrong element type for positions"
+                raise args.error(message, "i32 or i64", found)
         if args.element(2) not in (ElementType.U8, ElementType.DYNAMIC):
-            raise args.error("input 2 holds no bytes", "u8", str(args.element(2)))
+            message = "input 2 has the wrong element type for bytes"
+            raise args.error(message, "u8", str(args.element(2)))
         if args.rank(2) not in (None, 1):
             raise args.error("the bytes are not a list", "rank 1", str(args.shape(2)))
         shape = args.shape(0) if args.shape(0).dims is not None else args.shape(1)

@@ -285,7 +285,7 @@ def _fill(proto: onnx.AttributeProto, value: Any, kind: Any) -> None:
     elif isinstance(value, list | tuple):
         _fill_list(proto, list(value), kind)
     else:
-        raise TypeError(f"ONNX has no attribute of {type(value).__name__}")
+        raise TypeError(f"ONNX has no attribute type for a Python {type(value).__name__}")
 
 
 def _fill_list(proto: onnx.AttributeProto, values: list[Any], kind: Any) -> None:

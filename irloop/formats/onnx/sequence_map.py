@@ -66,7 +66,7 @@ class _Kinds:
             self._makers.update({name: node for name in node.output if name})
 
     def inside(self, graph: onnx.GraphProto) -> _Kinds:
-        """The same for a body of this graph."""
+        """The known facts about the values of `graph`, which is a body of this graph."""
         return _Kinds(graph, self, self._opset)
 
     def item_type(self, name: str) -> int:

@@ -43,7 +43,7 @@ _MOST_CHARACTERS = 64
 
 
 def signed(text: str | None) -> int | None:
-    """An integer of the structure; None when the text is not one."""
+    """A signed integer of the XML structure, such as an axis; None if the text is not one."""
     if text is None:
         return None
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii():
@@ -53,7 +53,7 @@ def signed(text: str | None) -> int | None:
 
 
 def unsigned(text: str | None) -> int | None:
-    """An id, offset or size: a nonnegative integer of the structure; None for other texts."""
+    """An id, offset or size: a nonnegative integer of the XML structure; None for other texts."""
     value = signed(text)
     return None if value is None or value < 0 else value
 

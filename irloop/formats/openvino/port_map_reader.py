@@ -222,7 +222,7 @@ class Wiring:
 
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
-        """Keyed by Parameter id: the back edge that counts and the Result it starts from."""
+        """The first back edge to each Parameter and the Result it starts from, by Parameter id."""
         found: dict[str, tuple[BackEdge, Layer]] = {}
         for edge, source, target in self.back_edges:
             if source is None or target is None or target.id is None:
@@ -233,7 +233,7 @@ class Wiring:
 
     @cached_property
     def entry_of(self) -> dict[str, Entry]:
-        """Keyed by Parameter id: the first input entry that names it."""
+        """The first input entry of each Parameter, by Parameter id."""
         found: dict[str, Entry] = {}
         for entry in self.inputs:
             if entry.inner is not None and entry.inner.id is not None:

@@ -179,7 +179,10 @@ class WeightsWriter:
         return self._digests[key], size
 
     def finish(self) -> None:
-        """Finish the file: OpenVINO refuses a constant in an empty file."""
+        """Pad the file if it holds only empty constants.
+
+        OpenVINO refuses any constant whose .bin is empty.
+        """
         if self._has_empty and self._end == 0:
             self._stream.write(bytes(8))
 

@@ -577,7 +577,8 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
     version, net_name = attributes.get("version"), attributes.get("name")
     conforms = builder.envelope.conforms and has_plain_markup(data)
     document = Document(name, builder.net, version, net_name, data, builder.dims, conforms)
-    # Its tables refer to it: without this, the document would wait for a garbage collection.
+    # Break the builder's reference cycle; otherwise the document is freed only by the garbage
+    # collector.
     builder.__dict__.clear()
     return document
 
