@@ -10,6 +10,10 @@ import pytest
 
 from irloop.dialects.onnx import signal as onnx
 from irloop.dialects.openvino import signal as ov
+from irloop.errors import InferenceError
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph
+from irloop.graph.types import ElementType, Shape, TensorType
 
 OPCONF_TYPES = "DFT IDFT RDFT IRDFT STFT ISTFT"
 
@@ -65,3 +69,21 @@ def test_onesided_inverse_gives_real_numbers() -> None:
     half = np.array([[[6, 0], [-1.5, 0.8660254]]], np.float32)
     found = onnx.DFT17(inverse=1, onesided=1).kernel()(half, np.array(3))
     np.testing.assert_allclose(found[0, :, 0], [1, 2, 3], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("step", "size", "problem"),
+    [
+        (0, 4, ("frame_step must be positive", "1 or more", "0")),
+        (2, 11, ("the frame is longer than the signal", "at most 10", "11")),
+    ],
+)
+def test_stft_refuses_a_step_or_a_frame_that_does_not_fit(
+    step: int, size: int, problem: tuple[str, str, str]
+) -> None:
+    b = Builder(Graph("g"))
+    x = b.parameter("x", TensorType(ElementType.F32, Shape.of(1, 10, 1)))
+    with pytest.raises(InferenceError, match=problem[0]) as caught:
+        b.emit(onnx.STFT(), x, b.i64(step), None, b.i64(size))
+    (found,) = caught.value.diagnostics
+    assert (found.expected, found.found) == problem[1:]
