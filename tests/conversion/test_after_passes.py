@@ -522,6 +522,33 @@ def test_a_constant_condition_that_the_body_reads(tmp_path: Path, is_state: bool
     assert "runnable_ports" in transformed(model, "identity_elimination", runs, tmp_path)
 
 
+def test_a_growing_state_whose_output_nothing_reads(tmp_path: Path) -> None:
+    """OpenVINO removes the output, and then allocates the state for its first size only.
+
+    The state is joined with a 1 in each iteration, and the iteration adds its sum to the other.
+    """
+
+    def build(b: Builder, n: Value, x: Value) -> Value:
+        inner = b.nested("body")
+        held = inner.parameter("h", TensorType(F32, Shape.of(None)))
+        state = inner.parameter("s", x.type)
+        inner.result(inner.constant(True, BOOL), "goes_on")
+        inner.result(inner(slicing.Concat(0), held, inner.constant([1], F32)), "longer")
+        total = inner(reduction.ReduceSum(keep_dims=True), held, inner.i64([0]))
+        inner.result(inner(elementwise.Add(), state, total), "next")
+        ports = PortMap(
+            (Carried(2, 0, 1), Carried(3, 1, 2)), (LastValue(1, 0), LastValue(2, 1)), None, 0
+        )
+        bodies = (Body("body", inner.graph, ports),)
+        given = (n, b.constant(True, BOOL), b.constant([2], F32), x)
+        return b.emit(control_flow.Loop(), *given, n_outputs=2, bodies=bodies).outputs[1]
+
+    model = model_of(build, (I64, ()), (F32, (1,)))
+    # 2, 2 + 1, 2 + 1 + 1 are added.
+    runs: Runs = [([3, [0]], [[9]]), ([1, [5]], [[7]]), ([0, [4]], [[4]]), ([2, [0]], [[5]])]
+    assert "open_growing_states" in transformed(model, "identity_elimination", runs, tmp_path)
+
+
 def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:
     """OpenVINO would compute it in the memory of the Concat, in every iteration."""
 

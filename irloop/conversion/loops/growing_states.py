@@ -43,7 +43,12 @@ class OpenGrowingStates(LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        hidden = [item for item in wires.states if not wires.shown_by(item)]
+        # OpenVINO removes outputs that nothing reads.
+        hidden = [
+            item
+            for item in wires.states
+            if not any(leaving.output.is_used for leaving in wires.shown_by(item))
+        ]
         growing = [(item, axes) for item in hidden if (axes := _growing_axes(item))]
         emitter = Emitter(rewriter, node, node.name)
         number = self._unknown(wires, emitter) if growing else None

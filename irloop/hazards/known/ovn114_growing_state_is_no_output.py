@@ -28,8 +28,8 @@ class GrowingStateIsNoOutput(
     What happens:
         The inference ends with an error: object is not initialized.
     Where:
-        The size of a state changes from iteration to iteration, and no output of the Loop returns
-        its last value.
+        The size of a state changes from iteration to iteration, and nothing reads its last value:
+        OpenVINO removes outputs without readers.
     What irloop does:
         Conversion to IR gives the initial value a size that the plugin does not know: it takes the
         sizes of the initial value for all iterations.
@@ -41,7 +41,11 @@ class GrowingStateIsNoOutput(
         if not is_loop(node):
             return
         body = node.body()
-        shown = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
+        shown = {
+            port.result
+            for port in body.ports.outputs
+            if isinstance(port, LastValue) and node.outputs[port.external].is_used
+        }
         for port in body.ports.carried:
             parameter = body.graph.inputs[port.parameter]
             given = node.inputs[port.external]
