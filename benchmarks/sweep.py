@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import irloop
+from irloop.files import ParsedOnce
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures"
 
@@ -40,14 +41,19 @@ def make(folder: Path, count: int) -> None:
 
 
 def work(models: Sequence[str], output: str) -> None:
-    """Validate and convert in this process."""
+    """Validate and convert in this process; parse each valid file only once, as a sweep does."""
     for model in models:
-        irloop.validate(model)
+        file = ParsedOnce(model)
+        if irloop.validate(file).has_errors:
+            file.close()
+            file = ParsedOnce(model)
         try:
-            converted, _ = irloop.convert(model, "onnx")
+            converted, _ = irloop.convert(irloop.read_model(file), "onnx")
             irloop.save_model(converted, os.path.join(output, f"{Path(model).stem}.onnx"))
         except irloop.IrloopError:
             continue
+        finally:
+            file.close()
 
 
 def bare(folder: Path, processes: int) -> tuple[float, float]:
