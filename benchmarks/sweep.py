@@ -41,15 +41,21 @@ def make(folder: Path, count: int) -> None:
 
 
 def work(models: Sequence[str], output: str) -> None:
-    """Validate and convert in this process; parse each valid file only once, as a sweep does."""
-    for model in models:
+    """Validate and convert in this process, as a sweep does.
+
+    A valid file is parsed only once, and the results are in small folders: each writer looks for
+    leftovers in the folder of its file.
+    """
+    for number, model in enumerate(models):
+        folder = os.path.join(output, f"{os.getpid()}_{number // 100}")
+        os.makedirs(folder, exist_ok=True)
         file = ParsedOnce(model)
         if irloop.validate(file).has_errors:
             file.close()
             file = ParsedOnce(model)
         try:
             converted, _ = irloop.convert(irloop.read_model(file), "onnx")
-            irloop.save_model(converted, os.path.join(output, f"{Path(model).stem}.onnx"))
+            irloop.save_model(converted, os.path.join(folder, f"{Path(model).stem}.onnx"))
         except irloop.IrloopError:
             continue
         finally:
