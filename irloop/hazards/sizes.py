@@ -29,9 +29,10 @@ def narrows_a_size(node: Node) -> bool:
 
 
 def leaves_out_abs(node: Node) -> bool:
-    """True for an Abs of rank 1 whose operand depends on constants and sizes alone, or on too much.
+    """True for an Abs of rank 1 whose operand depends on constants and sizes alone.
 
-    Each operand of a Concat counts by itself. OpenVINO folds an Abs of a constant correctly.
+    It is also true if the operand depends on more operations than are visited. Each operand of a
+    Concat counts by itself. OpenVINO folds an Abs of a constant correctly.
     """
     data = node.inputs[0] if isinstance(node.op, Abs) else None
     if data is None or shape_of(data).rank not in (1, None):

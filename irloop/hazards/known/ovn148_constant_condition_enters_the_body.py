@@ -26,8 +26,9 @@ class ConstantConditionEntersTheBody(
 
     What happens:
         OpenVINO moves constants into bodies, and removes the input of the Loop that brought them.
-        Here that is the condition: the model is not compiled (`node index is out of range`), if
-        the trip count is not constant.
+        Here that is the condition, and the next input takes its place. The model is refused if
+        there is none (`node index is out of range`) or if it is not boolean. A boolean one decides
+        whether the Loop runs.
     Where:
         The port map of a Loop has an entry for input 1, whose value is constant: as an invariant,
         or as a state that no iteration changes.
