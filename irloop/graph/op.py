@@ -73,12 +73,13 @@ class Registry:
         Raises:
             TypeError: when two classes claim the same type and version.
         """
-        versions = self._classes.setdefault(self._key(cls.domain, cls.type), [])
+        key = self._key(cls.domain, cls.type)
+        versions = self._classes.get(key, [])
         if any(other.since == cls.since for other in versions):
             raise TypeError(f"two classes for {cls.type} since {cls.since}")
-        versions.append(cls)
+        # Another thread may be reading the list: it is replaced, never changed.
+        self._classes[key] = sorted([*versions, cls], key=lambda item: item.since)
         self._found.clear()
-        versions.sort(key=lambda item: item.since)
 
     def find(self, type_name: str, opset: int, domain: str = "") -> type[Op] | None:
         """The class for `type_name` in `opset`, or None."""
@@ -113,7 +114,8 @@ class Registry:
 
     def registered(self) -> tuple[type[Op], ...]:
         """The classes whose modules are imported, by type and version."""
-        classes = [cls for versions in self._classes.values() for cls in versions]
+        # A copy: another thread may import a family meanwhile.
+        classes = [cls for versions in list(self._classes.values()) for cls in versions]
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
 
 

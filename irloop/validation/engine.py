@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
+from threading import RLock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "rule_classes", "validate"]
 
+#: Held while rules are loaded: another thread must not see a module that is not complete.
+_LOADING = RLock()
+
 
 @cache
 def _modules() -> dict[str, str]:
@@ -53,8 +57,9 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
     `group` is a prefix of the codes; codes that begin with one of `without` are skipped.
     """
     codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
-    for code in codes:
-        _load(_modules()[code])
+    with _LOADING:
+        for code in codes:
+            _load(_modules()[code])
     return {code: RULES[code] for code in codes}
 
 
