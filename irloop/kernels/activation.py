@@ -53,7 +53,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: Arrays of this few elements are not worth the calls that save memory.
+#: With at most this many elements, the calls that save memory take longer than they save.
 _FEW = 1 << 10
 
 
@@ -339,9 +339,8 @@ def staged_softmax(axis: int) -> Function:
 def _narrow_sum(x: Array) -> Array:
     """Sum 16-bit floats along the last axis, with the accuracy of NumPy's own sum.
 
-    f16 is summed in f32. Other types are summed pairwise: adding one number after the other would
-    stop growing as soon as the total is so large that the next number is less than half a unit in
-    its last place.
+    f16 is summed in f32. Other types are summed pairwise, because a running total would stop
+    growing once it is so large that the next value is less than half a unit in its last place.
     """
     if x.dtype == np.float16:
         total: Array = np.add.reduce(np.ascontiguousarray(x), axis=-1)
@@ -380,7 +379,7 @@ def hardmax(axis: int) -> Function:
 
 
 def per_row(function: Function, axis: int) -> Function:
-    """Apply `function` to the rows of a matrix; the dimensions from `axis` on form one row."""
+    """Apply `function` to the operand as a matrix whose rows hold the dimensions from `axis` on."""
 
     def apply(x: Array) -> Any:
         # An axis equal to the rank is allowed: then each element is a row.

@@ -61,7 +61,7 @@ def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _seen(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
-    """Mask [queries, keys] of the keys that each query may attend to, by position; None: all keys.
+    """Which keys each query may attend to by their positions [queries, keys]; None means all keys.
 
     `offset` is the position of the first query.
     """
@@ -86,9 +86,7 @@ def _bias(
     past: int,
     lengths: Array | None,
 ) -> Array | None:
-    """The term added to the scores: the mask, and minus infinity for keys that must not be
-    attended.
-    """
+    """The attention bias: the mask, with minus infinity for keys that must not be attended to."""
     queries, keys = shape
     bias: Array | None = None
     if mask is not None:

@@ -12,17 +12,17 @@ __all__ = ["BLOCK", "constant", "in_blocks"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The elements of a block.
+#: Number of elements of a block.
 BLOCK = 1 << 14
 
-#: Arrays with fewer elements gain nothing from operands of their own size.
+#: Arrays with fewer elements gain nothing from a second operand of the same length.
 _SMALL = 1 << 8
 
 
 def in_blocks(step: Callable[[Array, Array], Any], x: Array) -> Any:
     """A new array like `x`, filled by `step(source, target)` block by block."""
     if x.ndim == 0:
-        # On an array without dimensions, operations return numbers, which cannot be written into.
+        # Operations on an array without dimensions return scalars, which cannot be written into.
         return in_blocks(step, x.reshape(1)).reshape(())
     made = np.empty_like(x)
     if x.size <= BLOCK or not x.flags.c_contiguous:
@@ -35,9 +35,10 @@ def in_blocks(step: Callable[[Array, Array], Any], x: Array) -> Any:
 
 
 def constant(value: float, like: Array) -> Array:
-    """`value` as an operand of minimum and maximum for the array `like`, at most a block.
+    """`value` as the second operand of `np.minimum` or `np.maximum` with `like`, read-only.
 
-    NumPy compares with an array several times as fast as with a single number.
+    `like` has at most `BLOCK` elements. NumPy takes an array of the same length several times as
+    fast as a scalar. If `like` is small or not 1-D, the result has no dimensions.
     """
     if like.ndim != 1 or like.size < _SMALL:
         return _filled(value, like.dtype, 1)[0, ...]

@@ -20,7 +20,7 @@ def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
 
 
 def chunks(dim: int, count: int) -> tuple[int, ...]:
-    """Sizes of `count` chunks of an axis; all are equal, but the last ones may be smaller."""
+    """Sizes of `count` chunks of an axis. The last chunks may be smaller than the others, or 0."""
     chunk = -(-dim // count)
     return tuple(max(0, min(chunk, dim - chunk * part)) for part in range(count))
 
@@ -28,7 +28,7 @@ def chunks(dim: int, count: int) -> tuple[int, ...]:
 def cropped(size: int, wanted: int) -> tuple[int, int]:
     """How much to pad (or, if negative, to crop) at each end to centre an axis in the wanted size.
 
-    An odd element is padded or cropped at the end.
+    If the difference is odd, the end takes one element more than the beginning.
     """
     missing = wanted - size
     begin = missing // 2 if missing > 0 else -(-missing // 2)

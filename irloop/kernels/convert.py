@@ -29,7 +29,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: Types to which OpenVINO converts by way of f16.
+#: OpenVINO converts to these types by way of f16.
 _THROUGH_HALF = frozenset(map(np.dtype, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)))
 
 _SMALL_FLOATS = frozenset(
@@ -191,7 +191,7 @@ def _to_power_of_two(dtype: np.dtype[Any], saturate: bool, round_mode: str) -> F
             elif round_mode == "nearest":
                 exponent = exponent + (fraction >= 0.75)
             codes = exponent + 127
-            # Code 255 is NaN: a number too large becomes NaN or, with `saturate`, code 254.
+            # Code 255 is NaN: a value that is too large becomes NaN or, with `saturate`, code 254.
             codes = np.where(wide == 0, 0, np.clip(codes, 0, 254 if saturate else 255))
             codes = np.where(np.isinf(wide), 254 if saturate else 255, codes)
             codes = np.where(np.isnan(wide), 255, codes)
@@ -206,7 +206,7 @@ def to_bit(x: Array) -> Any:
 
 
 def cast_like(**options: Any) -> Function:
-    """`cast` to the element type of the second operand, with the same options."""
+    """Convert the first operand to the element type of the second, with the options of `cast`."""
 
     def apply(x: Array, like: Array) -> Any:
         return cast(like.dtype, **options)(x)

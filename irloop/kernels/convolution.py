@@ -196,7 +196,7 @@ def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
         max((size - 1) * window.strides[axis] + window.extent(axis), 0)
         for axis, size in enumerate(sizes)
     ]
-    # Cropping and the bias take as much again.
+    # Cropping and adding the bias take as much memory again.
     total = items * groups * outputs * math.prod(full)
     budget.reserve(3 * x.itemsize * total, "a transposed convolution")
     result = np.zeros((items, groups * outputs, *full), dtype=x.dtype)

@@ -2,15 +2,15 @@
 
 Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Three methods are used:
 
-- Flat: the padded data of a channel is one row of memory, in which each position of the kernel is
-  a constant distance away. Rows of the output are computed tile by tile: the shifted rows are
-  copied below each other, and one matrix product makes a tile of all channels. A tile fits the
-  cache. At the end of each row a few columns too many are computed, and dropped.
-- Exact: like flat, but the copy leaves out the columns that would be dropped. It is slower to
-  copy, which pays for small images of many channels.
-- Depthwise: one filter for each channel needs no matrix product. Shifted images are multiplied by
-  one number a channel and added in one pass; for many channels, whose images are small, the
-  channels of a pixel are made neighbours in memory first.
+- Flat: the padded data of a channel is one row of memory, in which each position of the kernel is a
+  constant distance away. Rows of the output are computed tile by tile: the shifted rows are copied
+  below each other, and one matrix product computes the tile of all channels. A tile fits the cache.
+  At the end of each row a few columns too many are computed, and dropped.
+- Exact: like flat, but the copy leaves out the columns that would be dropped. This copy is slower,
+  which pays for small images of many channels.
+- Depthwise: if each channel has its own filter, no matrix product is needed. Shifted images are
+  multiplied by one weight per channel and added in one pass; for many channels, whose images are
+  small, the data is first rearranged so that the channels of a pixel are adjacent in memory.
 """
 
 from __future__ import annotations
@@ -32,21 +32,29 @@ __all__ = ["correlate"]
 Array = np.ndarray[Any, np.dtype[Any]]
 Dims = tuple[int, ...]
 
-#: The bytes of the columns of a tile and of its results, and the most columns.
-_TILE_BYTES, _TILE_COLUMNS = 1 << 20, 4096
-#: The elements of the shifted images of a block of a depthwise convolution.
+#: The columns of a tile, and its results, take at most about this many bytes.
+_TILE_BYTES = 1 << 20
+#: Maximum number of columns of a tile.
+_TILE_COLUMNS = 4096
+#: A depthwise convolution takes as many channels at a time as keep the shifted images within this
+#: many elements.
 _BLOCK = 1 << 19
-#: The elements of the results of a block with channels last.
+#: With channels last, a depthwise convolution computes as many rows at a time as keep the results
+#: within this many elements.
 _PIXELS_BLOCK = 1 << 18
-#: From this many channels on, or for shorter rows, a depthwise convolution has its channels last.
-_MANY_CHANNELS, _SHORT_ROW = 192, 600
-#: Kernels with more positions are not taken position by position.
+#: A depthwise convolution with at least this many channels is computed with channels last.
+_MANY_CHANNELS = 192
+#: So is one with fewer results per channel than this.
+_SHORT_ROW = 600
+#: Kernels with more positions than this are computed by matrix products of exact columns.
 _MANY_POSITIONS = 1 << 10
-#: Items of at most _SMALL_ITEM column elements are computed together, _CHUNK elements at a time.
-_SMALL_ITEM, _CHUNK = 1 << 15, 1 << 20
-#: Copying a column element exactly takes as long as this many multiplications.
+#: Items with at most this many column elements are computed several at a time.
+_SMALL_ITEM = 1 << 15
+#: Such a group of items has at most this many column elements.
+_CHUNK = 1 << 20
+#: Copying one element of the exact columns takes as long as this many multiplications.
 _COPY_COST = 39
-#: Nanoseconds for copying an element of the columns, or for its part in a depthwise sum.
+#: Nanoseconds to copy one element of the columns, or to add it to a depthwise sum.
 A_COLUMN_ELEMENT = 12
 
 
@@ -97,7 +105,7 @@ def correlate(
 
 
 def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) -> None:
-    """Fill `result` where each element depends on the channels of one element of the data."""
+    """Fill `result` for a kernel of one element: a product over the channels at each position."""
     items, channels = x.shape[:2]
     outputs = len(w)
     filters = w.reshape(groups, outputs // groups, channels // groups)
@@ -113,14 +121,14 @@ def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) 
 
 
 def _width(room: int) -> int:
-    """The columns of a tile, where each takes `room` bytes."""
+    """The number of columns of a tile if each column takes `room` bytes."""
     return min(max(_TILE_BYTES // room, 64), _TILE_COLUMNS)
 
 
 class _Layout(NamedTuple):
     """The sizes of a convolution: of data, of results, and of the planes between them.
 
-    A plane holds the padded data; with strides there is one for each remainder of a position
+    A plane holds the padded data. With strides there is one plane for each remainder of a position
     divided by the stride, so that neighbouring windows read neighbouring elements of each plane.
     """
 
@@ -154,16 +162,16 @@ class _Layout(NamedTuple):
 
     @property
     def steps(self) -> Dims:
-        """The distance of neighbours along each axis of a plane, in elements."""
+        """For each axis of a plane, the distance in elements between neighbours along the axis."""
         return tuple(math.prod(self.plane[axis + 1 :]) for axis in range(len(self.plane)))
 
     @property
     def row(self) -> int:
-        """The elements of a plane for each step along the first axis."""
+        """The number of elements of a plane for each index of the first axis."""
         return self.steps[0]
 
     def places(self) -> list[tuple[Dims, int]]:
-        """For each position of the kernel, its plane and its distance from the first element."""
+        """For each position of the kernel, its plane and its offset in the plane, in elements."""
         found = []
         strides, dilations = self.window.strides, self.window.dilations
         for position in all_of(*map(range, self.window.kernel)):
@@ -245,8 +253,9 @@ def _tiled(
 class _Columns:
     """Columns of shifted data for a matrix product: [groups, C/groups * positions, n].
 
-    `row` is the number of columns of a row of results, `inner` their arrangement, `used` the
-    number of columns up to the last one of a row that is needed.
+    `row` is the number of columns for each index of the first axis of the results, `inner` the
+    shape in which these columns are arranged, and `used` how many of them are needed in the last
+    row.
     """
 
     row: int
@@ -254,7 +263,7 @@ class _Columns:
     used: int
 
     def part(self, low: int, high: int) -> Array:
-        """The columns low to high."""
+        """The columns from `low` up to, but excluding, `high`."""
         raise NotImplementedError
 
 
@@ -267,7 +276,7 @@ class _FlatColumns(_Columns):
         self._places = [(phases.index(phase), offset) for phase, offset in places]
         window = layout.window
         self._kernel = window.kernel
-        # The planes of transposed data may be a view, whose elements are apart.
+        # The planes of transposed data may be a view whose elements are not adjacent.
         apart = self._planes.strides[-1]
         self._steps = tuple(
             step * d * apart for step, d in zip(layout.steps, window.dilations, strict=True)
@@ -364,7 +373,7 @@ def _together(
 def _depthwise(
     x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
 ) -> None:
-    """One item with a filter for each channel: data [C, ...], filters [C, positions]."""
+    """Convolve one item, each channel with its own filter: data [C, ...], filters [C, kernel]."""
     rank, results = len(layout.counts), math.prod(layout.counts)
     if rank > 2 or len(x) >= _MANY_CHANNELS or results < _SHORT_ROW:
         _pixels(x, w, layout, fill, bias, target)
@@ -422,7 +431,7 @@ def _shifted_sums(x: Array, w: Array, layout: _Layout, fill: Any, sums: Array) -
 def _pixels(
     x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
 ) -> None:
-    """Like `_depthwise`, on pixels whose channels are neighbours in memory."""
+    """Like `_depthwise`, with the channels of a pixel adjacent in memory."""
     window, counts = layout.window, layout.counts
     rank, channels = len(counts), len(x)
     size = tuple(

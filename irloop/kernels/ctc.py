@@ -57,7 +57,10 @@ def greedy(*, merge: bool) -> Function:
 
 
 def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: bool) -> Function:
-    """Greedy decoding: scores [N, T, C], lengths [N], blank to classes [N, T] and counts [N]."""
+    """Greedy decoding of scores [N, T, C], with lengths [N] and the blank.
+
+    Returns classes [N, T] and their counts [N]. Without a blank, the last class is the blank.
+    """
 
     def apply(data: Array, length: Array, blank: Array | None = None) -> tuple[Array, Array]:
         none = data.shape[2] - 1 if blank is None else int(blank.reshape(-1)[0])
@@ -86,11 +89,12 @@ def _shifted(paths: Array, by: int) -> Array:
 
 
 def loss(*, collapse: bool, merge: bool, unique: bool) -> Function:
-    """CTC loss: logits [N, T, C], lengths, labels [N, L], their lengths and a blank to losses [N].
+    """CTC loss [N] of logits [N, T, C].
 
-    With `collapse`, neighbouring equal labels count once; with `unique`, every label counts once.
-    With `merge`, equal classes of neighbouring frames are one label, as in CTC; without it, every
-    frame that is not blank is a label of its own.
+    Takes the logits, the number of frames [N], labels [N, L], the number of labels [N] and the
+    blank (missing: the last class). With `collapse`, neighbouring equal labels count once; with
+    `unique`, every label counts once. With `merge`, equal classes of neighbouring frames are one
+    label, as in CTC; without it, every frame that is not blank is a label of its own.
     """
 
     def apply(

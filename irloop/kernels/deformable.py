@@ -34,7 +34,8 @@ def base_places(window: Window, sizes: Sequence[int]) -> Array:
 def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array]]:
     """Index and weight of the two elements around each position on one axis."""
     if not blend:
-        # Positions outside count as 0; from the last element to the border that element applies.
+        # Positions outside count as 0. A position between the last element and the border takes the
+        # value of that element.
         outside = (place < 0) | (place >= size)
         place = np.clip(place, 0, size - 1)
         scale = np.where(outside, 0.0, 1.0).astype(place.dtype)

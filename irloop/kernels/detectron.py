@@ -34,7 +34,7 @@ class Final:
 
 
 def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: bool) -> Function:
-    """Prior boxes around each element of a feature map: priors [P, 4] to boxes [H, W, P, 4].
+    """Prior boxes around each cell of a feature map: priors [P, 4] to boxes [H, W, P, 4].
 
     Also takes the feature map and the image. Where `size` (height, width) is 0, the size of the
     feature map is used; where `strides` is 0, image size / grid size. If the grid is smaller than
@@ -81,11 +81,10 @@ def _levels(rois: Array, count: int) -> Array:
 
 
 def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) -> Function:
-    """Features [R, C, size, size] of regions [R, 4], read from the maps [1, C, H, W], and the
-    regions.
+    """Features [R, C, size, size] of regions [R, 4], and the regions themselves.
 
-    A region with sides of about 224 is read from the third map, one half as large from the second,
-    and so on; an empty region gives zeros.
+    The features are read from the maps [1, C, H, W]. A region with sides of about 224 is read from
+    the third map, one half as large from the second, and so on. An empty region gives zeros.
     """
     readers = [
         roi_align(

@@ -85,7 +85,8 @@ def minimum(left: Array, right: Array) -> Any:
 def align_pdpd(array: Array, rank: int, axis: int) -> Array:
     """Append ones to the shape of `array` so that its first dimension aligns with `axis` of `rank`.
 
-    An axis of -1 aligns the last dimensions. Trailing ones that do not fit are dropped.
+    If `axis` is -1, the last dimensions are aligned and `array` is returned. Trailing dimensions of
+    size 1 that would exceed the rank are dropped first.
     """
     if axis == -1:
         return array
@@ -122,7 +123,7 @@ def mean(*operands: Array) -> Any:
 
 
 def _bounded(function: Function) -> Function:
-    """Extend a function of floats to integers: compute in f64 and round to nearest."""
+    """Extend a function of floats to integers, which are computed in f64 and rounded to nearest."""
 
     @wraps(function)
     def apply(x: Array) -> Any:
@@ -135,7 +136,7 @@ def _bounded(function: Function) -> Function:
 
 
 def _quiet(function: Function) -> Function:
-    """Like `_bounded`, without warnings, for functions that overflow or are undefined somewhere."""
+    """`_bounded` without warnings, for a function that overflows or is undefined somewhere."""
     return wraps(function)(unwarned(_bounded(function)))
 
 

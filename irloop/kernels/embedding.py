@@ -29,7 +29,7 @@ def _weighted(rows: Array, weights: Array | None) -> Array:
 
 
 def _reserve(table: Array, indices: Array) -> None:
-    """Reserve the memory of the gathered rows, and charge the time to sum them."""
+    """Reserve the memory of the gathered rows, and charge the budget for the time to sum them."""
     elements = indices.size * math.prod(table.shape[1:])
     budget.reserve(3 * table.itemsize * elements, "the rows of an embedding")
     spend_each(elements, 10, "the rows of an embedding")

@@ -26,10 +26,9 @@ Function = Callable[..., Any]
 
 
 def _places(keys: Array, x: Array) -> tuple[Array, Array]:
-    """Position of each element among the keys, and whether it is found; the last of equal keys
-    wins.
+    """The index of each element among the keys, and whether it is a key. NaN equals NaN.
 
-    NaN equals NaN.
+    If keys are equal, the last one counts.
     """
     order = np.argsort(keys, kind="stable")
     ranked = keys[order]
@@ -42,7 +41,7 @@ def _places(keys: Array, x: Array) -> tuple[Array, Array]:
 
 
 def lookup(keys: Array, values: Array, default: Any) -> Function:
-    """Map each key to its value, unknown keys to `default`; the last of equal keys wins."""
+    """Map each key to its value, unknown keys to `default`; the last of equal keys counts."""
     fallback = np.array(default, dtype=values.dtype)
 
     def apply(x: Array) -> Array:
@@ -128,7 +127,7 @@ def normalizer(norm: str) -> Function:
 
 
 def scaler(offset: Sequence[float], scale: Sequence[float]) -> Function:
-    """(x - offset) * scale as f32, with one number for all columns or one per column."""
+    """(x - offset) * scale as f32, with one offset and scale for all columns or one per column."""
     shift, factor = (np.array(item, dtype=np.float32) for item in (offset, scale))
 
     @unwarned

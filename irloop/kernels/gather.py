@@ -128,8 +128,8 @@ def gather_nd(batch_dims: int, merge: bool = False) -> Callable[[Array, Array], 
 def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
     """Full beams from the steps of a beam search (GatherTree-1).
 
-    `ids` and `parents` are [steps, batch, beams]; `lengths` holds the longest beam of each batch
-    item. Everything after a beam's first end token becomes end tokens.
+    `ids` and `parents` are [steps, batch, beams]; `lengths` holds the length of the longest beam of
+    each batch item. Everything after a beam's first end token becomes end tokens.
     """
     steps, batch, beams = ids.shape
     end = end_token.reshape(-1)[0].astype(ids.dtype)

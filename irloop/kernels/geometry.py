@@ -116,7 +116,7 @@ class Window:
         return count
 
     def reach(self, axis: int, size: int) -> tuple[int, int]:
-        """The padding that the windows actually cover; rounding may change the end padding."""
+        """The padding at both ends that windows read; rounding may change the end padding."""
         begin, _ = self.pads(axis, size)
         last = (self.outputs(axis, size) - 1) * self.strides[axis] + self.extent(axis)
         return begin, last - begin - size

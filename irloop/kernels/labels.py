@@ -25,7 +25,7 @@ def array_of(items: Sequence[Any]) -> Array:
 def two_ways(
     strings: Sequence[str], numbers: Sequence[int], default: str, default_number: int
 ) -> Function:
-    """Map strings to numbers and numbers to strings; the last of equal entries wins."""
+    """Map strings to numbers and numbers to strings. If entries are equal, the last one counts."""
     names, places = np.array(strings, dtype=object), np.array(numbers, dtype=np.int64)
     forth, back = lookup(names, places, default_number), lookup(places, names, default)
     return lambda x: forth(x) if x.dtype.kind == "O" else back(x)

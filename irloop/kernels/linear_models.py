@@ -43,7 +43,7 @@ def of_two(score: Array, *, share: bool) -> Array:
 
 
 def chosen(places: Array, labels: Array) -> Array:
-    """The labels with these indices."""
+    """The labels at these indices."""
     return labels[places.astype(np.int64)]
 
 

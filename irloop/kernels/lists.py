@@ -10,12 +10,12 @@ __all__ = ["listed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: A longer list cannot hold sizes, axes, bounds or lengths of parts.
+#: Maximum length of a list of sizes, axes, bounds or lengths of parts.
 LONGEST = 1 << 16
 
 
 def listed(numbers: Array) -> list[Any]:
-    """The elements of a tensor of any shape, as Python numbers.
+    """The elements of a tensor of any shape as a list of Python numbers.
 
     Raises:
         ValueError: when there are too many for a list.

@@ -30,7 +30,7 @@ __all__ = [
     "widened",
 ]
 
-#: Nanoseconds for what happens to a score of attention between the two products.
+#: Nanoseconds for the steps between the two products of attention (mask, softmax), per score.
 A_SCORE = 25
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -82,7 +82,7 @@ def spend_product(left: Array, right: Array) -> None:
 
 
 def multiplications(left: Array, right: Array) -> int:
-    """The multiplications of a matrix product; batches that only broadcast count once."""
+    """The number of multiplications of a matrix product; batches that only broadcast count once."""
     columns = right.shape[-1] if right.ndim > 1 else 1
     rows = left.shape[-2] if left.ndim > 1 else 1
     return max(left.size * columns, right.size * rows)
@@ -177,8 +177,8 @@ def einsum(equation: str) -> Function:
 def _path_of(equation: str, operands: Sequence[Array]) -> Any:
     """The order in which NumPy contracts operands; charges the budget for their products.
 
-    The search takes time for each pair of operands. A contraction that is no matrix product takes
-    as long as a product of integers.
+    The search for the order takes time for each pair of operands. A contraction that is no matrix
+    product takes as long as a product of integers.
     """
     count = len(operands)
     terms = _terms(equation, operands)
@@ -213,9 +213,10 @@ def _path_of(equation: str, operands: Sequence[Array]) -> Any:
 
 
 def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
-    """The names of the axes of each operand and of the result; None if they do not fit.
+    """The names of the axes of each operand and of the result; None if the operands do not match.
 
-    The axes of an ellipsis are named by their numbers, counted from the last one.
+    They match if the equation has one term for each operand and each term names all axes. The axes
+    of an ellipsis are named by their distance from the last of them.
     """
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
@@ -253,7 +254,7 @@ def inverse(*, adjoint: bool = False) -> Function:
 
 
 def _spend_elimination(x: Array, what: str) -> None:
-    """Charge the budget for factorising matrices; engines take a tenth of the speed of products."""
+    """Charge the budget for factorising matrices, at a tenth of the speed of matrix products."""
     spend_products(10 * x.size * x.shape[-1], x.dtype, what)
 
 

@@ -18,14 +18,15 @@ __all__ = ["Array", "Function", "Limits", "matrix_nms", "multiclass_nms", "pairw
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: Chooses from the boxes [N, 4] and scores [N] of one class: returns indices and scores.
+#: Takes the boxes [N, 4] and scores [N] of one class; returns the chosen indices and scores.
 Choose = Callable[[Array, Array], tuple[Array, Array]]
 
 
-#: Nanoseconds for the overlap of two boxes when all pairs are compared, and for its consequences.
+#: Nanoseconds for the overlap of a pair of boxes when all pairs are compared, and for lowering the
+#: scores by it.
 A_PAIR = 200
 
-#: Steps of the budget for the calls of NumPy for one class.
+#: Steps of the budget for the NumPy calls for one class.
 A_CLASS = 40
 
 
@@ -90,7 +91,7 @@ def _collected(
 
 
 def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
-    """The order of all rows when they are sorted across the batch."""
+    """The indices that sort all rows across the batch."""
     item, label, box = rows.T
     if limits.order == "score":
         return np.lexsort((box, label, item, -values))
@@ -122,7 +123,7 @@ def _all(
 
 
 def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> Array:
-    """Rows [K, 6]: class, score and box."""
+    """Join the columns of rows [K, 6]: class, score and box."""
     columns = (rows[:, 1:2].astype(np.float32), values[:, None], boxes)
     return np.concatenate(columns, axis=1).astype(dtype)
 
@@ -131,8 +132,8 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
     """Boxes [B, N, 4] and scores [B, C, N] to rows [K, 6], flat indices [K, 1], counts [B].
 
     If input 2, the number of boxes of each item, is present, boxes are [C, N, 4] and scores [C, N].
-    With `eta` below 1 the overlap threshold is multiplied by `eta` after each kept box while it is
-    above 0.5.
+    With `eta` below 1, the overlap threshold is multiplied by `eta` after each kept box, as long as
+    it is above 0.5.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:
@@ -196,7 +197,8 @@ def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Functi
         budget.reserve(40 * len(ranked) ** 2, "comparing all boxes")
         spend_each(len(ranked) ** 2, A_PAIR, "comparing all boxes")
         share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
-        # Boxes that do not touch do not share a border.
+        # If boxes are not normalized, the overlap counts a border of one pixel; for boxes that do
+        # not touch it must stay 0.
         apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])
         share = np.where(apart.any(axis=2), 0, share)
         better = np.tril(np.ones(share.shape, bool), -1)

@@ -21,8 +21,9 @@ Function = Callable[..., Any]
 class Pool:
     """The n-grams to count, stored one after the other, shorter ones first.
 
-    `starts` holds where the n-grams of length 1, 2, ... start in `items`, `columns` the column in
-    which each n-gram is counted, and `weights` (may be empty) the factor of each count.
+    `starts` holds the index in `items` at which the n-grams of length 1, 2, ... start, `columns`
+    the column in which each n-gram is counted, and `weights` (may be empty) the factor of each
+    count.
     """
 
     items: Sequence[Any]
@@ -31,7 +32,7 @@ class Pool:
     weights: Sequence[float]
 
     def by_length(self) -> Iterator[tuple[int, Array, int]]:
-        """Length, n-grams [count, length] and the number of the first n-gram, for each length.
+        """For each length: the length, n-grams [count, length] and the index of the first of them.
 
         Raises:
             ValueError: when the items do not divide into whole n-grams.
@@ -49,16 +50,19 @@ class Pool:
 
 
 def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
-    """Replace the items of both by their numbers in the pool; -1 for items not in the pool."""
+    """Replace the items of both arrays by their indices among the distinct items of `pool`.
+
+    An item that is not in the pool becomes -1.
+    """
     known, numbers = np.unique(pool, return_inverse=True)
     place = np.searchsorted(known, items).clip(max=len(known) - 1)
     return numbers.reshape(pool.shape), np.where(known[place] == items, place, -1)
 
 
 def _found(grams: Array, windows: Array) -> Array:
-    """Number of the n-gram that matches each window [..., length]; -1 for none.
+    """The index of the n-gram that matches each window [..., length]; -1 for none.
 
-    Prefixes are numbered anew with every item that is appended, so that no code overflows.
+    Prefixes get new codes with every item that is appended, so that no code overflows.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

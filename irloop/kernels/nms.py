@@ -28,12 +28,12 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: Computes the overlap of every box with one of them.
+#: Computes the overlap of every box with one of the boxes.
 Share = Callable[[Array, int], Array]
 
 
 def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array]:
-    """Both bounds of each axis, the smaller one first."""
+    """The lower bounds of boxes on both axes, then the upper bounds on both."""
     first, second, third, fourth = (boxes[:, column] for column in range(4))
     if centred:
         half = boxes.dtype.type(0.5)
@@ -52,7 +52,7 @@ def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array
 
 
 def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
-    """Intersection over union of every box [N, 4] with one of them; 0 for empty boxes."""
+    """Intersection over union of every box [N, 4] with one of the boxes; 0 for empty boxes."""
     top, left, bottom, right = _corners(boxes, centred=centred)
     area = (bottom - top) * (right - left)
     high = np.minimum(bottom, bottom[chosen]) - np.maximum(top, top[chosen])
@@ -141,7 +141,7 @@ def _number(given: Array | None, default: float) -> float:
 
 
 def onnx_function(*, centred: bool) -> Function:
-    """ONNX: boxes, scores, limit, overlap and score thresholds to the indices."""
+    """ONNX: boxes, scores, limit, overlap and score thresholds to the selected indices."""
 
     def apply(
         boxes: Array,
@@ -167,9 +167,9 @@ def onnx_function(*, centred: bool) -> Function:
 def openvino_function(
     dtype: np.dtype[Any], *, centred: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """OpenVINO: boxes, scores, limit, thresholds, sigma to indices, scores and count.
+    """OpenVINO: boxes, scores, limit, thresholds and sigma to indices, scores and count.
 
-    A box whose overlap equals the threshold is suppressed; ONNX keeps it.
+    A box whose overlap equals the threshold is suppressed here; ONNX keeps it.
     """
     share = partial(overlaps, centred=centred)
     return _scored(dtype, share, descending=descending, equal=True, n_outputs=n_outputs)

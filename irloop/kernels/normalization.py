@@ -203,7 +203,8 @@ def lrn(
 
     def window(squares: Array, axis: int) -> Array:
         length = squares.shape[axis]
-        # No window reaches beyond the ends of the axis.
+        # Elements beyond the ends of the axis add nothing, so a window reaches over at most
+        # `length` - 1 elements on either side.
         less, more = (max(0, min(reach, length - 1)) for reach in (before, after))
         spend_each(less + more + 1, 5_000 + 3 * squares.size, "sums over windows")
         padding = [(0, 0)] * squares.ndim

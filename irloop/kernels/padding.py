@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill: Any) -> Array:
-    """Add elements at both ends of each axis, or crop where the numbers are negative.
+    """Add elements at both ends of each axis, or remove them where an amount is negative.
 
     `mode` is constant, edge, reflect (the border element is not repeated), symmetric (it is
     repeated) or wrap. The added elements are taken from `data` before cropping; in wrap mode from
@@ -40,8 +40,8 @@ def _inside(positions: Array, size: int, mode: str) -> Array:
     if mode == "edge" or size == 1:
         inside: Array = np.clip(positions, 0, size - 1)
         return inside
-    # Wrapping repeats every `size` elements; the other modes go there and back, and reflect does
-    # not repeat the border elements.
+    # Mode wrap repeats every `size` elements. The other modes run to the end of the axis and back;
+    # reflect does not repeat the border elements.
     period = {"wrap": size, "reflect": 2 * size - 2, "symmetric": 2 * size}[mode]
     folded: Array = positions % period
     if mode == "wrap":

@@ -50,7 +50,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
 def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
     """Pad the data so that every window lies inside, and count the windows on each axis.
 
-    Every element of every window is charged, because engines look at each.
+    The budget is charged for every element of every window, because engines read each of them.
     """
     pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
     counts = [max(window.outputs(axis, size), 0) for axis, size in enumerate(x.shape[2:])]

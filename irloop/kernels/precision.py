@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
-#: The elements of NumPy's buffers during a run.
+#: Number of elements of NumPy's buffers during a run.
 BUFFER = 512
 
 #: True inside `silence`, where NumPy's warnings are off for all kernels.
@@ -33,8 +33,8 @@ def silence() -> Iterator[None]:
     token = _SILENT.set(True)
     try:
         with np.errstate(all="ignore"):
-            # Leaving the block restores this, too. NumPy copies the rows of broadcast operands
-            # until a buffer is full; with a small one, long rows are not copied.
+            # Leaving the block restores the buffer size, too. NumPy copies the rows of broadcast
+            # operands until a buffer is full; with a small buffer, long rows are not copied.
             np.setbufsize(BUFFER)
             yield
     finally:
@@ -56,10 +56,10 @@ def unwarned(function: Function) -> Function:
 
 
 def bare(kernel: Function, *, of_floats: bool) -> Function:
-    """The kernel without its outer functions that do nothing inside `silence`.
+    """The kernel without those of its wrappers that have nothing to do inside `silence`.
 
-    With `of_floats` the first operand is known to be f32 or f64, so that there is no other type to
-    convert either. A call of a small operation takes as long as such a function.
+    With `of_floats` the first operand is known to be f32 or f64, so that the wrapper that converts
+    other types is left out, too. Calling such a wrapper takes as long as a small operation.
     """
     while True:
         inner = kernel.__dict__ if hasattr(kernel, "__dict__") else {}

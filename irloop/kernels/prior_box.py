@@ -1,6 +1,6 @@
-"""Prior boxes: a fixed set of boxes around every element of a feature map (SSD).
+"""Prior boxes: a fixed set of boxes around every cell of a feature map (SSD).
 
-The loops run over the boxes of one element; all elements are computed at once.
+The loops run over the boxes of one cell; all cells are computed at once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Box = tuple[float, float, float, float, bool]
 
 @dataclass(frozen=True, slots=True)
 class Priors:
-    """Settings of the boxes around an element; sizes are in pixels of the image."""
+    """Settings of the boxes around a cell of the feature map; sizes are in pixels of the image."""
 
     min_size: tuple[float, ...] = ()
     max_size: tuple[float, ...] = ()
@@ -60,7 +60,7 @@ def aspect_ratios(priors: Priors) -> list[float]:
 
 
 def _dense(size: float, density: float, ratio: float) -> list[Box]:
-    """Boxes of one size on a grid of `density` x `density` positions."""
+    """Boxes of one size whose centres are spread over `density` x `density` positions."""
     count = int(density)
     budget.reserve(240 * count * count, "the boxes of one size")
     spend_each(count * count, 500, "the boxes of one size")
@@ -91,7 +91,7 @@ def _fixed(priors: Priors, ratios: Sequence[float]) -> list[Box]:
 
 
 def element_boxes(priors: Priors) -> list[Box]:
-    """The boxes of one element, in the order of the specification."""
+    """The boxes of one cell of the feature map, in the order of the specification."""
     ratios = aspect_ratios(priors)
     boxes = _fixed(priors, ratios)
     last = len(priors.min_size) - 1
@@ -114,11 +114,11 @@ def element_boxes(priors: Priors) -> list[Box]:
 
 
 def count_of(priors: Priors) -> int:
-    """The number of boxes of one element, as OpenVINO counts them.
+    """The number of boxes per cell of the feature map, as OpenVINO counts them.
 
-    This count can differ from the boxes that are generated: it includes ratios for every fixed
-    size, although fixed ratios replace them, and without `scale_all_sizes` it leaves out the boxes
-    of the larger size. Boxes beyond the count are dropped.
+    It can differ from the number of boxes that are generated: it includes aspect ratios for every
+    fixed size, although fixed ratios replace them, and without `scale_all_sizes` it leaves out the
+    boxes of the larger size. Boxes beyond the count are dropped.
     """
     ratios = len(aspect_ratios(priors))
     count = ratios + len(priors.min_size) - 1

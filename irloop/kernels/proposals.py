@@ -31,7 +31,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: A box grows by at most this factor, given as a logarithm.
+#: The logarithm of the largest factor by which a box grows.
 _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 
@@ -47,7 +47,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The boxes of one element; `tensorflow` excludes the border from widths and swaps the axes."""
+    """The boxes of one cell of the feature map.
+
+    With `tensorflow`, widths do not include the border, and the axes are swapped.
+    """
 
     base: float
     ratios: tuple[float, ...]
@@ -57,7 +60,7 @@ class Anchors:
 
 
 def anchor_boxes(anchors: Anchors) -> Array:
-    """The boxes around the first element: [ratios * scales, 4]."""
+    """The boxes around the first cell: [ratios * scales, 4]."""
     border = 0.0 if anchors.tensorflow else 1.0
     ratios = np.array(anchors.ratios, dtype=np.float32)
     width = np.sqrt(np.float32(anchors.base * anchors.base) / ratios)
@@ -74,8 +77,8 @@ def anchor_boxes(anchors: Anchors) -> Array:
 def refined(boxes: Array, moves: Array, border: float, *, ends: bool, limit: float) -> Array:
     """Apply predicted offsets to boxes [..., 4]: relative shifts, and logarithms of the growth.
 
-    The growth is at most `limit`. `border` is added to a width computed from two coordinates; with
-    `ends` it is subtracted again.
+    The logarithm of the growth is at most `limit`. `border` is added to a width computed from two
+    coordinates; with `ends` it is subtracted from the far corner of the result.
     """
     one = boxes.dtype.type(border)
     size = boxes[..., 2:] - boxes[..., :2] + one
@@ -153,7 +156,8 @@ def proposals(
         return (shift[:, :, None].astype(np.float32) + base).reshape(-1, 4)
 
     def one(scores: Array, moves: Array, image: Sequence[float]) -> tuple[Array, Array]:
-        # With swapped axes, the sides of the image are swapped, too.
+        # TensorFlow's boxes have x and y swapped, so the height and width of the image are swapped,
+        # too.
         high, wide = image[:2] if not anchors.tensorflow else (image[1], image[0])
         boxes = grid(*scores.shape[1:])
         count = scores.shape[0] // 2

@@ -83,7 +83,7 @@ def philox_uniform(
 ) -> Callable[[Array, Array, Array], Array]:
     """Uniform numbers from `low` (included) to `high` (excluded), as OpenVINO generates them.
 
-    If both seeds are 0, every run gives other numbers.
+    If both seeds are 0, every run returns different numbers.
     """
     double = dtype.itemsize == 8
 
@@ -111,11 +111,10 @@ def philox_uniform(
 def philox_multinomial(
     dtype: np.dtype[Any], global_seed: int, op_seed: int, *, replace: bool, logs: bool
 ) -> Callable[[Array, Array], Array]:
-    """Classes sampled by weights or their logarithms: [batch, classes] or [classes] -> [..,
-    samples].
+    """Sample classes: weights [batch, classes] or [classes] to class indices [..., samples].
 
-    The random numbers come from Philox; the sampled class is the first whose cumulative probability
-    reaches the number.
+    With `logs` the weights are given by their logarithms. The random numbers come from Philox; the
+    sampled class is the first whose cumulative probability reaches the random number.
     """
     uniform_numbers = philox_uniform(np.dtype(np.float32), global_seed, op_seed)
 
@@ -201,7 +200,7 @@ def bernoulli(dtype: np.dtype[Any] | None, seed: float | None) -> Callable[[Arra
 
 
 def multinomial(samples: int, dtype: np.dtype[Any], seed: float | None) -> Callable[[Array], Array]:
-    """Classes sampled by unnormalised log-probabilities: [batch, classes] -> [batch, samples]."""
+    """Sample classes: unnormalised log-probabilities [batch, classes] -> [batch, samples]."""
 
     def run(logits: Array) -> Array:
         wide = logits.astype(np.float64)

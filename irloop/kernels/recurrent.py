@@ -31,9 +31,9 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: Name in lower case, alpha, beta.
+#: The name of an activation in lower case, its alpha and its beta.
 ActivationSpec = tuple[str, float, float]
-#: (projected input [B, G*S], h [B, S], c or None) -> (h, c).
+#: Maps (projected input [B, G*S], h [B, S], c or None) to the new (h, c).
 Step = Callable[[Array, Array, Array | None], tuple[Array, Array | None]]
 
 
@@ -43,10 +43,11 @@ LASTING_STEPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of one direction: `w` [G*S, I], `r` [G*S, S], the bias of the projection, and more.
+    """The weights of one direction.
 
-    `recurrent_bias` [S] is the separate bias of the candidate in a GRU with linear_before_reset;
-    `peepholes` [3*S] are in the order input, output, forget.
+    `w` is [G*S, I], `r` is [G*S, S], and `bias` is added to the projection. `recurrent_bias` [S] is
+    the separate bias of the candidate in a GRU with linear_before_reset; `peepholes` [3*S] are in
+    the order input, output, forget.
     """
 
     w: Array
@@ -54,7 +55,8 @@ class Weights:
     bias: Array | None = None
     recurrent_bias: Array | None = None
     peepholes: Array | None = None
-    #: True when a transposed copy of the recurrent weights pays off: many steps of several items.
+    #: True if a transposed copy of the recurrent weights pays off, because several items take many
+    #: steps.
     lasting: bool = False
 
     def transposed(self, first: int = 0, end: int | None = None) -> Array:

@@ -59,7 +59,7 @@ def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
 
 
 def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
-    """A reduction whose axes may be missing or empty: then all axes, or none with `noop`."""
+    """A reduction whose axes may be missing or empty, which means all axes, or none with `noop`."""
 
     def apply(data: Array, axes: Array | None = None) -> Any:
         if axes is None or axes.size == 0:

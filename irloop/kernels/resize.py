@@ -66,8 +66,8 @@ class Resampling:
 class Axis:
     """One resized axis: from `size` elements to `count`, by the factor `scale`.
 
-    `length` is the new size used by align_corners and tf_crop_and_resize; in ONNX it is not rounded
-    if scales are given.
+    `length` is the new size that align_corners and tf_crop_and_resize use; in ONNX it is not
+    rounded if scales are given. `start` and `end` are the region of tf_crop_and_resize.
     """
 
     axis: int
@@ -80,12 +80,12 @@ class Axis:
 
     @property
     def span(self) -> float:
-        """Number of steps from the first to the last output element."""
+        """The distance from the first to the last output element."""
         return (self.length or float(self.count)) - 1.0
 
 
 def _places(plan: Axis, coordinates: str) -> Array:
-    """Position (f32) of each output element on the input axis."""
+    """The position (f32) on the input axis of each output element."""
     one = np.float32
     out = np.arange(plan.count, dtype=np.float32)
     scale, size, count, span = map(one, (plan.scale, plan.size, plan.count, plan.span))
@@ -165,8 +165,12 @@ def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Arra
 
 
 def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
-    """Taps [count, taps] and their weights (None: one tap each, with weight 1)."""
-    # Where filters are widened, all taps together are a few times the elements of the axis.
+    """The input indices [count, taps] of each output element, and their weights.
+
+    The weights are None if there is one tap for each output element, with weight 1.
+    """
+    # Where filters are widened, all taps together are a few times as many as the elements of the
+    # axis.
     wider = (
         max(plan.size, plan.count) if how.antialias or how.mode.endswith("_pillow") else plan.count
     )
@@ -231,7 +235,7 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
         part = x.take(index[:, tap], axis=plan.axis)
         np.multiply(part, weight, out=part)
         total = part if total is None else np.add(total, part, out=total)
-        # Otherwise it would be in memory beside its successor.
+        # Otherwise `part` would still be in memory while the next one is computed.
         del part
     assert total is not None, "a resized element has a tap"
     return total
@@ -259,7 +263,7 @@ def resize(x: Array, plans: Sequence[Axis], how: Resampling, *, rounded: bool = 
 
 
 def counts_of_scales(sizes: Sequence[int], scales: Array) -> list[int]:
-    """floor(size * scale), computed in the type of the scales: this matters near whole numbers."""
+    """floor(size * scale), computed in the type of the scales, which matters near whole numbers."""
     kind = scales.dtype.type
     return [
         math.floor(float(kind(size) * scale)) for size, scale in zip(sizes, scales, strict=True)
@@ -319,7 +323,7 @@ def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
 
 
 def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
-    """Takes data, the region of tf_crop_and_resize, and either scales or sizes."""
+    """Resize data; takes the data, the region of tf_crop_and_resize, and either scales or sizes."""
 
     def apply(
         x: Array,
@@ -339,7 +343,7 @@ def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
 def openvino_resize(
     how: Resampling, pads_begin: Sequence[int], pads_end: Sequence[int], *, by_scales: bool
 ) -> Function:
-    """Takes data, sizes, scales and axes (missing: all); the data is first padded with zeros."""
+    """Pad data with zeros, then resize it; takes data, sizes, scales and axes (missing: all)."""
 
     def apply(
         x: Array, sizes: Array | None, scales: Array | None = None, axes: Array | None = None

@@ -26,7 +26,7 @@ __all__ = [
     "roi_pool_max",
 ]
 
-#: Steps of the budget for a region, apart from its samples.
+#: Steps of the budget for a region, without its samples.
 A_REGION = 20
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -34,7 +34,10 @@ Function = Callable[..., Any]
 
 
 def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
-    """Elements [bins, longest] of each bin, the last one repeated, and which bins are empty."""
+    """The elements [bins, longest] of each bin, and which bins are empty.
+
+    A bin shorter than the longest one repeats its last element.
+    """
     first, end = np.clip(first, 0, size), np.clip(end, 0, size)
     empty = end <= first
     longest = int(np.max(end - first, initial=1))
@@ -93,7 +96,10 @@ def _bilinear(plane: Array, y: Array, x: Array) -> Array:
 
 
 def _grid(low: float, high: float, count: int, size: int) -> Array:
-    """Positions from the first to the last border of a box in 0..1; the middle for a single one."""
+    """`count` positions from one border of a box to the other, both included.
+
+    The borders are given in 0..1, the positions in elements. A single position is in the middle.
+    """
     if count == 1:
         return np.array([(low + high) * (size - 1) / 2])
     return low * (size - 1) + np.arange(count) * ((high - low) * (size - 1) / (count - 1))
@@ -246,7 +252,10 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
 
 def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: float) -> Function:
-    """The mean over spatial bins of bilinear samples in 0..1; each bin reads its own channels."""
+    """The mean over the spatial bins of bilinear samples; each bin reads its own channels.
+
+    Regions have coordinates in 0..1.
+    """
 
     def apply(data: Array, rois: Array) -> Any:
         height, width = data.shape[2:]

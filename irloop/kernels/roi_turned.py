@@ -76,10 +76,10 @@ def roi_align_rotated(
 def deformable_psroi(
     outputs: int, group: int, bins: tuple[int, int], scale: float, part: int, spread: float
 ) -> Function:
-    """Regions [R, 5] (item, x1, y1, x2, y2); each bin reads its own channel.
+    """Pool regions [R, 5] (item, x1, y1, x2, y2); each bin reads its own channel.
 
-    A bin is the mean of those of its `bins` (down, across) samples that lie inside. Input 2, [R, 2
-    * K, part, part], shifts the bins by fractions of the region's size times `spread`.
+    A bin is the mean of those of its `bins` (down, across) samples that lie inside. Input 2, [R,
+    2*K, part, part], shifts the bins by fractions of the region's size times `spread`.
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:

@@ -28,10 +28,10 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
-#: Elements and weights along one axis, for each corner of a cell.
+#: For each corner of a cell, element indices and weights along one axis.
 Corners = Sequence[tuple[Array, Array]]
 
-#: Nanoseconds for one element of one corner.
+#: Nanoseconds to add one element at one corner.
 A_CORNER = 20
 
 
@@ -86,7 +86,10 @@ def _reflected(place: Array, low: float, high: float) -> Array:
 
 
 def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
-    """Move positions outside to the border, or mirror them into the data; no change for zeros."""
+    """Move positions outside to the border, or mirror them into the data.
+
+    With padding by zeros, positions are returned unchanged.
+    """
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
     if padding == "border":
         outside = (place < low) | (place > high)
@@ -97,7 +100,7 @@ def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
 
 
 def _elements(place: Array, size: int, padding: str, *, align: bool) -> tuple[Array, Array]:
-    """Convert whole positions to indices; positions that count as zero get weight 0."""
+    """Convert whole positions to indices and weights; positions that count as zero get weight 0."""
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
         place = _reflected(place, low, high)
@@ -110,8 +113,8 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
     if mode == "nearest":
         place = np.rint(place)
     if mode != "cubic" or padding == "reflection":
-        # A cubic kernel reads elements beyond the border; there each element's index is bounded
-        # instead.
+        # A cubic kernel reads elements beyond the border, so the index of each element is bounded
+        # instead of the position.
         place = _bounded(place, size, padding, align=align)
     if mode == "nearest":
         return [_elements(place, size, padding, align=align)]
@@ -172,7 +175,8 @@ def affine_grid(*, align: bool) -> Function:
     def apply(theta: Array, size: Array) -> Any:
         if size.size != theta.shape[-2] + 2:
             raise ValueError(
-                f"a size of {size.size} numbers does not fit matrices {list(theta.shape)}"
+                f"size has {size.size} values, but matrices {list(theta.shape)} need "
+                f"{theta.shape[-2] + 2}"
             )
         sizes = [int(count) for count in size.reshape(-1)[2:]]
         wide = widened(theta)

@@ -64,7 +64,7 @@ def topk(
 def topk_by_input(
     axis: int, largest: bool, by_index: bool, index: np.dtype[Any]
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
-    """Like `topk`, with `k` as an array of one element."""
+    """Like `topk`, with `k` as a one-element array."""
     run = topk(axis, largest, by_index, index)
     return lambda data, k: run(data, int(k.reshape(-1)[0]))
 
@@ -126,7 +126,10 @@ def _running(
 
 
 def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """The number of sorted bounds below each element (`right`), or not above it."""
+    """For each element, the number of bounds below it (`right`), or not above it.
+
+    The bounds are sorted.
+    """
     side: Any = "left" if right else "right"
 
     def run(data: Array, bounds: Array) -> Array:

@@ -45,7 +45,7 @@ def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
 
 
 def shape_range(start: int, end: int | None) -> Callable[[Array], Array]:
-    """The dimensions from `start` up to `end`; negative ones count from the end."""
+    """The dimensions from index `start` up to `end`; negative indices count from the end."""
 
     def run(data: Array) -> Array:
         return np.array(data.shape[start:end], dtype=np.int64)
@@ -74,7 +74,8 @@ def reshape_to(data: Array, target: list[int], special_zero: bool) -> Array:
             rest = math.prod(d for at, d in enumerate(target) if at not in copied and d != -1)
             target[target.index(-1)] = math.prod(left) // rest if rest else 0
     elif data.size == 0 and 0 in target and -1 in target:
-        # Any number fits; OpenVINO uses 0 if it computes the shape at run time.
+        # Any number is possible, because there are no elements; OpenVINO uses 0 if it computes the
+        # shape at run time.
         target = [max(dim, 0) for dim in target]
     return data.reshape(target)
 
@@ -130,7 +131,8 @@ _MOST_AXES = 64
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
     """Insert axes of size 1 at these positions of the result."""
 
-    # NumPy arrays have fewer axes; expand_dims raises an error that names the wrong axis.
+    # No NumPy array has as many axes as _MOST_AXES: expand_dims raises an error that names the
+    # axis.
     if not axes or min(axes) < 0 or max(axes) >= _MOST_AXES:
         return lambda data: np.expand_dims(data, axes)
     index = tuple(None if at in axes else slice(None) for at in range(max(axes) + 1))

@@ -32,8 +32,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
 
-#: Bytes of a complex number, and how many of them a transform holds for each element.
-_COMPLEX, _TEMPORARIES = 16, 6
+#: Bytes of a complex number.
+_COMPLEX = 16
+#: Number of complex numbers that a transform holds for each element.
+_TEMPORARIES = 6
 
 
 def _complex(x: Array) -> Array:
@@ -49,7 +51,7 @@ def _pairs(z: Array, dtype: np.dtype[Any]) -> Array:
 def _plan(
     shape: Sequence[int], axes: Array, sizes: Array | None
 ) -> tuple[tuple[int, ...], list[int]]:
-    """Nonnegative axes, and the lengths along them (-1 where none is given)."""
+    """The axes made non-negative, and the lengths along them (-1 where none is given)."""
     chosen = tuple(int(axis) % len(shape) for axis in axes.reshape(-1))
     lengths = [-1] * len(chosen) if sizes is None else [int(size) for size in sizes.reshape(-1)]
     return chosen, lengths
@@ -61,8 +63,9 @@ def _filled(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -
 
 
 def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> None:
-    """Ask for the memory of a transform: along a prime length the FFT works on twice as many
-    complex numbers, several times.
+    """Reserve the memory of a transform, and charge its time.
+
+    Along an axis of prime length the FFT works on twice as many complex numbers, several times.
     """
     sizes = list(shape)
     for axis, length in zip(axes, lengths, strict=True):
@@ -99,7 +102,7 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """Inverse of `real_dft`; a length of -1 means the even one of the two possible lengths."""
+    """Inverse of `real_dft`; a length of -1 stands for the even one of the two possible lengths."""
     z = _complex(x)
     chosen, lengths = _plan(z.shape, axes, sizes)
     if lengths[-1] == -1:
@@ -145,8 +148,9 @@ def framed(x: Array, length: int, step: int) -> Array:
 
 
 def onnx_stft(*, onesided: bool) -> Function:
-    """Signal [B, L, 1 or 2] or [B, L], step, window (default: ones), length to [B, frames, bins,
-    2].
+    """The STFT of a signal [B, L, 1 or 2] or [B, L]: [B, frames, bins, 2].
+
+    Takes the signal, the step, the window (default: ones) and the frame length.
     """
 
     def apply(
@@ -177,9 +181,10 @@ def _centred(window: Array, size: int) -> Array:
 
 
 def stft(*, transpose_frames: bool) -> Function:
-    """Signal [L] or [B, L], window, frame size, step -> [B, frames, frequencies, 2].
+    """The STFT of a signal [L] or [B, L]: [B, frames, frequencies, 2].
 
-    `transpose_frames` puts the frequencies before the frames.
+    Takes the signal, the window, the frame size and the step. `transpose_frames` puts the
+    frequencies before the frames.
     """
 
     def apply(signal: Array, window: Array, size: Array, step: Array) -> Any:
@@ -198,10 +203,11 @@ def stft(*, transpose_frames: bool) -> Function:
 
 
 def inverse_stft(*, center: bool, normalized: bool) -> Function:
-    """Inverse STFT: [B, frequencies, frames, 2], window, frame size, step, length -> [B, samples].
+    """Inverse STFT: [B, frequencies, frames, 2] to [B, samples].
 
-    Overlapping frames are added and divided by the sum of the squared windows; `center` removes
-    half a frame at each end, `normalized` undoes a division by the square root of the frame size.
+    Takes the spectrum, the window, the frame size, the step and the length. Overlapping frames are
+    added and divided by the sum of the squared windows. `center` removes half a frame at each end,
+    `normalized` undoes a division by the square root of the frame size.
     """
 
     def apply(

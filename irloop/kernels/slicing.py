@@ -88,7 +88,7 @@ def openvino_slice(
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """The masks of a strided slice, one item per position of `begin`; True activates the mask."""
+    """The masks of a strided slice, one value per position of `begin`; True activates the mask."""
 
     begin: tuple[bool, ...] = ()
     end: tuple[bool, ...] = ()
@@ -154,7 +154,7 @@ def _pieces(data: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]
 
 @lru_cache(maxsize=32)
 def _places(axis: int, size: int, lengths: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
-    """The index of each part of an axis."""
+    """The NumPy index of each part of an axis."""
     places, start = [], 0
     for length in lengths:
         places.append((*[_ALL] * axis, slice(start, start + length)))

@@ -92,10 +92,11 @@ _HUGE_Q = (
 )
 
 
-#: For f32: the number of steps per unit of the table, its last place, and the terms of each series.
-#: erf is 1 in f32 from 3.92 on.
+#: Number of entries of the table for f32 between two whole numbers.
 _STEPS = 64
+#: The last entry of the table; erf is 1 in f32 from 3.92 on.
 _LAST = 4
+#: Number of terms of the Taylor series at each entry.
 _TERMS = 8
 
 
@@ -132,13 +133,13 @@ def erf(x: Array) -> Any:
 
 
 def _erf32(x: Array, out: Array) -> None:
-    """The error function in f32, rounded correctly: its series in f64 at the nearest place."""
+    """The error function in f32, rounded correctly: a Taylor series in f64 at the nearest entry."""
     with np.errstate(invalid="ignore", under="ignore"):
         size = np.abs(x).astype(np.float64)
         np.minimum(size, _LAST, out=size)
         place = np.rint(size * _STEPS)
-        size -= place / _STEPS  # exact: the places are multiples of a power of two
-        at = place.astype(np.intp)  # for a NaN any place does, since its distance is NaN, too
+        size -= place / _STEPS  # exact: entries are multiples of 1 / 64
+        at = place.astype(np.intp)  # any entry will do for NaN: its distance is NaN
         *lower, highest = _series()
         made = highest.take(at, mode="clip")
         term = np.empty_like(made)
@@ -150,7 +151,7 @@ def _erf32(x: Array, out: Array) -> None:
 
 @cache
 def _series() -> tuple[Array, ...]:
-    """The coefficients of the Taylor series of erf at each place, one row for each power.
+    """The coefficients of the Taylor series of erf at each entry, one row for each power.
 
     The derivative of order n + 1 is (-1)^n H_n(x) times the first one, 2 / sqrt(pi) exp(-x^2), with
     the Hermite polynomials H_n.

@@ -21,7 +21,8 @@ Function = Callable[..., Any]
 _CASES: dict[str, Callable[[str], str]] = {"LOWER": str.lower, "UPPER": str.upper}
 
 
-#: The longest string, in characters: doubling a string thirty times would take a gigabyte.
+#: Maximum length of a string, in characters: a string that is doubled thirty times would take a
+#: gigabyte.
 _LONGEST = 1 << 24
 
 

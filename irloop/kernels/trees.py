@@ -21,7 +21,7 @@ __all__ = ["MODES", "Forest", "classifier", "ensemble", "of_lists", "of_numbers"
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: The comparison of a node, by its number; a leaf compares nothing.
+#: The comparisons of nodes, in the order of their codes; a leaf compares nothing.
 MODES = (
     "BRANCH_LEQ",
     "BRANCH_LT",
@@ -40,9 +40,9 @@ class Forest:
     """The nodes of all trees, one entry per node.
 
     A node leads to node `true` or `false`, depending on how `feature` compares with `split`; NaN
-    leads to `true` if `tracks`. `weights` [nodes, targets] is the value that a leaf contributes,
-    `votes` the targets it contributes to. `members` holds, as (node, value), the sets of the nodes
-    that test membership.
+    leads to `true` if `tracks`. `weights` [nodes, targets] holds the values that a leaf
+    contributes, `votes` whether it contributes to a target. `members` holds the sets of the nodes
+    that test membership, as one array of nodes and one of values.
     """
 
     roots: Array
@@ -81,7 +81,7 @@ class Forest:
         used = self.features[inner]
         if used.size and not 0 <= used.min() <= used.max() < x.shape[1]:
             raise ValueError(
-                f"features {used.min()} to {used.max()} do not all exist: there are {x.shape[1]}"
+                f"features {used.min()} to {used.max()} do not all exist in {x.shape[1]} features"
             )
         ends = np.concatenate((self.roots, self.true[inner], self.false[inner]))
         if ends.size and not 0 <= ends.min() <= ends.max() < len(self.modes):
@@ -126,7 +126,9 @@ def of_lists(
     leaf_targets: Sequence[int],
     targets: int,
 ) -> Forest:
-    """Trees whose inner nodes and leaves are two lists; a branch is an index and an is-leaf flag.
+    """Trees that have a list of inner nodes and a list of leaves.
+
+    A branch is given by an index and a flag that tells whether it is an index of a leaf.
 
     Raises:
         ValueError: when the lengths of the lists do not match.
@@ -232,7 +234,7 @@ def of_numbers(
 
 
 def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
-    """The position of each wanted (tree, node) among the keys; -1 if it is not there."""
+    """The index of each wanted (tree, node) among the keys; -1 if it is not there."""
     base = 1 + max(int(item.max(initial=0)) for item in (keys[1], wanted[1]))
     have, want = (pair[0] * base + pair[1] for pair in (keys, wanted))
     if not have.size:
@@ -302,7 +304,7 @@ def classifier(
         share = bool((trees.weights >= 0).all())
         best = chosen(score[:, 0] > (0.5 if share else 0.0), labels)
         both = of_two(score, share=share)
-        # LOGISTIC is the only transform that keeps the two scores of a single number apart.
+        # LOGISTIC is the only transform that is applied to the two scores made from a single one.
         return best, both if share or transform != "LOGISTIC" else transformed(both, transform)
 
     @unwarned

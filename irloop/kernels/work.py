@@ -21,25 +21,33 @@ __all__ = [
     "steps_of_values",
 ]
 
-#: Sums of products with fewer multiplications than this are not charged.
+#: Sums of products with at most this many multiplications are not charged.
 FEW = 1 << 18
 
-#: Multiplications per step of the budget: floats use all processors, integers one.
-OF_FLOATS, OF_INTEGERS = 100_000, 5_000
+#: Multiplications of floats per step of the budget; they use all processors.
+OF_FLOATS = 100_000
+
+#: Multiplications of integers per step of the budget; they use one processor.
+OF_INTEGERS = 5_000
 
 #: Nanoseconds in a step of the budget.
 A_STEP = 5_000
 
-#: Steps of the budget for the overlaps of one box with any number of others: about fifty calls of
-#: NumPy.
+#: Steps of the budget for the overlaps of one box with any number of others, which take about fifty
+#: calls of NumPy.
 OVERLAPS = 10
 
-#: Bytes made, and bytes read, in a step of the budget.
-MADE, READ = 4_000, 16_000
+#: Bytes of results per step of the budget.
+MADE = 4_000
 
-#: NumPy takes as long for values of these kinds as for others that are so many times as large:
-#: floats of one and two bytes, and Python objects (strings, items of sequences).
-NARROW, OBJECTS = 5, 20
+#: Bytes of operands per step of the budget.
+READ = 16_000
+
+#: NumPy takes as long for floats of one or two bytes as for other values this many times as large.
+NARROW = 5
+
+#: The same factor for Python objects (strings, items of sequences).
+OBJECTS = 20
 
 #: Elements of windows per step of the budget.
 OF_WINDOWS = 50_000
@@ -65,7 +73,9 @@ def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
 
 
 def spend_overlaps(count: int, nanoseconds: int) -> None:
-    """Spend the steps for the overlaps of one kept box with `count` others, of this time each.
+    """Spend the steps for the overlaps of one kept box with `count` others.
+
+    Each overlap takes `nanoseconds`.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

@@ -10,10 +10,11 @@ import numpy as np
 
 __all__ = ["WIDE", "Choose", "Writer", "writer_of", "writes"]
 
-#: Takes the operands and, last, the array for the result, which shares no memory with them.
+#: Takes the operands and, as the last argument, the array for the result, which shares no memory
+#: with them.
 Writer = Callable[..., Any]
 
-#: Takes operands; returns the writer for operands of the same shapes and element types, or None.
+#: Takes operands; returns a writer for operands of these shapes and element types, or None.
 Choose = Callable[..., Writer | None]
 
 #: The element types that kernels compute in without converting.

@@ -241,7 +241,7 @@ def test_a_target_without_votes_is_zero() -> None:
     ("change", "message"),
     [
         ({"nodes_truenodeids": (0, 1), "nodes_falsenodeids": (0, 2)}, "cycle"),
-        ({"nodes_featureids": (0, 2)}, "features 0 to 2 do not all exist: there are 2"),
+        ({"nodes_featureids": (0, 2)}, "features 0 to 2 do not all exist in 2 features"),
         ({"nodes_falsenodeids": (1, 5)}, "does not exist"),
         ({"membership_values": None}, "test membership, but there are 0 sets"),
         ({"leaf_targetids": (0, 1)}, "differ in length"),
