@@ -18,7 +18,7 @@ __all__ = ["Baseline"]
 
 SCHEMA = "irloop-baseline/1"
 
-#: Enough for a baseline of a million findings.
+#: The largest size of a baseline in bytes: enough for a million findings.
 MOST = 1 << 28
 
 #: Code, file relative to the folder of the baseline, path through bodies, message. Lines and
@@ -62,7 +62,9 @@ class Baseline:
         return cls.read(path) if os.path.exists(path) else cls(path, Counter())
 
     def new(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The findings that are not known; if one is known twice, a third occurrence is new."""
+        """The findings that are not in the baseline. A finding that the baseline has twice is new
+        only from its third occurrence on.
+        """
         left = self.known.copy()
         found = []
         for item in findings:

@@ -145,7 +145,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 
 
 def exit_of(comparison: Comparison) -> Exit:
-    """The exit status; a comparison of nothing does not count as a check."""
+    """The exit status; it is 2 if nothing could be compared."""
     exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
     return exits.get(comparison.outcome, Exit.COULD_NOT_LOOK)
 

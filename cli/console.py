@@ -30,13 +30,13 @@ STDIN = "<stdin>"
 #: Seconds of work before progress is shown.
 _PATIENCE = 1.0
 
-#: Seconds after which the time that is left is known well enough.
+#: After this many seconds of work the remaining time is shown.
 _KNOWN = 2.0
 
-#: The part of the work after which the rest can be estimated.
+#: The fraction of the work after which the remaining time can be estimated.
 _LEAST = 0.01
 
-#: How many works inside each other are shown.
+#: At most this many levels of nested work are shown.
 _DEEPEST = 2
 
 #: Seconds between two drawings of the line.
@@ -56,7 +56,7 @@ class Console:
         #: The file that holds the standard input.
         self.stdin: str | None = None
         self._doing = ""
-        #: The works that are not finished, each a part of the one before it.
+        #: The unfinished work, outermost first; each entry is a part of the one before it.
         self._works: dict[str, _Work] = {}
         self._ticks = 0
         self._shown = False
@@ -74,7 +74,7 @@ class Console:
             click.echo(one_line(self.named(text)), err=True)
 
     def named(self, text: str) -> str:
-        """The text with `<stdin>` in place of the file that holds the standard input.
+        """Replace the name of the file that holds the standard input by `<stdin>`.
 
         The weights that would belong to it are `<stdin>.bin`.
         """
@@ -84,7 +84,7 @@ class Console:
         return text.replace(self.stdin, STDIN).replace(weights, f"{STDIN}.bin")
 
     def shown(self, item: Diagnostic) -> Diagnostic:
-        """The finding with `<stdin>` in place of that file."""
+        """The finding with the name of that file replaced by `<stdin>`."""
         place = item.location
         if self.stdin is None or place.file != self.stdin:
             return item
@@ -162,7 +162,7 @@ class Console:
         counts = [
             f"{name} {work.done}" + ("" if work.total is None else f" of {work.total}")
             for name, work in list(self._works.items())[:_DEEPEST]
-            # A count of one piece tells nothing.
+            # If there is only one piece, its count tells nothing.
             if name and work.total != 1
         ]
         text += f": {', '.join(counts)}" if counts else ""
@@ -174,7 +174,7 @@ class Console:
         click.echo(f"\r\x1b[K{one_line(self.named(text))}", err=True, nl=False)
 
     def _left(self, now: float) -> float | None:
-        """The seconds that the outermost work with a total still takes; None if not known yet."""
+        """The estimated seconds that the outermost work with a known total still takes, or None."""
         works = list(self._works.values())
         while works and works[0].total is None:
             del works[0]
@@ -189,7 +189,7 @@ class Console:
 
 @dataclass(slots=True)
 class _Work:
-    """A work that began at `since`, and how many of its pieces are finished."""
+    """Work that began at `since`, and how many of its pieces are finished."""
 
     since: float
     done: int = 0

@@ -159,7 +159,7 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
 
 
 def _require_pipeable(options: dict[str, Any]) -> None:
-    """Check that the output fits in one stream, and leaves nothing else to print there."""
+    """Check that the output fits in one stream, and that nothing else is printed there."""
     for name in ("external_data", "ir_version"):
         if options[name]:
             raise UsageError(
@@ -172,7 +172,7 @@ def _require_pipeable(options: dict[str, Any]) -> None:
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
-    """The input is invalid or cannot be converted, or the result was not found equal to it."""
+    """Raised if the input is invalid, cannot be converted, or was not found equal to the result."""
 
     def __init__(self, findings: Iterable[Diagnostic] = (), status: Exit = Exit.FINDINGS) -> None:
         super().__init__()

@@ -1,7 +1,4 @@
-"""The exit statuses.
-
-1 and 2 differ so that a pipeline can distinguish a bad model from a check that never ran.
-"""
+"""The exit statuses. With 1 and 2 a pipeline can tell a bad model from a check that never ran."""
 
 from __future__ import annotations
 

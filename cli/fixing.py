@@ -78,8 +78,11 @@ def fix_models(
 
 def _tell_left(model: str, fixed: Fixed, console: Console) -> None:
     if fixed.left:
-        count = f"{len(fixed.left)} fixes" if len(fixed.left) > 1 else "1 fix"
-        console.note(f"{model}: {count} would change results or assume something: --unsafe-fixes")
+        count = f"{len(fixed.left)} fixes were" if len(fixed.left) > 1 else "1 fix was"
+        console.note(
+            f"{model}: {count} left out, which would change results or need an assumption; "
+            "--unsafe-fixes makes such fixes, too"
+        )
 
 
 def _proof(model: str, weights: str | None, fixed: Fixed) -> str:

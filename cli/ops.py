@@ -38,7 +38,9 @@ HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import",
 @click.option(
     "--opset", type=click.IntRange(min=1), metavar="N", help="Only what operations mean in opset N."
 )
-@click.option("--missing", is_flag=True, help="Only operations that lack something.")
+@click.option(
+    "--missing", is_flag=True, help="Only operations that irloop does not support completely."
+)
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

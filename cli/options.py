@@ -81,7 +81,7 @@ def types_of(
 
 
 def dims_option(command: Command) -> Command:
-    """Add the option for sizes of unknown dimensions by name, as parameter `dims`."""
+    """Add the option ``--dim NAME=N``, the size of a dynamic dimension, as parameter `dims`."""
     return click.option(
         "--dim",
         "dims",

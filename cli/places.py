@@ -18,7 +18,7 @@ def slashed(file: str, kind: type[PurePath] = PurePath) -> str:
 
 
 def relative(file: str) -> str:
-    """The path relative to the current folder where it lies inside, with forward slashes."""
+    """The path with forward slashes, relative to the current folder if it is inside of it."""
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     found = path.relative_to(here) if path.is_relative_to(here) else path

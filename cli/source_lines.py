@@ -48,7 +48,7 @@ class Excerpts:
         }
 
     def of(self, item: Diagnostic) -> Excerpt | None:
-        """The line of one finding; None if it has none, or one that cannot be shown."""
+        """The line of one finding; None if the finding has no line, or the line cannot be shown."""
         place = item.location
         text = self._lines.get((place.file or "", place.line or 0))
         if not text or not text.strip():

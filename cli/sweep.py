@@ -82,7 +82,9 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     names = frozenset(part.strip() for part in text.split(",") if part.strip())
     if unknown := names - VERDICTS:
         known = ", ".join(sorted(VERDICTS))
-        raise click.BadParameter(f"{', '.join(sorted(unknown))}: verdicts are {known}")
+        raise click.BadParameter(
+            f"there is no verdict {', '.join(sorted(unknown))}; the verdicts are {known}"
+        )
     return names
 
 

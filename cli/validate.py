@@ -327,7 +327,7 @@ def _new(
 
 
 def _first(findings: list[Diagnostic], most: int | None) -> list[Diagnostic]:
-    """At most `most` findings of each code in each file, and one that counts the others."""
+    """At most `most` findings of each code in each file, and one that counts the omitted ones."""
     cap = Cap(most)
     return [*filter(cap.wants, findings), *cap.rest()]
 

@@ -66,7 +66,7 @@ class Workers:
                 self._next(worker)
 
     def _next(self, worker: _Worker) -> None:
-        """Give a process the next job of its group, or the first of another group."""
+        """Give a process the next job of its group, or the first job of another group."""
         if not worker.jobs and self._waiting:
             worker.jobs = self._waiting.popleft()
         worker.start_next()
@@ -144,7 +144,7 @@ class _Worker:
 
 
 def _serve(pipe: Any) -> None:
-    """Do jobs until there are no more."""
+    """Run in the process: do jobs until there are no more."""
     # Ctrl-C is meant for the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()

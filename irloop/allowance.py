@@ -1,4 +1,6 @@
-"""The limits for the work on one model: memory, seconds, steps, held by system and budget."""
+"""The limits for the work on one model, in memory, seconds and steps. The system and the budget
+enforce them.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,8 @@ _A_PROCESSOR = 64 << 20
 class Allowance:
     """Memory in bytes, seconds and steps for the work on one model.
 
-    `runs` is the number of runs that share the seconds; all of them together may take the steps of
-    `full_runs` runs. `size` is that of the files, in bytes.
+    `runs` is the number of runs that share the seconds; all of them together may take as many steps
+    as `full_runs` runs. `size` is the size of the files in bytes.
     """
 
     def __init__(

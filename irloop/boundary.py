@@ -99,7 +99,9 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _is_of(value: object, annotation: str) -> bool:
-    """True when a value fits the annotation of an argument, or the annotation tells nothing."""
+    """True if a value has the type that the annotation of an argument demands, or if that cannot be
+    decided.
+    """
     head, _, inner = annotation.rstrip("]").partition("[")
     if head in ("int", "float"):
         number = hasattr(value, "__index__") or (head == "float" and hasattr(value, "__float__"))

@@ -29,8 +29,8 @@ class Budget:
     """Limits of the work on one model; None means no limit.
 
     `memory` limits a single step, in bytes; `seconds` all steps together; `operations` counts the
-    work of kernels and loops in steps of about five microseconds. `operations_a_run` is the part of
-    them that one run of a model may take.
+    work of kernels and loops in steps of about five microseconds. `operations_a_run` is the number
+    of these steps that one run of a model may take.
     """
 
     memory: int | None = None
@@ -112,7 +112,7 @@ class Budget:
 
 
 def out_of_time(what: str) -> LimitError:
-    """The error for work called `what` that took too long."""
+    """Make the error for work that took too long; `what` names the work."""
     error = LimitError(
         f"{what} takes longer than allowed",
         code="LIM002",

@@ -171,7 +171,7 @@ class Diagnostic:
         return replace(self, location=replace(self.location, file=file))
 
 
-#: A rule ends after so many errors in one file if only the first ones are listed.
+#: If only the first findings are listed, a rule stops after this many errors in a file.
 ENOUGH = 10_000
 
 

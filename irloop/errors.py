@@ -175,8 +175,8 @@ class ExecutionError(IrloopError):
 class LimitError(ExecutionError):
     """A limit on iterations, memory or time was reached.
 
-    `by_clock` is set when the time was over. Otherwise the work was refused because its size is
-    known: it would take too many iterations or steps, or too much memory.
+    `by_clock` is true if the time ran out. Otherwise the work was refused before it was done,
+    because it would take too many iterations or steps, or too much memory.
     """
 
     code = "RUN002"

@@ -52,14 +52,16 @@ class ParsedOnce(os.PathLike[str]):
         self._model = model, os.path.abspath(weights)
 
     def take_model(self, weights: str = "") -> Any:
-        """The model that was kept, handed out only once; None if it has other weights."""
+        """The model that was kept, handed out only once; None if it was read with another weights
+        file.
+        """
         model, self._model = self._model, None
         if model is None or model[1] != os.path.abspath(weights):
             return None
         return model[0]
 
     def close(self) -> None:
-        """Release the content, whose size follows the numbers of layers and edges."""
+        """Release the content, which grows with the numbers of layers and edges."""
         self._model = None
         if self.content is not None:
             self.content.clear()

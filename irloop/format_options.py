@@ -1,4 +1,4 @@
-"""Checks which options of converting and writing fit together, for the API and the command line."""
+"""Checks which options of converting and writing go together, for the API and the command line."""
 
 from __future__ import annotations
 

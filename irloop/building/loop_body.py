@@ -314,7 +314,7 @@ class LoopBody(OperationBuilder):
 
 
 def _axis(axis: int, rank: int | None) -> int:
-    """The axis counted from the front.
+    """The axis as a non-negative index.
 
     Raises:
         UsageError: when the axis does not exist, or is negative and the rank is unknown.

@@ -22,7 +22,7 @@ SWEEPS = 12
 
 @dataclass(slots=True)
 class Layered:
-    """Vertices in layers; numbers from `count` on are bends of long edges.
+    """Vertices in layers. Vertices with numbers from `count` on are bends of long edges.
 
     `routes` holds, for each edge, the bends between its ends.
     """

@@ -63,7 +63,8 @@ def place(scene: Scene) -> Shelf:
     placed = [_sized(box) for box in scene.boxes]
     links, rank = _ranked(scene)
     for item, box in zip(placed, scene.boxes, strict=True):
-        # Names in place of values have added lines of text.
+        # `_ranked` may have replaced long links by a line of text in the box, so its size is
+        # computed again.
         if not item.bodies:
             item.width, item.height = _text_size(box)
     found = layered(rank, _edges(links))

@@ -30,7 +30,7 @@ _ROLES: dict[type[Op], tuple[str, ...]] = {
 
 
 def input_label(node: Node, position: int) -> tuple[str, ...]:
-    """The role or number of an input, and its value if it is constant."""
+    """The role or the position of an input, and its value if it is constant."""
     roles = _ROLES.get(type(node.op), ())
     title = roles[position] if position < len(roles) else f"input {position}"
     value = node.inputs[position]

@@ -77,7 +77,7 @@ def svg(graph: Graph, style: Style, title: str = "") -> str:
 
 
 def _shelf(shelf: Shelf, x: float, y: float) -> Iterator[str]:
-    """Draw boxes first, then lines: a line into a body ends on its owner's border."""
+    """Draw boxes first, then lines, so that a line into a body ends on the border of its owner."""
     for item in shelf.boxes:
         yield from _box(item, x, y)
     for line in shelf.lines:

@@ -18,8 +18,8 @@ _BOTH = frozenset({"onnx", "openvino"})
 class Engine:
     """One engine. `package` is the package it needs, `dialects` are those it reads.
 
-    `own` are the dialects it was made for: OpenVINO imports ONNX, too, but errors there may come
-    from its importer. `usual` marks engines that take part in a check by default.
+    `own` are the dialects that it was made for: OpenVINO imports ONNX, too, but errors there may
+    come from its importer. `usual` marks engines that run by default in a check.
     """
 
     name: str

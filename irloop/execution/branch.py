@@ -16,7 +16,7 @@ __all__ = ["Branches", "truth"]
 
 
 def truth(node: Node, value: Any, what: str) -> bool:
-    """The truth of a condition: one element of any shape.
+    """The boolean value of a condition, a tensor of any rank with exactly one element.
 
     Raises:
         StepError: when there is not exactly one element.
@@ -29,7 +29,7 @@ def truth(node: Node, value: Any, what: str) -> bool:
 
 
 class Branches:
-    """Runs the branch that the condition (input 0) takes (If-8; ONNX If-1 ... If-25)."""
+    """Runs the branch that the condition (input 0) selects (If-8; ONNX If-1 ... If-25)."""
 
     def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:
         self._node = node

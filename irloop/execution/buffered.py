@@ -1,10 +1,10 @@
 """Runs later iterations of a body with results in arrays that are allocated once.
 
 A step qualifies if its kernel can write into a given array, if its result has the same shape and
-element type in every iteration, and if nothing keeps the result after the iteration. Shapes are
-not taken from the types of a file, which may be wrong: one iteration runs with new arrays, and the
-arrays for the following ones have the shapes that it shows. Views of such arrays, for instance the
-parts of a Split, are made once as well.
+element type in every iteration, and if nothing reads the result after the iteration. The types in a
+file may be wrong, so the shapes are measured: one iteration runs with new arrays, and the arrays
+for the following iterations are allocated with the shapes found in it. Views of such arrays, for
+instance the parts of a Split, are made once as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ __all__ = ["Buffered", "buffered"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: With at most so many bytes, one call for all parts of a Split takes less time than one for each.
+#: If a Split has at most this many bytes, one call for all its parts takes less time than a call
+#: for each part.
 ONE_CALL = 1 << 16
 
 _SPLITS = (
@@ -44,9 +45,10 @@ _SPLITS = (
 class Buffered:
     """The steps of a body, and the slots whose values live in arrays that are allocated once.
 
-    `written` are the slots that steps write into, `viewed` the views of those. `last` has for each
-    written slot the last step that reads it or a view of it. The slots `stable` have the same shape
-    in all iterations if the states `carries`, (parameter, result) slots, keep theirs.
+    `written` are the slots that steps write into, and `viewed` are the views of these slots. `last`
+    maps each written slot to the last step that reads it or a view of it. `carries` are the
+    (parameter, result) slots of the states. If the states keep their shapes, the slots `stable`
+    have the same shape in all iterations.
     """
 
     steps: tuple[Step, ...]
@@ -122,8 +124,9 @@ def buffered(
     """Find the steps whose results can live in arrays that are allocated once.
 
     `keep` are the slots that are read after an iteration, `fixed` those that keep their value, and
-    `carries` the (parameter, result) slots of the states. Results whose sizes must be checked in
-    every iteration are `growing`. None if no step qualifies, or the sizes of these may change.
+    `carries` the (parameter, result) slots of the states. `growing` are the slots of results whose
+    sizes may change. Returns None if no step qualifies, or if the shape of a growing slot is not
+    certainly the same in all iterations.
     """
     if len(steps) > MOST_STEPS:
         return None
@@ -164,9 +167,9 @@ def buffered(
 def _stable(
     steps: Sequence[Step], fixed: Collection[int], carries: Sequence[tuple[int, int]]
 ) -> tuple[set[int], set[int]]:
-    """The slots whose shapes and element types stay the same if those of the states do.
+    """The slots whose shapes and element types stay the same if those of the states stay the same.
 
-    The second result has the parameters of these states.
+    The second result is the set of the parameters of these states.
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}
@@ -202,7 +205,8 @@ def _escaping(
 def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
     """Apply a function of many parts of a small Split to its operand instead.
 
-    It is applied to the remaining parts, too, whose results nothing reads.
+    The function is then also applied to parts that no step passed to it; nothing reads these
+    results.
     """
     found = list(steps)
     free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)
@@ -250,7 +254,9 @@ def _is_view(step: Step, fixed: Collection[int]) -> bool:
 
 
 def _compute(step: Step, slots: list[Any]) -> None:
-    """Run a step as `straight` does."""
+    """Call the function of one step and store its results, as the generated code of `straight`
+    does.
+    """
     try:
         result = step.fn(*[slots[slot] for slot in step.ins])
         results = (result,) if len(step.outs) == 1 else result
@@ -263,7 +269,7 @@ def _compute(step: Step, slots: list[Any]) -> None:
 
 
 def _kind(value: Any) -> object:
-    """The shape and the element type of a tensor; the class of another value."""
+    """The shape and the element type of a tensor; for any other value, its Python class."""
     if isinstance(value, np.ndarray | np.generic):
         return value.shape, value.dtype
     return type(value)
@@ -285,7 +291,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
-    """The results of a step that makes views of an array; empty if it makes copies."""
+    """The results of a step that returns views of `source`, by slot; empty if it returns copies."""
     made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
     results = made if isinstance(made, tuple) else (made,)
     views = dict(zip(step.outs, results, strict=False))

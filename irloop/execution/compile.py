@@ -57,11 +57,12 @@ _BRANCHES = (openvino_flow.If, onnx_flow.If)
 def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> Program:
     """The program of a graph and everything below it.
 
-    Without `hoist` every node of a body runs in every iteration, which is what a trace shows.
-    `wider` maps element types to the types in which they are computed.
+    Without `hoist` every node of a body runs in every iteration, as a trace needs it. `wider` maps
+    element types to the types in which they are computed.
 
     Raises:
-        UnsupportedError: naming every operation that cannot be run, its count and its places.
+        UnsupportedError: naming every operation that cannot be run, how often the model has it, and
+            where.
         ExecutionError: naming every body parameter that is read and gets no value.
     """
     findings = missing(graph)
@@ -75,7 +76,9 @@ def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> P
 
 
 def missing(graph: Graph) -> list[Diagnostic]:
-    """One finding for each operation type without a kernel: its count and places."""
+    """One finding for each operation type without a kernel: how often it occurs, and in which
+    nodes.
+    """
     places: dict[str, list[Node]] = {}
     causes: dict[str, str] = {}
     for node in all_nodes(graph):
@@ -124,10 +127,10 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 
 
 def _refusal(node: Node) -> str | None:
-    """The reason why a node cannot be run ("" without details); None if it can."""
+    """The reason why a node cannot be run, "" if there are no details; None if it can be run."""
     if isinstance(node.op, UnknownOp):
         return reason_of(node.op)
-    # A node that nothing reads is not run, whatever it lacks.
+    # A node that nothing reads is not run, so it does not matter that it lacks something.
     wrong = misfit(node) if any(value.is_used for value in node.outputs) else None
     if wrong is not None:
         return str(wrong)
@@ -194,14 +197,16 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True if engines fold the node when they read the model, and fold it by another rule."""
+    """True if engines fold the node when they read the model, by another rule than they run it."""
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False
     return all(value is None or is_constant(value) for value in node.inputs)
 
 
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a conversion; data stored as codes is decoded first."""
+    """The kernel of a Convert or ConvertLike node; nf4 data, which is stored as codes, is decoded
+    first.
+    """
     if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel
     data = node.inputs[0]
@@ -296,7 +301,7 @@ class _Compiler:
         kernel = kernels.precision.bare(kernel, of_floats=self._is_float(node))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
-            # The later iterations run without checks, so this one checks for itself.
+            # Later iterations run without the checks of memory, so this kernel checks it itself.
             return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0, call_work(node))
         return Step(kernel, ins, outs, (), node, size, known_work(node, self._types))
 
@@ -316,7 +321,9 @@ class _Compiler:
         return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
 
     def _is_float(self, node: Node) -> bool:
-        """True when the first operand is certainly f32 or f64, by inference and not by a file."""
+        """True if inference shows that operand 0 is f32 or f64; types declared in the file do not
+        count.
+        """
         value = node.inputs[0] if node.inputs else None
         if value is None or value not in self._types:
             return False
@@ -330,7 +337,8 @@ class _Compiler:
     def _constant(self, node: Node) -> Array:
         assert isinstance(node.op, Constant)
         array: Array = widened(node.op.tensor.loaded(), self._wider)
-        # Every operation that reads a window at an odd offset would copy it.
+        # Each operation that reads a constant at an unaligned offset would copy it, so copy it once
+        # here.
         return array if array.flags.aligned else array.copy()
 
 
@@ -348,7 +356,7 @@ def _stays(body: Body, parameter: int) -> bool:
 
 
 def _sliced(body: Body, inputs: Sequence[int]) -> set[int]:
-    """The slots of the parameters that see slices."""
+    """The slots of the body parameters that receive slices of an input."""
     ports = body.ports.inputs
     return {inputs[port.parameter] for port in ports if isinstance(port, Sliced | ScanInput)}
 
@@ -383,7 +391,8 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
         if room:
             context.check_memory(node, room)
         made = kernel(*values)
-        # A view has a size as well: the steps that read it pay for its elements only once.
+        # A view costs as many steps as a copy of its elements, once when it is made and once for
+        # each reader.
         results = made if isinstance(made, tuple) else (made,)
         readers = sum(len(value.uses) for value in node.outputs)
         context.charge(viewed_work(results) * (1 + readers), node)
@@ -393,7 +402,7 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
-    """The steps, each with the slots that no later step reads."""
+    """The steps, each with the slots to release after it because no later step reads them."""
     seen = set(keep)
     found = []
     for step in reversed(steps):

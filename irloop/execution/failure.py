@@ -14,18 +14,18 @@ from irloop.graph.walk import node_path
 
 __all__ = ["Extents", "StepError", "extents_of", "failure_of"]
 
-#: The shape of an operand, and its numbers if they may be a shape as well.
+#: The shape of an operand, and its elements if they may be a shape themselves.
 Extents = tuple[tuple[int, ...], tuple[int, ...]]
 
-#: A list of integers as long as this may be a shape.
+#: The greatest length at which a list of integers may be a shape.
 LONGEST_SHAPE = 8
 
-#: The beginnings of NumPy's messages about sizes beyond the address space.
+#: How NumPy's messages about sizes beyond the address space begin.
 _TOO_BIG = ("array is too big", "Maximum allowed")
 
 
 def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
-    """The extents of operands; those of a sequence or an omitted input are empty."""
+    """The extents of operands; empty for a sequence or an omitted input."""
     found: list[Extents] = []
     for value in values:
         shape = tuple(np.shape(value)) if isinstance(value, np.ndarray | np.generic) else ()
@@ -38,7 +38,7 @@ class StepError(Exception):
     """A node failed. It never leaves the executor: `as_error()` makes the public exception.
 
     Every loop on the way out puts its iteration in front of `iterations`. `operands` are the
-    extents of the inputs of the node, where it is known that they caused the failure.
+    extents of the inputs of the node if they are known to have caused the failure.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StepError(Exception):
         self.operands: tuple[Extents, ...] = ()
 
     def inside(self, loop: Node, iteration: int) -> StepError:
-        """The same failure as seen from the loop around it."""
+        """The same failure with the iteration of the enclosing loop put in front."""
         self.iterations.insert(0, (loop, iteration))
         return self
 

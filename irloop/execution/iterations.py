@@ -28,10 +28,10 @@ __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The number of iterations between looks at the clock.
+#: The number of iterations between two checks of the time limit.
 CHECK_EVERY = 64
 
-#: Arrays for the results of steps are allocated for at least this many iterations.
+#: Result arrays are allocated in advance only if at least this many iterations remain.
 MANY = 24
 
 
@@ -51,14 +51,14 @@ class Gather(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """The body parameter that receives the number of the iteration."""
+    """The body parameter that receives the iteration number."""
 
     slot: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
 
     def value(self, index: int) -> Array:
-        """The number in the type and shape of the parameter."""
+        """The iteration number as an array of the parameter's element type and shape."""
         number = np.array(index, self.dtype)
         return number.reshape(self.shape) if self.shape else number
 
@@ -68,9 +68,10 @@ class Plan:
     """The facts that are the same in every execution of a loop.
 
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
-    may change. With `converts` a state that comes back in another element type is converted to its
-    initial one. A `tame` body is known to take little memory, and `work` steps of the budget.
-    `buffered` are the steps with results in arrays that are allocated once.
+    may change. With `converts` a state that comes back in another element type is converted to the
+    type of its initial value. `tame` is true if the body is known to take little memory. `work` is
+    the cost of one iteration in steps of the budget. `buffered` holds the steps whose results are
+    written into arrays that are allocated once.
     """
 
     node: Node
@@ -110,7 +111,7 @@ class Iterations:
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
         self._cost = 0.0
-        # Values of unknown size may grow with the number of the iteration.
+        # Values of unknown size may grow from iteration to iteration.
         self._measures_again = not plan.tame and budget.current().operations is not None
         self._tame = plan.tame and not context.watched
         trace = context.trace
@@ -122,10 +123,10 @@ class Iterations:
         self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None
 
     def run(self) -> tuple[int, bool]:
-        """Run; return the number of iterations, and whether the condition ended them.
+        """Run the iterations; return how many ran, and whether the condition ended the loop.
 
         Raises:
-            StepError: with the iteration it happened in.
+            StepError: if a step fails; it names the iteration.
         """
         index, ended = 0, False
         while not ended and (self._stop is None or index < self._stop):
@@ -143,13 +144,13 @@ class Iterations:
         return index, ended
 
     def _tell(self, index: int) -> None:
-        """Report the iterations of the outermost loop."""
+        """Report progress: the iterations of the outermost loop."""
         context = self._context
         if context.told is not None and len(context.levels) == 1:
             context.told("iterations", index, self._stop)
 
     def _first(self) -> bool:
-        """Run the first iteration of a body that needs no checks."""
+        """Run the first iteration of a body that needs no checks of memory."""
         slots, plan = self._slots, self._plan
         for slot, source, _ in self._feeds:
             slots[slot] = source[0, ...]
@@ -209,7 +210,7 @@ class Iterations:
             slots[to] = np.asarray(value).astype(dtype) if self._casts and dtype else value
 
     def _quick(self, index: int) -> tuple[int, bool]:
-        """Run iterations from `index` on without checks, until one is required."""
+        """Run iterations from `index` on without checks, until one has to run with checks."""
         stop = self._stop
         try:
             while stop is None or index < stop:
@@ -234,7 +235,9 @@ class Iterations:
         return index, False
 
     def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
-        """Run one iteration; the following ones write into arrays of the sizes found in it."""
+        """Run one iteration, then let the following ones write into arrays of the sizes found in
+        it.
+        """
         plan, condition = self._plan, self._condition
         # Only the function of a stack checks the shapes of the parts.
         targets = [

@@ -14,9 +14,9 @@ _UNSET = -1
 class Limits:
     """Bounds of one run; None lifts a bound. Reaching one raises `LimitError`.
 
-    `max_iterations` counts for each execution of each loop by itself. `max_memory`, in bytes,
-    bounds what the run allocates, constants and inputs not counted. `max_seconds` is checked
-    between operations: a single operation is not interrupted.
+    `max_iterations` bounds each execution of each loop separately. `max_memory`, in bytes, bounds
+    what the run allocates, constants and inputs not counted. `max_seconds` is checked between
+    operations: a single operation is not interrupted.
 
     `iterations`, `memory_bytes` and `seconds` are earlier names of the same arguments. Scripts
     that use them still run.

@@ -48,7 +48,7 @@ class LoopBody:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a loop: the body's results, the count, the collected parts."""
+    """What a loop leaves: the body's results, the number of iterations, the joined outputs."""
 
     results: list[Any]
     count: int
@@ -177,7 +177,7 @@ class Loop:
         ports = self.ports
         condition = None if ports.condition is None else self.program.outputs[ports.condition]
         if condition is not None and condition in self.program.fixed:
-            # Nothing in the loop changes it: it ends the loop at once or never.
+            # Nothing in the loop changes the condition, so it ends the loop at once or never.
             trip = trip if truth(self.node, slots[condition], "the condition") else 1
             condition = None
         exact = trip if condition is None else None
@@ -211,9 +211,10 @@ class Loop:
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 
     def _require_end(self, stop: int | None) -> None:
-        """Raise for a loop that nothing ends, if steps are limited and iterations are not.
+        """Raise for a loop that never ends, if the budget limits steps and nothing limits
+        iterations.
 
-        Without a budget it may run: a caller can read the first iterations and stop.
+        Without a budget such a loop runs: a caller may read its first iterations and stop.
         """
         if budget.current().operations is None or (stop is not None and stop <= ENDLESS):
             return
@@ -227,7 +228,9 @@ class Loop:
         )
 
     def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
-        """True when all slices together take little memory and are enough to save time."""
+        """True if all slices together take little memory, and there are enough of them to save
+        time.
+        """
         if self._whole_plan is None or context.trace is not None or stop is None or stop < FEWEST:
             return False
         size = sum(feed.source.nbytes for feed in feeds)
@@ -279,7 +282,7 @@ class Loop:
 
 
 def integer(node: Node, value: Any, what: str) -> int:
-    """A trip count or a length: one integer, in any shape.
+    """A trip count or a length, from a tensor of any rank with one integer.
 
     Raises:
         StepError: when there is not exactly one element, or it is not an integer.

@@ -47,7 +47,7 @@ def expands(node: Node) -> bool:
 
 
 def owned_bytes(value: Any) -> int:
-    """The bytes that a value owns; a view of another array owns none."""
+    """The number of bytes that a value owns; 0 for a view of another array."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return value.nbytes + sum(len(item) for item in value.flat if isinstance(item, str))
@@ -87,10 +87,11 @@ def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
 
 
 def temporaries(node: Node, values: list[Any], size: int) -> int:
-    """An estimate of the bytes that a kernel takes beside its outputs of `size` bytes; 0 if few.
+    """An estimate of the temporary bytes that a kernel takes besides its outputs of `size` bytes.
 
-    Most kernels hold one array like their largest operand or output while they compute, but not
-    those that move elements, or compute with two operands at the same position.
+    0 if they are few. While they compute, most kernels hold one temporary array as large as their
+    largest operand or output. Kernels that only move elements, and elementwise kernels of two
+    operands, hold none.
     """
     op = node.op
     if op.cost == "parts" or op.reshapes or node.bodies or (op.elementwise and len(values) > 1):

@@ -28,7 +28,7 @@ PER_STEP = 3
 
 
 def refuse_too_many(levels: Sequence[Level]) -> None:
-    """Raise if the loops that run now need more iterations than the budget has steps for.
+    """Raise if the loops that run now need more iterations than the budget allows.
 
     Raises:
         StepError: naming the innermost loop.
@@ -45,7 +45,7 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
     if total > most * PER_STEP:
         raise StepError(
             levels[-1][0],
-            "the loops around it and this one take more iterations than allowed",
+            "this loop and the loops around it together take more iterations than allowed",
             expected=f"at most {most * PER_STEP:,} iterations",
             found=f"{total:,} iterations",
             fix="allow more time (--max-seconds) if the trip counts are intended",
@@ -54,7 +54,9 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
 
 
 def _repeats_equally(node: Node) -> bool:
-    """True if a loop takes as many iterations in each iteration of the loop around it."""
+    """True if each iteration of the enclosing loop runs this loop for the same number of
+    iterations.
+    """
     if isinstance(node.op, onnx.Loop | ov.Loop):
         return node.inputs[0] is not None and _is_constant(node.inputs[0])
     values = [
@@ -67,7 +69,7 @@ def _repeats_equally(node: Node) -> bool:
 
 
 def _is_constant(value: Value) -> bool:
-    """True for a constant, also one that bodies receive from outside."""
+    """True for a constant, including one that a body receives from outside."""
     while not isinstance(value.producer.op, Constant):
         graph = value.producer.graph
         owner = None if graph is None else graph.owner

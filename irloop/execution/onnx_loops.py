@@ -79,8 +79,8 @@ class OnnxScan(Loop):
         if len(set(lengths.values())) != 1:
             raise StepError(
                 self.node,
-                "the scanned inputs do not agree on the number of iterations",
-                expected="scanned inputs of one length",
+                "the scanned inputs have different lengths",
+                expected="scanned inputs of equal length, which is the number of iterations",
                 found=", ".join(f"{name}: {n}" for name, n in lengths.items()) or "no such input",
             )
         return values, feeds
@@ -117,8 +117,8 @@ class BatchedScan(OnnxScan):
         if len(sizes) != 1 or sizes == {()} or any(inputs[at].ndim < 2 for at in scanned):
             raise StepError(
                 self.node,
-                "the inputs do not agree on the batch",
-                expected="one batch size, in front of every state and scanned input",
+                "the inputs have different batch sizes",
+                expected="the same batch size as the first axis of every state and scanned input",
                 found=", ".join(str(list(inputs[at].shape)) for at in batched),
             )
         ((size,),) = sizes
@@ -138,7 +138,7 @@ class BatchedScan(OnnxScan):
         if len(lengths) != size or not all(0 <= length <= longest for length in lengths):
             raise StepError(
                 self.node,
-                "the sequence lengths do not fit the inputs",
+                "each batch item needs one sequence length within the scanned axis",
                 expected=f"{size} numbers from 0 to {longest}",
                 found=str(lengths),
             )
@@ -156,7 +156,7 @@ class BatchedScan(OnnxScan):
     def _item(
         self, context: Context, inputs: Sequence[Any], length: int, longest: int
     ) -> list[Any]:
-        """The outputs of one batch item, scan outputs padded to the longest."""
+        """The outputs of one batch item; scan outputs are padded with zeros to the longest item."""
         if length == 0:
             found = self.without_iterations(context, inputs)
             outputs = list(found) if isinstance(found, tuple) else [found]

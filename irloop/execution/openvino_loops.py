@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _OpenVino(Loop):
-    """The common part of Loop and TensorIterator: slices keep their axis, states are converted."""
+    """What Loop and TensorIterator share: slices keep their axis, and states are converted."""
 
     converts = True
 
@@ -117,7 +117,7 @@ class TensorIterator(_OpenVino):
         if len(set(counts.values())) > 1:
             raise StepError(
                 self.node,
-                "sliced inputs ask for different numbers of iterations",
+                "sliced inputs have different numbers of slices",
                 expected="the same number for all",
                 found=", ".join(f"{name}: {count}" for name, count in counts.items()),
             )
@@ -159,7 +159,7 @@ def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: 
     With `backwards` the last slice comes first; elements in a slice keep their order.
     """
     moved = np.moveaxis(array, axis, 0)[low:high]
-    # Not -1: another axis may have no elements.
+    # The number is given, not -1, because another axis may have no elements.
     parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))
     ordered = parts[::-1] if backwards else parts
     return np.moveaxis(ordered, 1, axis + 1)

@@ -14,7 +14,8 @@ from irloop.graph.walk import node_path
 
 __all__ = ["RunProfile", "Timing"]
 
-#: A longer trace is more than viewers load; the sums count every call.
+#: At most this many calls are traced, because viewers cannot load more. The tables count every
+#: call.
 MOST_EVENTS = 200_000
 
 
@@ -48,7 +49,7 @@ class RunProfile:
     def call(
         self, node: Node, iterations: Sequence[int], function: Callable[..., Any], values: Any
     ) -> Any:
-        """``function(*values)``, the work of `node`, measured."""
+        """Return ``function(*values)``, and record its time for `node`."""
         self._inside.append(0.0)
         start = time.perf_counter()
         try:
@@ -73,7 +74,7 @@ class RunProfile:
     def operations(self) -> list[Timing]:
         """The times of all types of operations, the longest own time first.
 
-        `total` is that of `own`: the bodies of a loop are counted by their operations.
+        `total` is the same as `own`, because the time of a body counts for the operations in it.
         """
         found: dict[str, Timing] = {}
         for item in self._nodes.values():

@@ -34,22 +34,22 @@ __all__ = ["CONTEXT", "NOTHING", "SMALL", "Context", "Program", "Step", "run", "
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Steps whose values together take fewer bytes run without checks.
+#: Steps whose values together take fewer bytes than this run without checks.
 SMALL = 16 * 2**20
 
 #: The budget is charged once for this many steps.
 FEW_STEPS = 64
 
-#: The slots with a fixed meaning, and the first free one.
+#: Slot 0 holds None, slot 1 the context of the run; slots from 2 on are free.
 NOTHING, CONTEXT, FIRST_FREE = 0, 1, 2
 
 
 class Step(NamedTuple):
     """One operation: `fn` reads the slots `ins` and fills the slots `outs`.
 
-    The slots `frees` can be released afterwards.
-    `size` is the number of bytes of the outputs, if it is known beforehand; 0 for steps that check
-    and charge for themselves. `work` is the estimate of their work as far as types tell it.
+    The slots `frees` can be released afterwards. `size` is the number of bytes of the outputs: None
+    if it is known only at run time, 0 for a step that checks memory and charges the budget itself.
+    `work` is an estimate of the step's work from the types alone.
     """
 
     fn: Kernel
@@ -76,7 +76,7 @@ class Context:
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
-    #: The listener to progress, and the steps of the model itself.
+    #: The listener that is told about progress, and the steps of the outermost graph.
     told: Listener | None = None
     outermost: Sequence[Step] = ()
     live: int = 0
@@ -119,7 +119,7 @@ class Context:
             )
 
     def charge(self, steps: float, node: Node) -> None:
-        """Spend steps of the budget, many at once.
+        """Charge steps to the budget, in batches, because each charge takes time.
 
         Raises:
             StepError: when the budget has no more.
@@ -181,7 +181,7 @@ class Program:
         return slots
 
     def call(self, context: Context, arguments: Sequence[Any]) -> list[Any]:
-        """Run once: from the values of the inputs to those of the outputs."""
+        """Run the program once on the values of its inputs; return the values of its outputs."""
         slots = self.slots(context)
         for slot, value in zip(self.inputs, arguments, strict=True):
             slots[slot] = value
@@ -234,7 +234,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
             try:
                 raise failure from error
             finally:
-                # Otherwise the failure and this frame, with all its values, would keep each other.
+                # Otherwise the failure and this frame would refer to each other, and keep all
+                # values in memory.
                 del failure
         if not _store(result, outs, slots, node):
             # `sweep` stores the results of kernels unchanged.
@@ -304,7 +305,7 @@ def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]],
     if len(steps) <= MOST_STEPS:
         return straight([(step.fn, step.ins, step.outs, step.node) for step in steps], keep)
     parts = [steps[first : first + MOST_STEPS] for first in range(0, len(steps), MOST_STEPS)]
-    # The values that a part makes are read by later ones.
+    # Later parts read the values of earlier ones, so each part fills all its slots.
     calls = [sweep(part, {slot for step in part for slot in step.outs}) for part in parts]
 
     def compute(slots: list[Any]) -> None:

@@ -79,7 +79,7 @@ class Session:
         widen: bool | None = None,
         double: bool = False,
     ) -> None:
-        """Compile `model`; without `hoist` each node runs in its own body (for a trace).
+        """Compile `model`. Without `hoist` no node moves out of its body, as a trace needs it.
 
         With `widen` half precision is computed in single precision: by default for OpenVINO, whose
         CPU does so, and not for ONNX. With `double` all floating point is computed in double

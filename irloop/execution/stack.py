@@ -17,17 +17,17 @@ __all__ = ["Stack", "empty_value", "join", "nothing_joined"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The number of parts to allocate at first if their number is unknown.
+#: The number of parts to allocate first if the total is unknown.
 FIRST_ROOM = 16
 
 
 class Stack:
-    """Parts of one shape, written into one array [n, ...]."""
+    """Collects parts of equal shape in one array [n, ...]."""
 
     __slots__ = ("_buffer", "_context", "_exact", "_name", "_node", "_shape")
 
     def __init__(self, node: Node, name: str, context: Context, exact: int | None) -> None:
-        """`exact` is the number of parts if it is certain."""
+        """`exact` is the number of parts, or None if it is not certain."""
         self._node = node
         self._name = name
         self._context = context
@@ -47,7 +47,7 @@ class Stack:
         if part.shape != self._shape:
             raise StepError(
                 self._node,
-                f"output {self._name!r} gathers parts of different shapes",
+                f"output {self._name!r} joins parts of different shapes",
                 expected=f"{list(self._shape)} as in the first iteration",
                 found=f"{list(part.shape)} in iteration {index}",
             )
@@ -57,7 +57,9 @@ class Stack:
 
     @property
     def complete(self) -> Array | None:
-        """The array with room for all parts; None before the first part, or if more may come."""
+        """The array that all parts are written into; None before the first part, or if it may have
+        to grow.
+        """
         return None if self._exact is None else self._buffer
 
     def parts(self, count: int) -> Array:
@@ -68,9 +70,7 @@ class Stack:
 
     def _first(self, part: Any) -> Array:
         if not isinstance(part, np.ndarray | np.generic):
-            raise StepError(
-                self._node, f"output {self._name!r} gathers values that are not tensors"
-            )
+            raise StepError(self._node, f"output {self._name!r} joins values that are not tensors")
         self._shape = part.shape
         self._buffer = self._room(FIRST_ROOM if self._exact is None else self._exact, part.dtype)
         return self._buffer

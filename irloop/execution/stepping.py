@@ -44,7 +44,7 @@ class Iteration:
 
 
 class _Stopped(BaseException):
-    """The caller wants no further iteration."""
+    """Raised in the thread of the run when the caller wants no further iteration."""
 
 
 class _Steps:
@@ -55,7 +55,7 @@ class _Steps:
         self.goes_on = threading.Semaphore(0)
         self.stopped = False
         self._loop = loop
-        #: The values of bodies that run now, by the place of the iteration.
+        #: The values in the bodies that run now, by the iteration numbers of their loops.
         self._values: dict[tuple[int, ...], dict[str, Any]] = {}
 
     def __call__(self, event: TraceEvent) -> None:

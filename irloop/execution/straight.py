@@ -18,7 +18,7 @@ from irloop.graph.op import Kernel
 
 __all__ = ["MOST_STEPS", "Cycle", "Stretch", "straight", "stretch"]
 
-#: Longer bodies take long to compile, and calls are a small part of their time.
+#: Bodies with more steps take long to compile, and calls are a small part of their time.
 MOST_STEPS = 400
 
 #: A step: its function, the slots that it reads and fills, its node.
@@ -35,10 +35,11 @@ _NAME = "<steps>"
 class Cycle:
     """What happens between the iterations of the loop `node`.
 
-    `carries` are the (parameter, result) slots of the states, `feeds` the slots that get an item of
-    an array in each iteration, `counter` the slot and the function of the number of the iteration.
-    `stores` are slots whose value is written into an array, `adds` those that a function collects.
-    The loop ends when the slot `condition` is false.
+    `carries` are the (parameter, result) slots of the states. `feeds` are the slots that get an
+    item of an array in each iteration. `counter` is the slot of the iteration number, with the
+    function that makes its value. The values of the slots `stores` are written into an array; the
+    values of the slots `adds` are passed to a function. The loop ends when the slot `condition` is
+    false.
     """
 
     node: Node
@@ -51,7 +52,7 @@ class Cycle:
 
 
 def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[Any]], None]:
-    """One function that runs the steps over slots, and fills those of the slots `keep`.
+    """A function that runs the steps on a list of slots, and stores the values of the slots `keep`.
 
     Raises (when called):
         StepError: of the step that fails.
@@ -172,7 +173,9 @@ def _calls(
 
 @lru_cache(maxsize=64)
 def _code(source: str) -> CodeType:
-    """The compiled source; a loop inside another one prepares it in each of its executions."""
+    """Compile the source. The result is cached, because an inner loop asks for it in each
+    execution.
+    """
     return compile(source, _NAME, "exec")
 
 

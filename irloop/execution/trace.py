@@ -53,7 +53,7 @@ class IterationEvent:
 
 @runtime_checkable
 class LoopTracer(Protocol):
-    """A tracer that is also told about every iteration, after the nodes of its body."""
+    """A tracer that is also called after each iteration of a body."""
 
     def __call__(self, event: TraceEvent, /) -> None:
         """Called after each node."""
@@ -75,7 +75,7 @@ class TextTracer:
         place = event.path
         if event.iterations:
             place += "[" + ",".join(map(str, event.iterations)) + "]"
-        # A node with bodies only passes on NaNs that are new inside.
+        # A node with bodies passes on NaNs; the node in its body that makes one is marked instead.
         clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""

@@ -1,7 +1,7 @@
 """Steps of a body that depend on slices alone, computed once over the whole axis.
 
-In an iteration such a step sees one slice; here it sees all of them, [n, ...]. Only operations for
-which that makes no difference are taken: elementwise ones, those that only reshape a slice, and
+In an iteration such a step reads one slice; here it reads all of them, [n, ...]. Only operations
+for which that makes no difference qualify: elementwise ones, those that only reshape a slice, and
 products with an invariant matrix (the same products, summed by one larger call).
 """
 
@@ -26,8 +26,8 @@ _PRODUCTS = (onnx_matmul.MatMul, openvino_matmul.MatMul)
 
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
-    """The kernel of a step whose inputs marked in `whole` hold all slices; None if there is
-    none.
+    """The kernel of a step for which the inputs marked in `whole` hold all slices; None if the
+    operation does not qualify.
     """
     op = node.op
     if len(node.outputs) != 1:

@@ -55,10 +55,10 @@ def widened_type(found: ValueType, wider: Wider) -> ValueType:
 
 
 def widened_op(op: Op, wider: Wider) -> Op:
-    """Replace an operation that makes a narrow type by one that makes the wider type."""
+    """Replace an operation whose attribute is a narrow result type by one with the wider type."""
     # Every subclass of Op becomes a dataclass when it is defined; Op itself is none.
     if not op.pure:
-        # Random bits give other numbers in another type.
+        # Random operations keep their type: the same bits give other values in another type.
         return op
     attributes: Any = op
     made = {item.name: getattr(op, item.name) for item in fields(attributes)}

@@ -1,7 +1,8 @@
 """Estimates the work of steps from the sizes of their values, in steps of the budget.
 
-Kernels charge what costs more than passing over their operands once: products, windows, sorting,
-strings. Here every step pays for its call, and for the bytes that it reads and makes.
+Kernels themselves charge for what costs more than one pass over their operands: products, windows,
+sorting, strings. This module charges each step for its call, and for the bytes that it reads and
+writes.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ __all__ = [
     "work_of",
 ]
 
-#: The work of an iteration of a loop, of the checks of a step, and of a traced or profiled call.
+#: The cost in steps of the budget: of one iteration of a loop, of the checks before one step, and
+#: of one traced or profiled call.
 AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 
-#: The work of calling a kernel that makes one pass, a few passes, or many passes over its data.
+#: The cost in steps of the budget of calling a kernel: one that makes one pass over its data, one
+#: that makes a few passes, and one that makes many.
 ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 
@@ -39,7 +42,7 @@ def call_work(node: Node) -> float:
 
 
 def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> float:
-    """The steps of the budget for the call of a kernel, apart from the call itself.
+    """The steps of the budget for what a kernel computes, without the cost of the call itself.
 
     A result that is a view of an operand costs nothing.
     """
@@ -47,7 +50,7 @@ def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> floa
 
 
 def viewed_work(results: Sequence[Any]) -> float:
-    """The steps of the budget for making all elements of results, those of views as well."""
+    """The steps of the budget for making all elements of results, views included."""
     return sum(map(bytes_of, results)) / MADE
 
 

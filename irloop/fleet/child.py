@@ -40,7 +40,7 @@ __all__ = ["LIFELINE", "main"]
 #: The environment variable with the number of a pipe that closes when the parent dies.
 LIFELINE = "IRLOOP_LIFELINE"
 
-#: The most findings that are kept of a step, and the longest text of a finding.
+#: The maximum number of findings kept for a step, and the maximum length of the text of a finding.
 FINDINGS_KEPT = 500
 LONGEST = 1000
 

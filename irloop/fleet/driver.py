@@ -25,8 +25,9 @@ from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, vers
 
 __all__ = ["Plan", "Progress", "sweep"]
 
-#: The seconds that a batch should take, and the most batches that should end in a second: the
-#: scheduler needs some milliseconds for each. With many workers batches are therefore longer.
+#: The seconds that a batch should take, and the maximum number of batches that should end in a
+#: second. The scheduler needs some milliseconds for each batch, so with many workers batches are
+#: longer.
 BATCH_SECONDS = 2.0
 BATCHES_A_SECOND = 50.0
 
@@ -227,7 +228,8 @@ class _Sweep:
             return
         if future.status == "finished":
             try:
-                # Only workers of this cluster send it, and they may run any program for us anyway.
+                # Dask itself unpickles what the workers of its cluster send, so they are trusted
+                # anyway.
                 rows: list[Row] = pickle.loads(future.result(timeout=60))  # noqa: S301
             except Exception:
                 # The worker died before its result was fetched.

@@ -172,7 +172,7 @@ class Runner:
             self._send(request)
 
     def _finished(self, most: int) -> Iterator[Any]:
-        """Wait until at most `most` tasks are unfinished; return those that are finished."""
+        """Wait until at most `most` tasks are unfinished; return the finished ones."""
         while len(self._given) > most:
             task = self._given[0]
             factor = 10.0 if task.left[0] in ("check", "conform") else 1.0

@@ -210,7 +210,7 @@ class _Work:
         return self._rows
 
     def _models(self, batch: Sequence[Job]) -> Iterator[_Model | None]:
-        """The models that a step is left for; None if the next one is not there yet."""
+        """The models for which a step remains; None if the next model has not been fetched yet."""
         entries = [job.entry for job in batch]
         found_here = fetch(entries, self._folder, self._orders.most)
         is_remote = any(needs_copy(entry) for entry in entries)
@@ -302,7 +302,7 @@ class _Work:
 
 
 def _not_run(found: Fetched) -> Row:
-    """The columns of a step on a model that could not be fetched, or is none."""
+    """The columns of a step on a model that could not be fetched, or that is not a model."""
     severity = "info" if found.verdict == "no-model" else "error"
     code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
     codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]
@@ -419,7 +419,7 @@ def _line(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Make a text valid UTF-8: bytes of names that are not text become escapes."""
+    """Make a text valid UTF-8: a byte of a file name that cannot be decoded becomes an escape."""
     text = str(value)
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -31,7 +31,7 @@ class Arguments(Protocol):
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
-        """The present types of the outputs; in `infer_dims` those that `infer` returned."""
+        """The types that the outputs have now; inside `infer_dims`, those that `infer` returned."""
 
     @property
     def n_outputs(self) -> int:
@@ -90,7 +90,7 @@ class Arguments(Protocol):
         """The value of a body result that `infer_body` found constant, or None."""
 
     def errors_ignored(self) -> AbstractContextManager[None]:
-        """Drop the errors found in the block: a body that never runs may contradict itself."""
+        """Drop the errors found in the block; a body that never runs may contradict itself."""
 
     def error(
         self,
@@ -102,6 +102,7 @@ class Arguments(Protocol):
     ) -> InferenceError:
         """Make an error that names this node; the caller raises it.
 
-        `kind` is "inputs" where inputs are missing, "elements" where element types do not go
-        together, and "range" where the operation does not have that axis, number or word.
+        `kind` is "inputs" if inputs are missing, "elements" if the operation does not allow the
+        element types or their combination, and "range" if an axis, a number or a word is outside of
+        what the operation allows.
         """

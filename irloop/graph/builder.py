@@ -34,7 +34,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def reserve(self, name: str) -> None:
-        """Reserve a name that must be kept."""
+        """Mark `name` as taken, so that `fresh` does not return it."""
         self._taken.add(name)
 
     def fresh(self, wish: str) -> str:
@@ -86,7 +86,7 @@ class Builder:
         return self.graph.add_result(value, name, self.location)
 
     def tensor(self, tensor: Tensor, name: str = "") -> Value:
-        """A constant of any size from a tensor, which is not copied."""
+        """Append a constant from a tensor of any size; its data is not copied."""
         value = self.graph.add_constant(
             tensor, self.names.fresh(name or self._name("Const")), location=self.location
         )

@@ -1,4 +1,4 @@
-"""Copies of graphs, and of a body's nodes into the graph around it."""
+"""Copies graphs, and copies the nodes of a body into the enclosing graph."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def clone_into(
 ) -> list[Value]:
     """Copy the nodes of `source` into the rewriter's graph, before a node or at the end.
 
-    `parameters` replace the parameters of `source`; the values that its results read are returned.
-    `suffix` is appended to the names of the copies.
+    `parameters` replace the parameters of `source`. Returns the copies of the values that the
+    results of `source` read. `suffix` is appended to the names of the copies.
     """
     values: dict[Value, Value] = dict(zip(source.inputs, parameters, strict=True))
     for node in source.nodes:

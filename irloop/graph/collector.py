@@ -9,7 +9,8 @@ from contextlib import contextmanager
 __all__ = ["collector_paused"]
 
 
-#: Whether the process has frozen objects, once it is known. Counting them visits each of them.
+#: Holds True once the process is found to have frozen objects. It is remembered because counting
+#: frozen objects visits each of them.
 _FROZEN: list[bool] = []
 
 
@@ -19,8 +20,8 @@ def collector_paused() -> Iterator[None]:
 
     A graph consists of many objects, none of which is garbage: repeated searches while they are
     created take longer than creating them. At the end they are marked as old, so that the next
-    collection skips them, too. That is left out in a process that has frozen objects itself,
-    because they would not be frozen afterwards.
+    collection skips them, too. A process that has frozen objects itself (`gc.freeze`) is an
+    exception: marking would unfreeze these objects, so it is left out.
     """
     if not gc.isenabled():
         yield

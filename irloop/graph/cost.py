@@ -1,8 +1,9 @@
 """Estimates the cost of folding an operation before it is folded.
 
-Constants are folded while a model is read, inferred and converted, because shapes depend on them. A
-model of a hundred bytes can ask for terabytes there, or for a regular expression that never ends.
-Only operations whose cost follows from sizes are folded, after this estimate.
+Constants are folded while a model is read, inferred and converted, because shapes depend on them.
+Folding a model of a hundred bytes may take terabytes, or never end because of a regular expression.
+Therefore an operation is folded only if its cost follows from sizes, and only after the estimate
+made here.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from irloop.graph.types import TensorType, ValueType
 
 __all__ = ["bytes_to_fold", "is_known"]
 
-#: The most temporaries of a kernel, as arrays of the widest element.
+#: A kernel has at most this many temporary arrays of the widest element type.
 _TEMPORARIES = 3
 _WIDEST = 16
 
-#: The most steps of a product: about a second.
+#: A product that is folded takes at most this many steps: about a second.
 _MOST_STEPS = 1 << 31
 
 

@@ -30,7 +30,7 @@ def attributes(node: Node) -> dict[str, Any]:
 
 
 def constant(op: Constant) -> str:
-    """The elements of a small constant, else its type."""
+    """The elements of a small constant as text; the type of a larger one."""
     if op.tensor.count <= SHOWN and op.tensor.element.bits >= 8:
         try:
             return _numbers(op.tensor.numpy().tolist())

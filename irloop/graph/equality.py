@@ -21,10 +21,10 @@ def model_difference(left: Model, right: Model) -> str | None:
 
 
 def difference(left: Graph, right: Graph) -> str | None:
-    """The first thing in which two graphs differ, bodies included; None when nothing does.
+    """The first difference of two graphs, bodies included; None if they are equal.
 
-    Nodes are paired in their order. Names, types, attributes, runtime information, port maps
-    and the bytes of constants count; locations do not.
+    Nodes are paired in their order. Names, types, attributes, runtime information, port maps and
+    the bytes of constants count; locations do not.
     """
     return next(_differences(left, right), None)
 
@@ -83,5 +83,5 @@ def _same_op(one: Op, two: Op) -> bool:
         left, right = one.tensor, two.tensor
         same = left.element is right.element and left.shape == right.shape
         return same and bytes(left.raw()) == bytes(right.raw())
-    # A NaN among the attributes equals itself as text only.
+    # Attributes are compared as text, because a NaN does not equal itself.
     return type(one) is type(two) and (one == two or repr(one) == repr(two))

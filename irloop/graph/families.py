@@ -17,7 +17,7 @@ class Families:
     """The modules of a package, found by the names that they define.
 
     `table` has the names by the module's name below the package, separated by spaces. Several
-    modules may define a name: the operation of old opsets, and that of new ones.
+    modules may define one name: one the operation of old opsets, another that of new ones.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Families:
             self._looked_up.add(name)
 
     def load_all(self) -> None:
-        """Import every module of the package, those that the table lacks included."""
+        """Import every module of the package, including those that the table lacks."""
         for name in _modules_below(self.package):
             import_module(name)
 

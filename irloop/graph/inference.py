@@ -1,7 +1,7 @@
 """Infers element types, shapes and small constants through a graph and its bodies.
 
 `Inference` asks each op class (`Op.infer`) and remembers folded constants (`constant`) and partly
-known integer vectors (`dims`), which is what shape computations inside a model consist of.
+known integer vectors (`dims`), because shape computations inside a model consist of these.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ __all__ = ["Inference", "NodeArguments", "known_dims"]
 #: Larger constants are not folded: they are weights, not shapes.
 FOLD_LIMIT = 4096
 
-#: The limit for folding one operation; inputs and outputs together have few elements.
+#: Folding one operation may take at most this many bytes, temporaries included (see
+#: `bytes_to_fold`).
 FOLD_BYTES = 1 << 26
 
-#: Element types of values that are not lists of sizes.
+#: Values of these element types are never lists of sizes.
 _NO_SIZES = frozenset(
     element
     for element in ElementType
@@ -124,7 +125,7 @@ class NodeArguments:
         found = self._inference.dims(value)
         type = self.types[position]
         has_sizes = not isinstance(type, TensorType) or type.element not in _NO_SIZES
-        # The answer for other elements follows from their type.
+        # For the other element types the answer None follows from the type alone.
         self.looked |= found is not None or has_sizes
         return found
 
@@ -153,7 +154,7 @@ class NodeArguments:
 
     @contextmanager
     def errors_ignored(self) -> Iterator[None]:
-        """Drop the errors found in the block: a body that never runs may contradict itself."""
+        """Drop the errors found in the block; a body that never runs may contradict itself."""
         errors = self._inference.errors
         before = len(errors)
         try:
@@ -177,8 +178,8 @@ class NodeArguments:
     ) -> InferenceError:
         """Make an error that names this node; the caller raises it.
 
-        `kind` is "elements" if element types do not fit together, and "range" if the operation
-        does not have that axis, number or word.
+        `kind` is "elements" if the operation does not allow the element types or their combination,
+        and "range" if an axis, a number or a word is outside of what the operation allows.
         """
         return InferenceError(
             f"{self.node.op.label} {node_path(self.node)!r}: {message}",
@@ -313,7 +314,9 @@ class Inference:
         return (node.op, len(args.types), *map(id, args.types), *declared)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
-        """The types of an equal operation; None if there is none, or if input elements matter."""
+        """The types inferred for an equal operation; None if there is none, or if the types depend
+        on elements of the inputs.
+        """
         try:
             known = self._known.get(key)
         except TypeError:  # an attribute without a hash
@@ -323,7 +326,9 @@ class Inference:
         return known.types
 
     def _keep_types(self, key: tuple[Any, ...], node: Node, args: NodeArguments) -> None:
-        """Keep the types of the outputs for equal operations, unless elements matter."""
+        """Keep the types of the outputs for equal operations, unless they depend on elements of the
+        inputs.
+        """
         outputs = node.outputs
         if self._depends_on_values(node, looked=args.looked):
             return
@@ -336,8 +341,9 @@ class Inference:
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
         """True if the result may follow from elements of the inputs, not only from their types.
 
-        `looked` tells whether inference of this operation asks for elements. It sees no difference
-        between inputs that are not constant. Operations of constants alone are folded.
+        `looked` tells whether inference of this operation asked for elements. For inputs that are
+        not constant, asking makes no difference. An operation whose inputs are all constants is
+        folded, so its result always depends on them.
         """
         dims = self._dims
         for value in node.inputs:
@@ -422,7 +428,7 @@ class Inference:
             self._constants[value] = np.asarray(array)
 
     def _may_be_constant(self, value: Value) -> bool:
-        """False if `constant` certainly gives None, without reading weights."""
+        """False if `constant` would certainly return None; found out without reading weights."""
         return self._constants.get(value) is not None or isinstance(value.producer.op, Constant)
 
     def _fold_dims(self, node: Node, partial: tuple[Dim, ...] | None) -> None:
@@ -437,7 +443,8 @@ class Inference:
         try:
             array = np.array(partial, dtype=type.element.numpy()).reshape(shape)
         except (OverflowError, ValueError):
-            # A product of sizes that the element type does not hold, or another rank.
+            # A product of sizes overflows the element type, or an output declared as a scalar has
+            # several elements.
             return
         self._constants[node.outputs[0]] = array
 
@@ -446,8 +453,8 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     """The output types of the operation.
 
     Raises:
-        InferenceError: when it contradicts itself; also if that shows only as another exception,
-            since attributes and inputs in a file may be anything.
+        InferenceError: if it contradicts itself. Other exceptions of `infer` are turned into this
+            one, because attributes and inputs in a file may be anything.
     """
     wrong = misfit(node)
     if wrong is not None:
@@ -461,11 +468,13 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
         raise
     except Exception as error:
         found = plain_reason(error) or f"inputs of the types {', '.join(map(str, args.types))}"
-        raise args.error("its attributes and inputs do not fit together", "", found) from error
+        raise args.error("its attributes and inputs contradict each other", "", found) from error
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
-    """The elements of a list output, as far as they are known; longer lists are not shapes."""
+    """The elements of an integer vector output as far as they are known; None for a vector too long
+    to be a shape.
+    """
     type = node.outputs[0].type if node.outputs else UNKNOWN_TYPE
     count = type.shape.count() if isinstance(type, TensorType) else None
     if count is not None and count > FOLD_LIMIT:
@@ -474,12 +483,12 @@ def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
         return node.op.infer_dims(args)
     except (IrloopError, MemoryError, RecursionError):
         raise
-    except Exception:  # as where types are inferred; without them nothing is lost
+    except Exception:  # inference reports the error; without known elements nothing is lost
         return None
 
 
 def _reads_codes(node: Node) -> bool:
-    """True when an input is stored as codes, which a kernel alone would read as numbers."""
+    """True if an input is stored as codes (nf4), which a kernel would wrongly read as values."""
     types = (value.type for value in node.inputs if value is not None)
     return any(isinstance(t, TensorType) and t.element is ElementType.NF4 for t in types)
 

@@ -1,4 +1,4 @@
-"""Sets shapes and element types of a model's inputs, as the user gives them by name."""
+"""Sets the shapes and element types of a model's inputs that a user gives by input name."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def set_input_types(model: Model, types: Mapping[str, str]) -> None:
     """Set the element types of inputs whose type is dynamic, named by tensor or by layer.
 
     Raises:
-        UsageError: for a name that no input has, a type that there is not, or an input that has
-            another type already.
+        UsageError: for a name that no input has, an unknown element type, or an input that already
+            has another type.
     """
     for name, text in types.items():
         value = _input_called(model, name)
@@ -76,7 +76,7 @@ def set_input_types(model: Model, types: Mapping[str, str]) -> None:
                 f"input {name!r} has an element type already",
                 expected=str(value.type),
                 found=str(wanted),
-                fix="leave its type out: only dynamic types can be given",
+                fix="leave out the type of this input: only a dynamic type can be set",
             )
         value.type = TensorType(wanted, value.type.shape)
 

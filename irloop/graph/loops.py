@@ -54,9 +54,9 @@ class Carried(Record):
 class Sliced(Record):
     """Slices of input `external` along `axis`; they keep the axis.
 
-    `start` and `end` bound the range in OpenVINO's counting: a negative value v means N + 1 + v, so
-    0..-1 is everything. A negative `stride` starts at the end. A Loop ignores the range: its slices
-    start at an end of the axis.
+    `start` and `end` bound the range as OpenVINO counts: with N elements, a negative value v means
+    N + 1 + v, so 0..-1 is the whole axis. With a negative `stride` the first slice is at the end. A
+    Loop ignores the range: its slices start at an end of the axis.
     """
 
     external: int

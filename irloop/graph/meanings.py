@@ -1,4 +1,4 @@
-"""What inputs mean: operation classes declare it, so that valid inputs can be generated."""
+"""The meanings of inputs, which operation classes declare so that valid inputs can be generated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Meaning(Record):
 
 
 class TripCount(Meaning):
-    """The most iterations of a loop."""
+    """A trip count: the maximum number of iterations of a loop."""
 
 
 class Condition(Meaning):
@@ -35,7 +35,7 @@ class Lengths(Meaning):
 
 
 class Sizes(Meaning):
-    """Sizes, counts or paddings, for which small positive numbers are always valid."""
+    """Sizes, counts or paddings, for which small positive values are always valid."""
 
 
 class Parts(Meaning):

@@ -102,8 +102,8 @@ class Body:
 class Node:
     """An operation in a graph.
 
-    `inputs` hold None where an optional input is omitted. `attributes` are those of the file
-    that the op class does not know; they are written back. `info` is runtime information.
+    `inputs` hold None where an optional input is omitted. `attributes` holds the attributes in the
+    file that the op class does not know; they are written back. `info` is runtime information.
     """
 
     __slots__ = (
@@ -264,7 +264,7 @@ class Nodes(Sequence[Node]):
     """The nodes of a graph as a sequence: `nodes[0]`, `nodes[-1]`, `nodes[2:5]`, `len(nodes)`.
 
     It shows the graph as it is now. Iterating while nodes are added or removed is safe; an index
-    walks from the nearer end, so prefer a loop to many indices.
+    walks from the nearer end, so a loop is faster than many indices.
     """
 
     __slots__ = ("_graph",)
@@ -320,7 +320,9 @@ def make_node(
     bodies: tuple[Body, ...] = (),
     location: Location = NOWHERE,
 ) -> Node:
-    """A node with its outputs and recorded uses, in no graph yet (for `Graph`, `Rewriter`)."""
+    """Make a node with its outputs and record its uses. `Graph` and `Rewriter` then put it into a
+    graph.
+    """
     node = Node(op, name, location)
     node.inputs = inputs
     for position, value in enumerate(inputs):
@@ -379,7 +381,7 @@ def unlink(node: Node) -> None:
 
 
 def take_apart(graph: Graph) -> None:
-    """Cut all links in a graph and its bodies, which must not be used afterwards.
+    """Cut all links in a graph and its bodies. Neither may be used afterwards.
 
     The links form cycles, whose memory is otherwise freed only once the garbage collector finds
     them.
@@ -415,7 +417,7 @@ class Model:
     source: str | None = None
 
     def _repr_html_(self) -> str:
-        """A picture of a small model, for notebooks; for all: inputs, outputs, and operations.
+        """HTML for notebooks: inputs, outputs, operations and, for a small model, a picture.
 
         Operations are in tables, in which bodies open by a click. Next to a picture the tables of
         operations are closed at first.
@@ -434,12 +436,12 @@ class Model:
         return f"{head}{html_picture(drawn)}{border}{closed}"
 
 
-#: Bodies that are shown inside each other in a notebook.
+#: At most this many bodies are shown inside each other in a notebook.
 NESTED = 4
 
 
 def _graph_html(graph: Graph, depth: int) -> str:
-    """The operations of a graph, then its bodies; constants are left out."""
+    """HTML of the operations of a graph and then of its bodies, without constants."""
     nodes = [node for node in graph.nodes if not isinstance(node.op, Constant)]
     rows = (
         (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Arrays in (None for an omitted input), one array or a tuple of them out.
+#: Takes arrays (None for an omitted input); returns one array or a tuple of arrays.
 Kernel = Callable[..., Any]
 
 __all__ = [
@@ -54,7 +54,8 @@ class Registry:
         self._found: dict[tuple[str, str, int], type[Op]] = {}
 
     def load_by(self, load: Callable[[str | None, str], None]) -> None:
-        """Have `load(type, domain)` import what registers a type before it is looked up.
+        """Call `load(type, domain)` before a type is looked up, so that it imports the module with
+        its class.
 
         The type is None to import every class of every domain.
         """
@@ -135,8 +136,9 @@ class Op(Record):
     arity: ClassVar[tuple[int, int | None]] = (0, None)
     n_outputs: ClassVar[int | None] = 1
     pure: ClassVar[bool] = True
-    #: Numbers in an input determine the size of the output, which may be far larger than all inputs
-    #: together. The outputs of other operations are bounded by the product of the input sizes.
+    #: The elements of an input determine the size of the output, which may be far larger than all
+    #: inputs together. The outputs of other operations are bounded by the product of the input
+    #: sizes.
     expands: ClassVar[bool] = False
     #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
     #: for people to read (`irloop ops`).
@@ -159,13 +161,13 @@ class Op(Record):
     reshapes: ClassVar[bool] = False
     #: The output depends on the shape of its input, not on the elements.
     reads_shape_only: ClassVar[bool] = False
-    #: The comparison of two numbers that an elementwise operation is.
+    #: For an elementwise operation that compares two values: the comparison, as a Python operator.
     comparator: ClassVar[Callable[[Any, Any], bool] | None] = None
     #: The labels of the bodies that a node of this operation owns.
     body_labels: ClassVar[tuple[str, ...]] = ()
-    #: The meanings of inputs for which not every number is valid.
+    #: The meanings of inputs for which not every value is valid.
     meanings: ClassVar[tuple[Meaning, ...]] = ()
-    #: The number of inputs before those of the bodies: trip count, condition, sequence lengths.
+    #: The number of inputs before those passed to bodies: trip count, condition, sequence lengths.
     leading_inputs: ClassVar[int] = 0
     registry: ClassVar[Registry | None] = None
 
@@ -209,7 +211,7 @@ class Op(Record):
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         """The elements of an integer vector (or scalar) output as far as they are known.
 
-        Only operations that shapes are computed with need this: ShapeOf, Gather, Concat...
+        Only operations that models compute shapes with need this: ShapeOf, Gather, Concat...
         """
         return None
 
@@ -227,7 +229,8 @@ class Op(Record):
     def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
         """The kernel with which engines fold this operation if all its inputs are constants.
 
-        Operations override it only if engines fold them by another rule than they run them.
+        An operation overrides it only if engines fold it by another rule than the one they run it
+        by.
 
         Raises:
             NotImplementedError: when this operation cannot be run by irloop.

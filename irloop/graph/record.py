@@ -1,8 +1,8 @@
 """Frozen dataclasses that are cheap to define.
 
-`dataclasses.dataclass` compiles the text of every method it makes, a quarter of a millisecond
-and more for each class. irloop has hundreds of small classes and starts for every file that a
-pipeline validates, so these methods are written once, in a base class.
+`dataclasses.dataclass` compiles the text of every method that it generates, which takes at least a
+quarter of a millisecond for each class. irloop has hundreds of small classes, and a pipeline starts
+it for every file. Therefore these methods are written once, in a base class.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def attribute(
     """A dataclass field with the properties of an attribute that its type does not express.
 
     Args:
-        default: its value where a file has none; without one a file has to give it.
-        name: its name in the file, where that is not the name of the field.
+        default: its value if the file does not have it; without a default, the file must have it.
+        name: its name in the file, if that differs from the name of the field.
         words: the texts it may be, in any letter case.
-        least: the smallest number, for each entry of a list.
-        most: the largest number, for each entry of a list.
+        least: the smallest valid number; in a list, of each entry.
+        most: the largest valid number; in a list, of each entry.
         entries: the smallest and the largest number of entries of a list (None: no limit).
         needed: True when OpenVINO refuses a file without it, although the specification gives
             a default; irloop reads such a file with the default.
@@ -73,7 +73,7 @@ class Record:
         if len(cls.__bases__) == 1 and hasattr(cls, "__dataclass_fields__"):
             texts = get_annotations(cls).values()
             if all(str(text).startswith("ClassVar") for text in texts):
-                return  # No fields of its own: it has those of its base.
+                return  # A class without annotations has the fields of its base.
         dataclass(init=False, repr=False, eq=False)(cls)
         own: tuple[Any, ...] = fields(cast("Any", cls))
         cls._fields = tuple(item.name for item in own)

@@ -24,7 +24,7 @@ class Rewriter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.modified = False
-        #: Inserted nodes that have not replaced another node yet.
+        #: The inserted nodes that have not yet replaced another node.
         self._new: set[Node] = set()
 
     def on_change(self, node: Node) -> None:
@@ -84,7 +84,9 @@ class Rewriter:
         self._changed(node)
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Make every reader of `old` read `new`; tensor names move along unless disabled."""
+        """Make every reader of `old` read `new`. Unless disabled, the tensor names of `old` move to
+        `new`.
+        """
         if old is new:
             return
         for node, position in old.uses:
@@ -97,12 +99,12 @@ class Rewriter:
     def replace_node(self, old: Node, values: Iterable[Value]) -> None:
         """Replace every output of `old` by the value at its position and erase the node.
 
-        The nodes that make the values take over the runtime information. Among those inserted by
-        this rewriter, the one that makes all outputs takes the old node's name; if there are
-        several, each takes the name and the number of its output. Other nodes keep their names.
+        The producers of the new values take over the runtime information. Producers that this
+        rewriter inserted are renamed: a single one takes the name of the old node, several take
+        this name with the number of the output. Other producers keep their names.
 
         Raises:
-            VerifyError: when the numbers of values differ.
+            VerifyError: if the number of values is not the number of outputs.
         """
         new = tuple(values)
         if len(new) != len(old.outputs):

@@ -1,8 +1,8 @@
 """Constant data: windows into mapped files, arrays in memory, strings.
 
-A `Tensor` is immutable. `raw()` gives its bytes as a file stores them (little-endian, packed
-below 8 bits); `numpy()` gives one array item an element, a read-only view of the mapping
-wherever the type and the alignment allow it.
+A `Tensor` is immutable. `raw()` gives its bytes as a file stores them (little-endian, packed below
+8 bits); `numpy()` gives an array with one item for each element: a read-only view of the mapping if
+the type and the alignment allow it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ __all__ = [
 ]
 
 
-#: Smaller windows are read, not mapped.
+#: Windows of fewer bytes are read, not mapped.
 MAPPED = 1 << 16
 
-#: The most files that stay open.
+#: At most this many files stay open.
 OPEN = 32
 
 #: The number of bytes copied at once.
@@ -81,7 +81,7 @@ class Tensor(ABC):
 
     @abstractmethod
     def numpy(self) -> Array:
-        """The elements, one array item each; do not write into it."""
+        """The elements as an array, one item for each; it must not be written to."""
 
     def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
         """The bytes of `raw()` in pieces, each valid until the next one is requested."""
@@ -208,7 +208,7 @@ class MappedFile:
                 f"{self.path} was replaced by another file since the model was read",
                 location=Location(self.path),
                 code="IRL302",
-                cause="a new model was written to this place",
+                cause="a new model was written to this path",
                 fix="read the model again",
             )
         _DESCRIPTORS.keep(self, opened)
@@ -271,9 +271,8 @@ class _Descriptor:
 
 
 class _Descriptors:
-    """The files that were read last, open until others take their places.
-
-    A thread that reads holds its descriptor itself, so that no other one closes it.
+    """The files that were read last. They stay open until other files take their positions. A
+    thread that reads holds the descriptor itself, so that no other thread closes it.
     """
 
     def __init__(self) -> None:
@@ -289,7 +288,7 @@ class _Descriptors:
             return found
 
     def keep(self, file: MappedFile, opened: _Descriptor) -> None:
-        """Keep the descriptor until `file` is deleted or `OPEN` others are kept."""
+        """Keep the descriptor until `file` is deleted or `OPEN` newer descriptors are kept."""
         with self._lock:
             if id(file) not in self._open:
                 weakref.finalize(file, self._drop, id(file)).atexit = False
@@ -380,7 +379,7 @@ class ArrayTensor(Tensor):
 
 
 class BytesTensor(Tensor):
-    """A constant held as the bytes of its file form; it is made without NumPy."""
+    """A constant held as bytes in the form of a file, so that it can be made without NumPy."""
 
     __slots__ = ("_bytes",)
 
@@ -517,7 +516,7 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
 
 
 def pack(array: Array, element: ElementType) -> bytes:
-    """The file form of `array` in bytes: the inverse of `unpack`."""
+    """The bytes of `array` in the form of a file: the inverse of `unpack`."""
     import numpy as np
 
     if element.bits >= 8:

@@ -220,7 +220,7 @@ def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
         ElementType.C128: np.complex128,
         ElementType.BOOLEAN: np.bool_,
         ElementType.STRING: np.object_,
-        # No NumPy or ml_dtypes type: held one code a byte.
+        # There is no NumPy or ml_dtypes type for these: each code is held in one byte.
         ElementType.U6: np.uint8,
         ElementType.U3: np.uint8,
         ElementType.U1: np.uint8,
@@ -246,7 +246,7 @@ def element_type_of(dtype: np.dtype[Any]) -> ElementType:
 
 @dataclass(frozen=True, slots=True)
 class DynamicDim:
-    """A dimension whose size is not known before running: ranged, named, or neither."""
+    """A dimension whose size is known only at run time. It may have a range, a name, or neither."""
 
     low: int = 0
     high: int | None = None
@@ -311,7 +311,7 @@ class Shape:
         return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
 
     def static(self) -> tuple[int, ...] | None:
-        """All dimensions as numbers, or None when one of them is not known."""
+        """All dimensions as integers, or None if one of them is not known."""
         if self.dims is None:
             return None
         known = tuple(dim for dim in self.dims if isinstance(dim, int))
@@ -358,7 +358,7 @@ class Shape:
         return Shape(tuple(map(_widen, self.dims, other.dims)))
 
     def refine(self, other: Shape) -> Shape | None:
-        """The combination of both; None when they contradict each other."""
+        """The shape with what is known of either; None if they contradict each other."""
         if self.dims is None:
             return other
         if other.dims is None:
@@ -393,8 +393,8 @@ class TensorType:
 class SequenceType:
     """An ONNX sequence of values of one type.
 
-    `length` is the number of items where inference finds it out; `mixed` is true where it finds
-    that the shapes of two items contradict each other. A file declares neither.
+    `length` is the number of items if inference finds it. `mixed` is true if inference finds that
+    the shapes of two items contradict each other. A file declares neither.
     """
 
     item: ValueType
@@ -428,7 +428,9 @@ def refine_type(type: ValueType, other: ValueType) -> ValueType:
 
 
 def widen_types(left: ValueType, right: ValueType) -> ValueType:
-    """The narrowest type that covers both, for values that two branches or iterations give."""
+    """The narrowest type that covers both: the type of a value that comes from either of two
+    branches or iterations.
+    """
     if left == right:
         return left
     if isinstance(left, TensorType) and isinstance(right, TensorType):
@@ -466,7 +468,7 @@ def differ_in_shape(left: ValueType, right: ValueType) -> bool:
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim | None:
-    """One dimension of two numpy-broadcast operands; None when they do not fit."""
+    """The dimension that two dimensions broadcast to by NumPy's rules; None if they cannot."""
     if left == right:
         return left
     if left == 1:
@@ -479,7 +481,7 @@ def broadcast_dims(left: Dim, right: Dim) -> Dim | None:
 
 
 def broadcast_shapes(shapes: Iterable[Shape]) -> Shape | None:
-    """The shape of numpy-broadcast operands; None when they do not fit."""
+    """The shape that operands broadcast to by NumPy's rules; None if they cannot be broadcast."""
     result: tuple[Dim, ...] = ()
     for shape in shapes:
         if shape.dims is None:

@@ -33,7 +33,7 @@ def verify(graph: Graph) -> None:
             verify(body.graph)
             _verify_ports(node, body)
     if count != len(graph):
-        raise VerifyError(f"{graph!r} counts {len(graph)} nodes and links {count}")
+        raise VerifyError(f"{graph!r} has a count of {len(graph)} nodes, but links {count}")
     for node in graph.results:
         _require(isinstance(node.op, Result), node, "a result that is not a Result")
         _verify_node(node, graph, seen)
@@ -48,7 +48,7 @@ def _verify_node(node: Node, graph: Graph, seen: set[Value]) -> None:
         if value not in seen:
             raise _broken(node, f"input {position} is not made before it in this graph")
         if not value.is_read_by(node, position):
-            raise _broken(node, f"input {position} does not know its use")
+            raise _broken(node, f"input {position} is not listed as a use of its value")
     _verify_uses(node)
 
 
@@ -57,7 +57,7 @@ def _verify_uses(node: Node) -> None:
         if value.producer is not node:
             raise _broken(node, f"output {index} has another producer")
         if value.index != index:
-            raise _broken(node, f"output {index} counts itself as {value.index}")
+            raise _broken(node, f"output {index} has the index {value.index}")
         for user, position in value.uses:
             read = user.inputs[position] if position < len(user.inputs) else None
             if read is not value:

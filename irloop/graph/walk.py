@@ -70,7 +70,7 @@ def _has_known_shape(value: Value | None) -> bool:
 
 
 def topological(nodes: list[Node]) -> tuple[list[Node], list[Node]]:
-    """`nodes` sorted so that producers come before readers, otherwise in their old order.
+    """Sort `nodes` so that producers come before readers, and otherwise keep their order.
 
     Returns the ordered nodes and those that could not be ordered: cycles and the nodes that depend
     on them.

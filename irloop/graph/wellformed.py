@@ -20,7 +20,7 @@ __all__ = ["Misfit", "misfit", "require_wellformed"]
 
 
 class Misfit(NamedTuple):
-    """The reason why a node does not fit its operation; `kind` as in `InferenceError`."""
+    """What a node lacks that its operation requires; `kind` is that of `InferenceError`."""
 
     message: str
     expected: str = ""
@@ -35,7 +35,7 @@ class Misfit(NamedTuple):
 
 
 def misfit(node: Node) -> Misfit | None:
-    """Return the missing part of a node, or None. Engines ignore surplus inputs."""
+    """Return what a node lacks, or None. Surplus inputs are fine, because engines ignore them."""
     op = node.op
     if isinstance(op, (Constant, UnknownOp)):
         return None
@@ -50,7 +50,7 @@ def misfit(node: Node) -> Misfit | None:
 
 
 def require_wellformed(graph: Graph) -> None:
-    """Check all nodes of a graph, bodies included; passes rely on bodies and port maps.
+    """Check all nodes of a graph, bodies included, because passes rely on bodies and port maps.
 
     Raises:
         InferenceError: naming every node that lacks something.

@@ -180,7 +180,7 @@ def test_scan_outputs_of_changing_shape_are_refused_by_name() -> None:
        }>
     }
     """
-    with pytest.raises(ExecutionError, match="output 'parts' gathers parts of different shapes"):
+    with pytest.raises(ExecutionError, match="output 'parts' joins parts of different shapes"):
         run(text, i64(2), f32(5))
     _, parts = run(text, i64(1), f32(5))
     np.testing.assert_array_equal(parts, [[5, 1]])
@@ -426,7 +426,7 @@ def test_batches_without_lengths() -> None:
 
 def test_lengths_that_do_not_fit_are_refused() -> None:
     text = BATCHED.replace("DIR", "0").replace("LENGTHS", "lengths")
-    with pytest.raises(ExecutionError, match="sequence lengths do not fit"):
+    with pytest.raises(ExecutionError, match="each batch item needs one sequence length"):
         run(text, np.array([5, 1]), f32(0, 0), np.zeros((2, 4), np.float32), opset=8)
 
 

@@ -406,9 +406,7 @@ def test_a_state_may_change_its_shape(count: int) -> None:
 
 
 def test_parts_that_change_their_shape_are_refused_by_name() -> None:
-    with pytest.raises(
-        ExecutionError, match=r"output 'loop' gathers parts of different shapes"
-    ) as e:
+    with pytest.raises(ExecutionError, match=r"output 'loop' joins parts of different shapes") as e:
         run(growing(Concatenated(1, 0, axis=0)), np.array(3), np.array(True), X)
     finding = e.value.diagnostics[0]
     assert finding.found == "[4] in iteration 1"
@@ -573,7 +571,7 @@ def test_slices_that_disagree_on_the_count_are_refused() -> None:
         [Sliced(0, 0, 0), Sliced(1, 1, 0)],
         [Concatenated(0, 0, axis=0)],
     )
-    with pytest.raises(ExecutionError, match="different numbers of iterations"):
+    with pytest.raises(ExecutionError, match="different numbers of slices"):
         run(subject, DATA, DATA[:4])
 
 
