@@ -13,6 +13,13 @@ __all__ = ["collector_paused"]
 #: frozen objects visits each of them.
 _FROZEN: list[bool] = []
 
+#: How many objects were marked as old since old objects were searched last, and how many were left
+#: then. Python does not count what becomes old in this way, and would never search it.
+_MARKED, _LEFT = [0], [0]
+
+#: Old objects are searched after so many new ones: a command that reads one model never does it.
+MANY = 250_000
+
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
@@ -22,17 +29,26 @@ def collector_paused() -> Iterator[None]:
     created take longer than creating them. At the end they are marked as old, so that the next
     collection skips them, too. A process that has frozen objects itself (`gc.freeze`) is an
     exception: marking would unfreeze these objects, so it is left out.
+
+    Graphs contain cycles, which only the collector frees. A process that reads many models therefore
+    searches the old objects when they have grown by `MANY` and by a quarter.
     """
     if not gc.isenabled():
         yield
         return
     if not _FROZEN and gc.get_freeze_count():
         _FROZEN.append(True)
+    if _MARKED[0] > max(MANY, _LEFT[0] // 4):
+        gc.collect()
+        gc.freeze()
+        _MARKED[0], _LEFT[0] = 0, gc.get_freeze_count()
+        gc.unfreeze()
     gc.disable()
     try:
         yield
     finally:
         if not _FROZEN:
+            _MARKED[0] += gc.get_count()[0]
             gc.freeze()
             gc.unfreeze()
         gc.enable()
