@@ -242,7 +242,7 @@ def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> Non
     assert sorted(item.name for item in tmp_path.iterdir()) == sorted({path.name, weights.name})
 
 
-def test_a_window_is_looked_at_again(tmp_path: Path) -> None:
+def test_a_window_is_checked_again_before_it_is_used(tmp_path: Path) -> None:
     path = tmp_path / "w"
     path.write_bytes(bytes(COUNT))
     tensor = MappedTensor(MappedFile(path), 0, ElementType.U8, (COUNT,))

@@ -88,7 +88,7 @@ CLASSES = {
 }
 
 
-def test_the_public_names() -> None:
+def test_the_public_names_are_exactly_these() -> None:
     assert set(irloop.__all__) == FUNCTIONS | ERRORS | CLASSES | {"__version__"}
     assert irloop.__all__ == sorted(irloop.__all__)
 

@@ -43,7 +43,7 @@ def test_a_difference_fails_with_the_report(tmp_path: Path) -> None:
     assert "rnn/body/h_next" in text
 
 
-def test_the_tolerance_decides(tmp_path: Path) -> None:
+def test_differences_within_the_tolerance_pass_and_others_fail(tmp_path: Path) -> None:
     """Values of Tanh and of Sigmoid are less than 2 apart."""
     other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
     found = assert_equivalent(SOURCE, other, rtol=2.0, atol=2.0)

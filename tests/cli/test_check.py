@@ -181,7 +181,7 @@ def test_a_broken_model_is_a_finding(irloop: Irloop, recurrent: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("model", ["recurrent", "halving"])
-def test_a_proved_conversion(
+def test_a_correct_conversion_is_equal(
     irloop: Irloop, model: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     source: Path = request.getfixturevalue(model)

@@ -175,7 +175,7 @@ def unknown_operations(recurrent: Path, folder: Path) -> Path:
     return path
 
 
-def test_everything_that_cannot_be_converted_is_named_at_once(
+def test_all_operations_that_cannot_be_converted_are_reported_together(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     path = unknown_operations(recurrent, tmp_path)
@@ -267,7 +267,7 @@ def test_a_target_that_cannot_read_the_model_says_why(
     assert not output.exists()
 
 
-def test_the_same_input_gives_the_same_bytes(irloop: Irloop, source: Path, tmp_path: Path) -> None:
+def test_equal_inputs_convert_to_equal_bytes(irloop: Irloop, source: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         folder = tmp_path / name
         folder.mkdir()

@@ -58,7 +58,9 @@ def expected(x: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> list[float
     return [float(item) for item in (numbers / numbers.sum()).reshape(-1)]
 
 
-def test_an_ir_is_written_down_to_the_runtime(irloop: Irloop, source: Path, tmp_path: Path) -> None:
+def test_an_ir_is_downgraded_for_an_older_runtime(
+    irloop: Irloop, source: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "edge.xml"
     shapes = ("--shape", "x0=2,3,4")
     result = irloop(

@@ -22,7 +22,7 @@ def newer(recurrent: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_same(irloop: Irloop, recurrent: Path) -> None:
+def test_equal_models_have_no_differences(irloop: Irloop, recurrent: Path) -> None:
     result = irloop("diff", recurrent, recurrent)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "the same\n", "")
 

@@ -30,7 +30,7 @@ def folder(recurrent: Path, halving: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_processes_give_the_same_report(process: Process, folder: Path) -> None:
+def test_processes_write_the_same_report_as_one_process(process: Process, folder: Path) -> None:
     alone = process("validate", folder, "--format", "json", "--jobs", "1")
     several = process("validate", folder, "--format", "json", "--jobs", "3")
     assert (several.returncode, several.stdout) == (alone.returncode, alone.stdout)
@@ -52,7 +52,7 @@ def test_small_models_need_no_second_process(irloop: Irloop, folder: Path) -> No
     assert result.stderr.splitlines()[0] == f"validated {folder / 'm0.xml'}"
 
 
-def test_shared_weights_are_looked_through_once(
+def test_shared_weights_are_read_once(
     irloop: Irloop, recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = tmp_path / "shared.bin"

@@ -57,7 +57,9 @@ def test_zero_lists_all(irloop: Irloop, repeated: Path) -> None:
     assert len(listed(result)) == 250
 
 
-def test_the_setting(irloop: Irloop, repeated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_equal_findings_can_be_a_setting(
+    irloop: Irloop, repeated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(repeated.parent)
     (repeated.parent / "irloop.toml").write_text("max-same-findings = 3\n", encoding="utf-8")
     assert len(listed(irloop("validate", "m.xml", "--format", "json"))) == 4

@@ -156,7 +156,9 @@ def test_commands_on_a_model(irloop: Irloop, hostile_ir: Path, tmp_path: Path, f
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_commands_that_find_differences(irloop: Irloop, tmp_path: Path, style: str) -> None:
+def test_hostile_names_in_differences_are_escaped(
+    irloop: Irloop, tmp_path: Path, style: str
+) -> None:
     first = onnx_model(tmp_path / "first.onnx")
     second = onnx_model(tmp_path / "second.onnx", constant=2.0)
     for arguments in (

@@ -41,7 +41,7 @@ def changed(tmp_path: Path) -> Path:
         (["validate", "new.xml"], 0, "no findings"),
     ],
 )
-def test_a_report(
+def test_the_option_report_writes_a_page(
     command: list[str], status: int, verdict: str, changed: Path, tmp_path: Path
 ) -> None:
     plain = irloop(*command, cwd=tmp_path)

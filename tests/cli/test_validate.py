@@ -124,7 +124,7 @@ def test_nothing_matched_is_not_green(
     assert path in result.stderr
 
 
-def test_a_file_named_twice_is_looked_at_once(
+def test_a_file_given_twice_is_validated_once(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "link.xml"

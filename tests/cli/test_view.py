@@ -53,7 +53,7 @@ def test_the_input_is_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "model.xml").read_bytes() == MODEL.read_bytes()
 
 
-def test_the_standard_output(tmp_path: Path) -> None:
+def test_the_page_is_written_to_standard_output(tmp_path: Path) -> None:
     done = irloop("view", str(MODEL), "-o", "-", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("<!doctype html>")

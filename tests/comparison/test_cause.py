@@ -217,7 +217,7 @@ def test_a_reversed_slice_or_output(
 
 
 @PAIRS
-def test_a_wrong_axis(tmp_path: Path, other: str) -> None:
+def test_a_wrong_axis_is_named_first(tmp_path: Path, other: str) -> None:
     place = 'internal_layer_id="14" axis='
     wrong = tampered(RECURRENT, tmp_path, (f'{place}"1"', f'{place}"0"'))
     line = first_line(original(RECURRENT, other, tmp_path), wrong)
@@ -251,7 +251,9 @@ def test_a_wrong_initial_value(loop: Path, tmp_path: Path, other: str) -> None:
 @pytest.mark.parametrize(
     ("constant", "was"), [("W", "-0.5"), ("h0", "0.0")], ids=["weights", "initial state"]
 )
-def test_a_wrong_constant(tmp_path: Path, other: str, constant: str, was: str) -> None:
+def test_a_wrong_constant_is_named_first(
+    tmp_path: Path, other: str, constant: str, was: str
+) -> None:
     wrong = with_number(RECURRENT, tmp_path, constant, 0.75)
     line = first_line(original(RECURRENT, other, tmp_path), wrong)
     assert f"constant `{constant}` of wrong.xml, line " in line
@@ -259,7 +261,7 @@ def test_a_wrong_constant(tmp_path: Path, other: str, constant: str, was: str) -
 
 
 @PAIRS
-def test_a_wrong_operation(tmp_path: Path, other: str) -> None:
+def test_a_wrong_operation_is_named_first(tmp_path: Path, other: str) -> None:
     wrong = tampered(RECURRENT, tmp_path, ('type="Tanh"', 'type="Sigmoid"'))
     line = first_line(original(RECURRENT, other, tmp_path), wrong)
     place = line_of(wrong, 'name="h_next"')
@@ -267,7 +269,7 @@ def test_a_wrong_operation(tmp_path: Path, other: str) -> None:
     assert line.endswith("it is Tanh-1")
 
 
-def test_a_wrong_attribute(tmp_path: Path) -> None:
+def test_a_wrong_attribute_is_named_first(tmp_path: Path) -> None:
     text = RECURRENT.read_text()
     start = text.index('name="h_R"')
     old = text[start : text.index("/>", start)]
@@ -280,7 +282,7 @@ def test_a_wrong_attribute(tmp_path: Path) -> None:
 
 
 @PAIRS
-def test_a_wrong_edge(tmp_path: Path, other: str) -> None:
+def test_a_wrong_edge_is_named_first(tmp_path: Path, other: str) -> None:
     old, new = (
         f'<edge from-layer="{layer}" from-port="{port}" to-layer="10" to-port="0"/>'
         for layer, port in ((8, 2), (9, 0))
@@ -327,7 +329,7 @@ def test_a_lost_purpose_of_the_condition(loop: Path, tmp_path: Path) -> None:
 
 
 @PAIRS
-def test_a_wrong_condition(loop: Path, tmp_path: Path, other: str) -> None:
+def test_a_wrong_condition_is_named_first(loop: Path, tmp_path: Path, other: str) -> None:
     wrong = tampered(loop, tmp_path, ('name="more" type="Less"', 'name="more" type="Greater"'))
     line = first_line(original(loop, other, tmp_path), wrong)
     assert "`more` of wrong.xml, line " in line

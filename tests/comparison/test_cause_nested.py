@@ -247,7 +247,7 @@ def test_a_loop_that_never_ends(tmp_path: Path) -> None:
     assert "it is Less-1" in line
 
 
-def test_a_constant_condition(tmp_path: Path) -> None:
+def test_a_constant_condition_is_named_first(tmp_path: Path) -> None:
     """A condition that is constant in both models has no other source, but another element."""
     text = """
     <ir_version: 8, opset_import: ["" : 17]>

@@ -59,7 +59,7 @@ def test_a_renaming_is_reported_but_is_not_a_difference(tmp_path: Path) -> None:
     assert said(found) == [("renamed", "rnn/body/product", "was called 'x_W'")]
 
 
-def test_an_attribute(tmp_path: Path) -> None:
+def test_a_changed_attribute_is_one_line(tmp_path: Path) -> None:
     found = changed(tmp_path, in_layer("h_R", 'transpose_b="false"', 'transpose_b="true"'))
     assert not found.same
     assert said(found) == [("changed", "rnn/body/h_R", "transpose_b False -> True")]
@@ -106,7 +106,7 @@ def test_another_wire(tmp_path: Path) -> None:
     assert ("changed", "rnn/body/biased", "input 0 comes from 'b', was 'sum'") in said(found)
 
 
-def test_a_port_map(tmp_path: Path) -> None:
+def test_a_changed_port_map_is_described_in_words(tmp_path: Path) -> None:
     found = changed(
         tmp_path,
         (

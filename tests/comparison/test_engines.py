@@ -66,7 +66,7 @@ def test_engines_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatc
         compare(subject, subject, engines="numpy,onnxruntime")
 
 
-def test_engines_are_named_in_a_list_or_one_for_a_model() -> None:
+def test_engines_are_given_as_a_list_or_one_for_each_model() -> None:
     subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
     assert compare(subject, subject, engines=["numpy"]).engines == ("numpy", "numpy")
     with pytest.raises(UsageError, match="openvino was made for neither model"):
@@ -222,7 +222,7 @@ def test_trip_counts_that_are_computed_are_exercised() -> None:
     assert not found.not_exercised
 
 
-def test_both_branches_of_a_computed_condition_and_an_early_stop_are_looked_for() -> None:
+def test_inputs_are_searched_for_both_branches_and_an_early_stop() -> None:
     text = """
     m (float[2] x) => (float[2] y, float[2] z) {
        zero = Constant <value_float = 0.0> ()

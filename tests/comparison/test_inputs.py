@@ -95,7 +95,7 @@ def test_lengths_of_sequences_fit() -> None:
         assert 1 <= trial.arrays[0].min() <= trial.arrays[0].max() <= 4
 
 
-def test_the_same_seed_gives_the_same_inputs() -> None:
+def test_equal_seeds_generate_equal_inputs() -> None:
     subject = model(GATHER)
     for one, two in zip(trials(subject), trials(subject), strict=True):
         for left, right in zip(one.arrays, two.arrays, strict=True):

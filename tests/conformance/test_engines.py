@@ -38,7 +38,7 @@ def verdicts(engine: str, *names: str) -> dict[str, str]:
 
 
 @ORT
-def test_onnxruntime_gives_garbage_for_bodies_that_return_their_inputs() -> None:
+def test_onnxruntime_returns_garbage_for_bodies_that_return_their_inputs() -> None:
     found = verdicts(
         "onnxruntime",
         "scan_body_returns_its_element",

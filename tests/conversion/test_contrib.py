@@ -222,7 +222,7 @@ def test_it_needs_onnx(tmp_path: Path) -> None:
         irloop.convert(path, "onnx", contrib=True, standard=True)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_option_contrib_writes_fused_operators(tmp_path: Path) -> None:
     source, target = tmp_path / "m.onnx", tmp_path / "c.onnx"
     source.write_bytes(products(1, 16, 16).SerializeToString())
     command = [sys.executable, "-m", "irloop", "convert", str(source), "--contrib", "-o"]

@@ -133,7 +133,7 @@ def test_ranges_of_slices(
     np.testing.assert_array_equal(last, pieces[-1])
 
 
-def test_a_branch_that_gives_another_shape_needs_opset_11() -> None:
+def test_branches_of_different_shapes_need_opset_11() -> None:
     """If-1 requires branches of the same shape, If-11 does not."""
     b = Builder(Graph("model"))
     condition = b.parameter("c", TensorType(BOOL, Shape.of()))

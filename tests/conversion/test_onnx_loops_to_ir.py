@@ -348,7 +348,7 @@ def test_an_appended_sequence_becomes_a_joined_output(tmp_path: Path) -> None:
     assert count == 3
 
 
-def test_unsupported_operations_are_named_and_nothing_is_returned(tmp_path: Path) -> None:
+def test_all_unsupported_operations_are_named_in_one_error(tmp_path: Path) -> None:
     text = """
     g (int64 M, seq(float[2]) s) => (seq(float[2]) t) {
       t = Identity (s)

@@ -90,7 +90,9 @@ def run_in_openvino(folder: Path, names: list[str]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("opset", [7, 8])
-def test_openvino_gives_the_same(opset: int, tests: dict[str, Any], tmp_path: Path) -> None:
+def test_openvino_computes_the_same_numbers(
+    opset: int, tests: dict[str, Any], tmp_path: Path
+) -> None:
     chosen = [tests[f"test_{name}"] for name in NAMES.split()]
     for test in chosen:
         model, _ = pipelines.to_openvino(reader.from_proto(test.model), opset=opset)

@@ -231,7 +231,7 @@ def test_a_tensor_iterator_runs_over_its_range(
 
 
 @pytest.mark.parametrize(("start", "end", "parts"), RANGES)
-def test_a_loop_does_not_look_at_the_range(
+def test_a_loop_ignores_the_range_of_a_slice(
     start: int, end: int, parts: list[int], tmp_path: Path
 ) -> None:
     path = written(tmp_path, "Loop", axis=2, joined=2, step=1)

@@ -71,7 +71,7 @@ def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]
 
 @pytest.mark.parametrize("mode", ["asymmetric", "half_pixel", "half_pixel_for_nn"])
 @pytest.mark.parametrize(("ratio", "opset"), [(0, 11), (0, 21), (1, 16), (2, 17)])
-def test_the_largest_sample(mode: str, ratio: int, opset: int) -> None:
+def test_the_mode_max_takes_the_largest_sample(mode: str, ratio: int, opset: int) -> None:
     """The largest of a fixed number of samples in a bin, or of as many as elements; at least 0."""
     rng = np.random.default_rng(opset)
     op = ov.ROIAlign9(

@@ -59,7 +59,7 @@ def test_there_are_commands() -> None:
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_command(line: str, folder: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_succeed(line: str, folder: Path, tmp_path: Path) -> None:
     here = tmp_path / "copy"
     shutil.copytree(folder, here)
     call = line.replace("irloop ", f'"{sys.executable}" -m irloop ', 1)
@@ -70,7 +70,7 @@ def test_a_command(line: str, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", range(len(CODE)))
-def test_the_code(at: int, folder: Path, tmp_path: Path) -> None:
+def test_the_python_code_of_the_readme_runs(at: int, folder: Path, tmp_path: Path) -> None:
     here = tmp_path / "copy"
     shutil.copytree(folder, here)
     subprocess.run(

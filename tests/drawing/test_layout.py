@@ -86,13 +86,13 @@ def test_crossings_are_undone() -> None:
     )
 
 
-def test_parameters_stand_on_top_and_results_at_the_bottom() -> None:
+def test_parameters_are_drawn_at_the_top_and_results_at_the_bottom() -> None:
     # 0 and 1 are parameters, 4 and 5 results; 1 -> 5 passes 2 and 3 by.
     edges = [(0, 2, 0), (2, 3, 0), (3, 4, 0), (1, 5, 0)]
     assert ranks(6, edges, {0: 0, 1: 0}, {4: 0, 5: 0}) == [0, 0, 1, 2, 3, 3]
 
 
-def test_a_source_stands_close_to_its_reader() -> None:
+def test_a_source_is_drawn_directly_above_its_reader() -> None:
     # 3 reads nothing and is read by 4 only.
     edges = [(0, 1, 0), (1, 2, 0), (2, 4, 0), (3, 4, 0)]
     assert ranks(5, edges, {}, {}) == [0, 1, 2, 2, 3]

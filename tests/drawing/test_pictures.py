@@ -132,7 +132,7 @@ def test_a_large_graph_is_cut_with_a_note() -> None:
     assert shown.count("Abs-1") == 20
 
 
-def test_marked_nodes_stand_out() -> None:
+def test_marked_nodes_are_drawn_in_another_colour() -> None:
     picture = irloop.draw(chain(2), marks={"a0": "gone", "a1": "new"})
     assert '<rect class="b operation gone"' in picture
     assert '<rect class="b operation new"' in picture
@@ -149,7 +149,7 @@ def test_names_cannot_break_out() -> None:
     assert "\x07" not in dot
 
 
-def test_values_read_far_away_are_named_instead_of_drawn() -> None:
+def test_a_link_over_many_layers_is_drawn_as_a_name() -> None:
     """Otherwise a value that is read hundreds of layers later needs a bend in each layer."""
     b = Builder(Graph("wide"))
     x = b.parameter("x", F32)

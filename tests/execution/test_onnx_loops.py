@@ -153,7 +153,7 @@ def test_scan_outputs_get_a_new_first_axis(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, np.stack([x + i for i in range(4)]))
 
 
-def test_a_growing_state() -> None:
+def test_a_state_may_grow_in_each_iteration() -> None:
     text = """
     m (int64 trip, float[n] x) => (float[k] last) {
        last = Loop (trip, , x)
@@ -439,7 +439,7 @@ m (COND c, float[2] x, float[3] y) => (float[?] out) {
 
 
 @pytest.mark.parametrize("shape", [(), (1,)])
-def test_branches_may_give_different_shapes(shape: tuple[int, ...]) -> None:
+def test_branches_may_return_different_shapes(shape: tuple[int, ...]) -> None:
     text = BRANCH.replace("COND", "bool[1]" if shape else "bool")
     x, y = f32(1, 2), f32(1, 2, 3)
     np.testing.assert_array_equal(run(text, np.full(shape, True), x, y)[0], [2, 4])

@@ -143,7 +143,7 @@ def test_zero_iterations_keep_the_other_dimensions_that_are_known() -> None:
     assert rows.shape == (0, 0)
 
 
-def test_zero_iterations_without_a_back_edge_give_zeros_and_a_note() -> None:
+def test_zero_iterations_without_a_back_edge_return_zeros_and_a_note() -> None:
     def make(builder: Builder, values: Sequence[Value]) -> list[Value]:
         return [builder.constant(True, BOOL), add_one(builder, values)]
 

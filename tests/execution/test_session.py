@@ -83,7 +83,7 @@ def test_ranges_of_dimensions_hold() -> None:
             run(subject, [np.zeros(size, np.float32)])
 
 
-def test_operations_without_a_kernel_are_all_named_before_anything_runs() -> None:
+def test_all_operations_without_a_kernel_are_reported_before_anything_runs() -> None:
     graph = Graph()
     builder = Builder(graph)
     value = builder.parameter("x", TensorType(ElementType.F32, Shape.of(2)))

@@ -100,7 +100,7 @@ def test_the_iterator_raises_what_a_run_raises() -> None:
         next(steps)
 
 
-def test_a_model_file(tmp_path: Path) -> None:
+def test_iterations_accept_the_path_of_a_model(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     irloop.save_model(nested(), path)
     assert len(list(irloop.iterations(path, {"x": X}, "outer"))) == 3

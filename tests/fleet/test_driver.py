@@ -161,7 +161,7 @@ def test_a_model_that_moved_keeps_its_verdict(zoo: Path, monkeypatch: pytest.Mon
     assert old == {(row[0], Path(row[1]).name, *row[2:]) for row in found if "/moved/" in row[1]}
 
 
-def test_verdicts_that_are_named_are_done_again(zoo: Path) -> None:
+def test_steps_with_the_given_verdicts_are_done_again(zoo: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     state = sweep(replace(plan, again=frozenset({"unreadable"})), InlineCluster())

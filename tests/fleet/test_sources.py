@@ -164,7 +164,7 @@ def test_a_zip_with_a_huge_directory_is_refused(
         list(entries([str(archive)]))
 
 
-def test_pointers_of_lfs_are_named(tmp_path: Path) -> None:
+def test_lfs_pointers_are_reported(tmp_path: Path) -> None:
     pointer = tmp_path / "model.onnx"
     pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
     (found,) = fetched_from(list(entries([str(pointer)])), tmp_path)

@@ -79,7 +79,7 @@ def test_a_window_outside_the_file_is_refused(tmp_path: Path) -> None:
         MappedFile(path).window(-1, 4)
 
 
-def test_nothing_is_mapped_before_it_is_looked_at(tmp_path: Path) -> None:
+def test_a_file_is_mapped_only_when_elements_are_needed(tmp_path: Path) -> None:
     missing = MappedFile(tmp_path / "absent.bin")
     tensor = MappedTensor(missing, 0, ElementType.F32, (1_000_000_000,))
     assert tensor.nbytes == 4_000_000_000

@@ -67,7 +67,7 @@ def test_an_unknown_dimension_broadcasts_to_the_known_one() -> None:
     assert broadcast_shapes([Shape.of(None), Shape.of(1)]) == Shape.of(None)
 
 
-def test_a_branch_may_give_either_shape() -> None:
+def test_the_union_of_two_shapes_covers_both() -> None:
     left = TensorType(ElementType.F32, Shape.of(2, 3))
     right = TensorType(ElementType.F32, Shape.of(2, 4))
     assert widen_types(left, right) == TensorType(ElementType.F32, Shape.of(2, None))

@@ -326,7 +326,7 @@ def test_validate_refuses_engines_that_it_does_not_know(tmp_path: Path) -> None:
     )
 
 
-def test_validate_looks_for_hazards_in_an_ir_with_errors(tmp_path: Path) -> None:
+def test_validate_reports_hazards_in_an_ir_with_errors(tmp_path: Path) -> None:
     _, path = write_case(CASE["openvino_loop_softmax_of_an_invariant"], tmp_path)
     text = path.read_text()
     path.write_text(text.replace('axis="1"', 'axis="7"'))

@@ -54,7 +54,7 @@ def test_integer_bounds_are_rounded_inwards() -> None:
     assert wide.tolist() == [255, 0]
 
 
-def test_clip_with_crossed_bounds_gives_the_upper() -> None:
+def test_clip_with_min_above_max_returns_max() -> None:
     x, low, high = (np.array(item, np.float32) for item in ([0, 5, 9], 7, 3))
     assert onnx.Clip11().kernel()(x, low, high).tolist() == [3, 3, 3]
     assert onnx.Clip11().kernel()(x, None, high).tolist() == [0, 3, 3]

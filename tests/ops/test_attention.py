@@ -41,7 +41,9 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
 
 
 @pytest.mark.parametrize(("interleaved", "expected"), [(1, [-2, 1, -4, 3]), (0, [-3, -4, 1, 2])])
-def test_a_quarter_turn(interleaved: int, expected: list[int]) -> None:
+def test_rotary_embedding_by_a_quarter_turn_swaps_and_negates_the_halves(
+    interleaved: int, expected: list[int]
+) -> None:
     """(a, b) becomes (-b, a), for adjacent elements or for those half the size apart."""
     data = np.array([1, 2, 3, 4], np.float32).reshape(1, 1, 1, 4)
     cosines, sines = np.zeros((1, 1, 2), np.float32), np.ones((1, 1, 2), np.float32)

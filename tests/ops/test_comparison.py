@@ -92,7 +92,7 @@ def test_results_are_boolean() -> None:
 
 
 @pytest.mark.parametrize("op", [ov.LogicalAnd(), onnx.Or(), ov.BitwiseAnd(), onnx.BitwiseXor()])
-def test_floats_have_no_bits_and_no_truth(op: Any) -> None:
+def test_logical_and_bitwise_operations_refuse_floats(op: Any) -> None:
     builder = Builder(Graph("g"))
     x = builder.parameter("x", TensorType(ElementType.F32, Shape.of(2)))
     with pytest.raises(InferenceError):

@@ -32,7 +32,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 @pytest.mark.parametrize(
     ("pixel_format", "pixel"), [("RGB", [255, 0, 0]), ("BGR", [0, 0, 255]), ("Grayscale", [76])]
 )
-def test_a_red_pixel(pixel_format: str, pixel: list[int]) -> None:
+def test_a_red_pixel_is_decoded_in_every_pixel_format(pixel_format: str, pixel: list[int]) -> None:
     # A PPM of one pixel; gray is 0.299 of the red.
     stream = np.frombuffer(b"P6 1 1 255 \xff\x00\x00", np.uint8)
     assert ImageDecoder(pixel_format).kernel()(stream).tolist() == [[pixel]]

@@ -81,7 +81,7 @@ def test_a_class_fits_the_schema(schema: OpSchema) -> None:
     assert cls.n_outputs is None or cls.n_outputs >= schema.max_output
 
 
-def test_what_has_no_class_is_named_once() -> None:
+def test_operations_without_a_class_are_listed_once() -> None:
     described = {(schema.domain, schema.name) for schema in _schemas()}
     assert set(WITHOUT_A_CLASS) <= described
     assert not [key for key in WITHOUT_A_CLASS if ONNX.versions(key[1], key[0])]

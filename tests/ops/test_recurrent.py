@@ -84,7 +84,7 @@ def test_gru_cell_with_linear_before_reset_by_hand() -> None:
     np.testing.assert_allclose(found, [[(candidate + 5) / 2]], rtol=1e-6)
 
 
-def test_an_item_without_steps_gives_zero() -> None:
+def test_an_item_without_steps_has_the_output_zero() -> None:
     op = ov_ops.RNNSequence(hidden_size=1, activations=("relu",))
     x, h = np.ones((2, 3, 1), np.float32), np.full((2, 1, 1), 9, np.float32)
     one = np.ones((1, 1, 1), np.float32)

@@ -24,7 +24,9 @@ def engines() -> Iterator[Engines]:
 
 @needs_engines
 @pytest.mark.parametrize("scale", [0.3, 0.6, 0.75, 1.5])
-def test_the_nearest_element(scale: float, engines: Engines, tmp_path: Path) -> None:
+def test_nearest_mode_picks_the_element_that_both_engines_pick(
+    scale: float, engines: Engines, tmp_path: Path
+) -> None:
     text = f"""<ir_version: 7, opset_import: ["" : 10]> g (float[1,1,5,8] x) => (float[a,b,c,d] y)
         {{ s = Constant<value = float[4] {{1, 1, {scale}, {scale}}}>() y = Resize(x, s) }}"""
     path, ir = tmp_path / "model.onnx", tmp_path / "model.xml"

@@ -102,7 +102,7 @@ def test_tile_fills_the_shorter_side_with_ones() -> None:
     assert one.tolist() == [1, 2, 1, 2, 1, 2]
 
 
-def test_what_is_left_over_is_found_behind_named_dimensions() -> None:
+def test_a_reshape_to_minus_one_finds_the_size_beside_named_dimensions() -> None:
     b = Builder(Graph())
     x = b.parameter("x", f32("N", 4, 5))
     rows = b(onnx.Reshape(), x, b.i64([0, -1]))

@@ -65,7 +65,7 @@ def test_inverse_stft_undoes_stft(center: bool) -> None:
     assert not longer[20:].any()
 
 
-def test_onesided_inverse_gives_real_numbers() -> None:
+def test_a_onesided_inverse_dft_returns_real_numbers() -> None:
     half = np.array([[[6, 0], [-1.5, 0.8660254]]], np.float32)
     found = onnx.DFT17(inverse=1, onesided=1).kernel()(half, np.array(3))
     np.testing.assert_allclose(found[0, :, 0], [1, 2, 3], atol=1e-6)

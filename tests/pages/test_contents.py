@@ -55,7 +55,7 @@ def test_weights(tmp_path: Path) -> None:
     assert (found["min"], found["max"], found["values"]) == (10.0, 10.0, [10.0, "nan"])
 
 
-def test_a_histogram(tmp_path: Path) -> None:
+def test_the_page_has_a_histogram_of_weights(tmp_path: Path) -> None:
     from irloop.graph.tensor import ArrayTensor
     from irloop.pages.weights import BARS, Weights
 

@@ -82,7 +82,7 @@ def test_a_graph_with_more_operations_than_a_notebook_can_show_is_not_drawn() ->
     assert text.count("Tanh-1") == 70
 
 
-def test_a_model() -> None:
+def test_a_model_has_a_picture_and_tables_in_a_notebook() -> None:
     rows = shown(irloop.read_model(RECURRENT)).rows
     assert ["input", "x", "f32[1,6,3]"] in rows
     assert ["output", "states", "f32[1,6,4]"] in rows

@@ -135,7 +135,7 @@ def model_inputs(path: Path) -> list[str]:
         (MAPPED, "unroll", [], [[[1], [2], [3]]]),
     ],
 )
-def test_the_numbers_stay(
+def test_the_pass_keeps_the_numbers(
     text: str, name: str, given: list[Any], wanted: list[Any], tmp_path: Path
 ) -> None:
     check(text, name, tmp_path, [given, given], [wanted, wanted])

@@ -140,7 +140,7 @@ FORMS: list[tuple[str, Build, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "build", "wanted"), FORMS)
-def test_an_older_form_gives_the_same_numbers(kind: str, build: Build, wanted: Any) -> None:
+def test_an_older_form_computes_the_same_numbers(kind: str, build: Build, wanted: Any) -> None:
     given = X[:1] if kind == "Squeeze" else X
     model = after(of_x(build, given.shape), DowngradeOpset())
     assert newest(model) <= 7

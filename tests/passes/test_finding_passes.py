@@ -96,7 +96,7 @@ def test_an_unknown_pass_is_refused_with_all_names() -> None:
     assert "unroll" in caught.value.diagnostics[0].expected
 
 
-def test_a_hyphen_may_stand_for_an_underscore() -> None:
+def test_a_hyphen_is_read_as_an_underscore() -> None:
     assert make_pass("dead-code").name == "dead_code"
 
 

@@ -43,7 +43,7 @@ def test_half_precision_is_folded_only_where_nothing_is_rounded() -> None:
 
 
 @pytest.mark.parametrize("numbers", [(2.0, 3.0), (0.1, 0.3), (300.0, 300.0)])
-def test_the_numbers_stay(numbers: tuple[float, float]) -> None:
+def test_folding_keeps_the_numbers(numbers: tuple[float, float]) -> None:
     x = [np.array([0.01], np.float16)]
     wanted = list(run(product(*numbers), x).values())
     model = product(*numbers)

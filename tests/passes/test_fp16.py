@@ -116,7 +116,7 @@ def test_onnx_has_a_cast() -> None:
     assert stored(model) == ["f16"]
 
 
-def test_there_and_back_gives_rounded_weights() -> None:
+def test_f16_and_back_rounds_the_weights() -> None:
     model = after(after(product(WEIGHTS), CompressToFp16()), DecompressFp16())
     assert shown(model).startswith("MatMul = MatMul(x0, ")
     (constant,) = [node.op for node in model.graph.nodes if isinstance(node.op, Constant)]

@@ -228,7 +228,7 @@ class EditsButKeepsTheRoot(Recorder):
         return False
 
 
-def test_an_edit_that_keeps_the_root_lets_the_others_look_at_it() -> None:
+def test_after_an_edit_that_keeps_the_root_later_patterns_see_it() -> None:
     log: list[str] = []
     model = model_of("a")
     rewrite = GraphRewrite([EditsButKeepsTheRoot(log), Second(log)])

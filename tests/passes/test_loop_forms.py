@@ -71,7 +71,7 @@ def test_a_known_number_of_iterations_can_be_expressed_by_slices(plan: Plan) -> 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans())
-def test_scans_and_loops_are_the_same(plan: Plan) -> None:
+def test_scan_and_loop_convert_into_each_other_with_equal_results(plan: Plan) -> None:
     assume(plan.trips and plan.stop_after is None and not plan.runtime_trip)
     wanted = values(*build(plan))
     arrays = build(plan)[1]

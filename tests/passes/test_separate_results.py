@@ -52,7 +52,9 @@ NUMBER = """g (float[2] x, float[3,2] parts) => (int64 last, int64[3] numbers, i
     ("text", "modified"),
     [(PASSED_ON, True), (TWICE, True), (BRANCH, True), (NUMBER, True), (LOOP, False)],
 )
-def test_onnxruntime_gives_what_the_model_says(text: str, modified: bool, tmp_path: Path) -> None:
+def test_onnxruntime_returns_what_the_model_defines(
+    text: str, modified: bool, tmp_path: Path
+) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     model = reader.from_proto(onnx.parser.parse_model(HEADER + text))
     x, parts = np.array([1, -2], np.float32), np.arange(6, dtype=np.float32).reshape(3, 2)

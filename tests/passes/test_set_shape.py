@@ -39,7 +39,7 @@ def read(body: str, folder: Path, shape: str = "2,6") -> Model:
         ("2, 3, 2", "?,6", (4, 3, 2)),
     ],
 )
-def test_a_reshape_follows(
+def test_a_constant_reshape_adapts_to_the_new_shape(
     pattern: str, shape: str, wanted: tuple[int, ...], tmp_path: Path
 ) -> None:
     count = len(pattern.split(","))

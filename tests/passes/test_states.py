@@ -32,7 +32,7 @@ def stateful(kind: str, keep_loops: bool) -> Model:
 
 @pytest.mark.parametrize("keep_loops", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_one_after_the_other_give_the_sequence(kind: str, keep_loops: bool) -> None:
+def test_single_steps_in_a_row_equal_the_whole_sequence(kind: str, keep_loops: bool) -> None:
     whole, (x, *states) = model(kind, "forward", [T] * B)
     wanted = next(iter(run(whole, [x, *states]).values()))
     made = stateful(kind, keep_loops)

@@ -105,7 +105,7 @@ def test_a_loop_that_runs_keeps_its_outputs() -> None:
 
 
 @pytest.mark.parametrize(("trip", "starts"), [(0, True), (3, False), (-1, False)])
-def test_a_loop_that_never_runs_gives_the_initial_state(trip: int, starts: bool) -> None:
+def test_a_loop_that_never_runs_returns_the_initial_state(trip: int, starts: bool) -> None:
     """OpenVINO gives its outputs no elements, and refuses a Select between those and the state."""
     model = after(counting(trip=trip, starts=starts), ChooseInitialStates())
     assert "Select" not in shown(model)

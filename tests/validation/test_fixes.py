@@ -202,7 +202,7 @@ def test_what_specifications_leave_out_of_a_layer_is_no_finding(tmp_path: Path) 
     assert codes(path) == []
 
 
-def test_another_root_is_still_no_model(tmp_path: Path) -> None:
+def test_a_document_with_another_root_is_not_read_as_a_model(tmp_path: Path) -> None:
     path = tmp_path / "page.xml"
     for text in ("<layers/>", "<layer", "<layer/><layer/>"):
         path.write_text(text)
@@ -260,7 +260,7 @@ def test_a_range_is_counted_as_openvino_counts_it(tmp_path: Path, was: str, want
 
 
 @pytest.mark.parametrize("item", [item for item in BAD if item.code == "IRL520"], ids=str)
-def test_renumbered_ports_give_in_openvino_what_the_file_names(
+def test_openvino_reads_renumbered_ports_as_the_file_names_them(
     item: Fixture, tmp_path: Path
 ) -> None:
     openvino = pytest.importorskip("openvino")

@@ -71,7 +71,7 @@ def test_what_the_message_names_is_said(text: str, cause: str, code: str) -> Non
     assert "  next:     " in told
 
 
-def test_a_precise_entry_stands_before_a_general_one() -> None:
+def test_precise_entries_come_before_general_ones() -> None:
     text = (
         "While validating node 'opset1::Add Add_7 (opset1::Parameter x[0]:i32[1]) -> ()' with "
         "friendly_name 'Add_7': Arguments do not have the same element type"

@@ -61,7 +61,7 @@ def test_bodies_are_nets_again() -> None:
         assert found(text) == [("IRL107", "what", "")]
 
 
-def test_children_stand_in_any_order() -> None:
+def test_children_may_be_in_any_order() -> None:
     children = [
         "<body/>",
         '<back_edges><edge from-layer="0" to-layer="1"/></back_edges>',
@@ -96,7 +96,7 @@ def test_authentic_files_pass() -> None:
     assert not bad
 
 
-def test_a_default_namespace_is_looked_through() -> None:
+def test_a_default_namespace_is_accepted() -> None:
     text = '<net xmlns="urn:x" version="10"><layers><foo/></layers></net>'
     assert found(text) == [("IRL107", "{urn:x}foo", "")]
 

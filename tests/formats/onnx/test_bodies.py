@@ -143,7 +143,7 @@ def test_captures_through_two_levels() -> None:
     assert result.tolist() == [-5.0, -5.0]
 
 
-def test_a_branch_that_gives_an_outer_value_gets_an_identity() -> None:
+def test_a_branch_that_returns_an_outer_value_gets_an_identity() -> None:
     text = """
     g (bool p, float[2] x) => (float[2] y) {
       y = If (p) <
@@ -245,7 +245,7 @@ def test_a_cycle_through_a_capture_is_found() -> None:
         reader.from_proto(proto)
 
 
-def test_a_name_that_nothing_makes_is_named_with_its_node() -> None:
+def test_an_undefined_name_is_reported_with_the_node_that_reads_it() -> None:
     proto = parsed(
         """
         g (bool p, float[1] x) => (float[1] y) {

@@ -51,7 +51,7 @@ def gives(proto: onnx.ModelProto, inputs: dict[str, Any], expected: list[Any]) -
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_loop_body_that_gives_its_condition_back() -> None:
+def test_a_function_with_a_loop_body_that_returns_its_condition_is_expanded() -> None:
     proto = parsed(
         "g (float[2] x, int64 n) => (float[2] y) { y = my.F (x, n) }",
         """F (x, n) => (y) {
@@ -65,7 +65,9 @@ def test_a_loop_body_that_gives_its_condition_back() -> None:
         gives(proto, inputs, on_onnxruntime(proto, inputs))
 
 
-def test_a_loop_body_that_gives_one_value_twice_and_an_initializer() -> None:
+def test_a_function_with_a_loop_body_that_returns_one_value_twice_and_an_initializer_is_expanded() -> (
+    None
+):
     proto = parsed(
         "g (float[2] x) => (float[2] y, float[2] z, float[k,2] v, float[k,1] w)"
         " { y, z, v, w = my.F (x) }",
@@ -79,7 +81,7 @@ def test_a_loop_body_that_gives_one_value_twice_and_an_initializer() -> None:
     gives(proto, {"x": X}, [X, X, np.stack([-X, X]), np.full((2, 1), 0.5, np.float32)])
 
 
-def test_a_scan_body_that_gives_its_element_and_a_branch_that_gives_a_value_twice() -> None:
+def test_a_function_with_a_scan_body_that_returns_its_element_is_expanded() -> None:
     proto = parsed(
         "g (float[2,2] x, bool p) => (float[2,2] y, float[2] a, float[2] b)"
         " { y, a, b = my.F (x, p) }",
@@ -116,7 +118,7 @@ def test_names_of_a_function_are_its_own() -> None:
     gives(proto, inputs, [a, 2 * a * a])
 
 
-def test_a_function_that_gives_its_input_and_one_value_twice() -> None:
+def test_a_function_that_returns_its_input_and_one_value_twice_is_expanded() -> None:
     proto = parsed(
         "g (float[2] x) => (float[2] a, float[2] b, float[2] c, float[2] d)"
         ' { a, b, c = my.F (x)  "", d = my.F (c) }',

@@ -89,7 +89,7 @@ def test_an_input_that_is_an_output() -> None:
     assert [list(node.output) for node in proto.graph.node] == [["copy"]]
 
 
-def test_names_that_collide_are_renamed_inputs_and_outputs_are_not() -> None:
+def test_colliding_names_are_renamed_except_inputs_and_outputs() -> None:
     graph, x = one_input()
     first = add(graph, x, "first", "x")
     second = add(graph, first, "second", "y")
@@ -257,7 +257,7 @@ def test_attributes_of_another_kind_are_refused(attribute: str, message: str) ->
         reader.from_proto(onnx.parser.parse_model(text))
 
 
-def test_parts_that_are_not_looked_into_stay() -> None:
+def test_parts_of_the_file_that_irloop_does_not_read_are_kept() -> None:
     proto = onnx.parser.parse_model(
         """<ir_version: 11, opset_import: ["" : 17]>
         g (float[2] x) => (float[2] y) { y = Neg (x) }"""

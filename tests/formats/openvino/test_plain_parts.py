@@ -124,7 +124,7 @@ def found_in(net: Net) -> Content:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_ports_and_edges_are_those_of_another_parser(seed: int) -> None:
+def test_ports_and_edges_match_lxml(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311
     read = parts = 0
     for _ in range(150):

@@ -409,7 +409,7 @@ def test_the_first_of_two_outputs_wins(ir_file: IrFile) -> None:
     assert ports.outputs == (LastValue(0, 0), LastValue(1, 1))
 
 
-def test_a_result_may_give_several_outputs(ir_file: IrFile) -> None:
+def test_a_result_may_have_several_outputs(ir_file: IrFile) -> None:
     maps = INPUTS + entry("output", 2, 3) + entry("output", 3, 3, 'axis="-1" stride="-1"')
     ports = ports_of(ir_file(iterator(maps), EDGES))
     assert ports.outputs == (LastValue(0, 0), Concatenated(0, 1, -1, 0, -1, -1, 1))

@@ -192,7 +192,7 @@ def test_equal_bytes_are_written_once() -> None:
     assert data == struct.pack("<4i", 1, 0, 2, 0)
 
 
-def test_large_constants_that_look_alike() -> None:
+def test_large_constants_with_equal_ends_are_kept_apart() -> None:
     base = np.zeros(5000, np.float32)
     tensors = []
     for place in (2000, 2500, 3000):

@@ -46,7 +46,7 @@ def attributes(root: etree._Element, path: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_reading_back_gives_the_same_model(name: str, tmp_path: Path) -> None:
+def test_a_written_model_reads_back_equal(name: str, tmp_path: Path) -> None:
     model = read(FIXTURES / f"{name}.xml")
     xml, binary = write(model, tmp_path / "copy.xml")
     assert model_difference(model, read(xml)) is None
@@ -56,7 +56,7 @@ def test_reading_back_gives_the_same_model(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_other_version(name: str, tmp_path: Path) -> None:
+def test_a_model_is_written_in_the_other_ir_version(name: str, tmp_path: Path) -> None:
     model = read(FIXTURES / f"{name}.xml")
     other = 21 - model.version
     xml, _ = write(model, tmp_path / "other.xml", version=other)

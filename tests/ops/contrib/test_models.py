@@ -137,7 +137,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("type", "reason"), REFUSED)
-def test_what_is_refused_is_named_with_the_reason(type: str, reason: str, tmp_path: Path) -> None:
+def test_a_refused_operator_is_named_with_the_reason(
+    type: str, reason: str, tmp_path: Path
+) -> None:
     text = f"g (float[2,3] x) => (float[2,3] y) {{ y = com.microsoft.{type}(x) }}"
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
