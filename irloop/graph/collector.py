@@ -30,8 +30,8 @@ def collector_paused() -> Iterator[None]:
     collection skips them, too. A process that has frozen objects itself (`gc.freeze`) is an
     exception: marking would unfreeze these objects, so it is left out.
 
-    Graphs contain cycles, which only the collector frees. A process that reads many models therefore
-    searches the old objects when they have grown by `MANY` and by a quarter.
+    Graphs contain cycles, which only the collector frees. A process that reads many models
+    therefore searches the old objects when they have grown by `MANY` and by a quarter.
     """
     if not gc.isenabled():
         yield

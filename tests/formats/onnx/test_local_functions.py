@@ -65,9 +65,7 @@ def test_a_function_with_a_loop_body_that_returns_its_condition_is_expanded() ->
         gives(proto, inputs, on_onnxruntime(proto, inputs))
 
 
-def test_a_function_with_a_loop_body_that_returns_one_value_twice_and_an_initializer_is_expanded() -> (
-    None
-):
+def test_a_function_with_a_loop_body_that_returns_one_value_twice_is_expanded() -> None:
     proto = parsed(
         "g (float[2] x) => (float[2] y, float[2] z, float[k,2] v, float[k,1] w)"
         " { y, z, v, w = my.F (x) }",
