@@ -6,8 +6,7 @@ from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_co
 from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
 from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes
-from irloop.conversion.engine_form import Form, has, is_constant, single
-from irloop.conversion.framework.steps import CountIterations
+from irloop.conversion.engine_form import Form, is_constant, single
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
 from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.conversion.loops.empty_values import FoldEmptyValues
@@ -19,6 +18,7 @@ from irloop.conversion.loops.runnable_ports import RunnablePorts
 from irloop.conversion.loops.scan_axes import ScanAlongFront, divides_by_zero
 from irloop.conversion.loops.trip_counts import LimitCounts, is_long_count
 from irloop.conversion.loops.unchanged_values import CopyUnchanged
+from irloop.conversion.loops.unread_slices import CountIterations
 from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
@@ -61,7 +61,7 @@ def openvino_forms() -> list[Form]:
         # Translation folds branches and states: unused values are removed, and iterations are
         # counted where that removed the slices.
         Form(DeadCode(), tidies=True),
-        Form(CountIterations(), has("OVN121")),
+        Form(CountIterations()),
         Form(DeadCode(), tidies=True),
         # OpenVINO counts iterations in 32 bits, and reads no more of a trip count.
         Form(LimitCounts(), lambda node, _: is_long_count(node)),

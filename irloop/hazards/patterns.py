@@ -15,6 +15,7 @@ from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, Scan
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.types import Shape
+from irloop.hazards.live_values import is_live
 
 __all__ = [
     "VIEWS",
@@ -187,35 +188,20 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """The body parameters before the iteration number that are passed only to nested bodies, none
-    of which reads them.
+    """The body parameters before the iteration number that OpenVINO removes after reading a model.
 
-    OpenVINO removes these parameters, from the innermost body outwards.
+    They enter nested bodies, and no output of the model depends on them.
     """
     body = node.body()
     iteration = body.ports.iteration
     if iteration is None:
         return []
     before = enumerate(body.graph.inputs[:iteration])
-    return [at for at, value in before if value.is_used and not _is_read(value)]
+    return [at for at, value in before if _enters_bodies(value) and not is_live(value)]
 
 
-def _is_read(value: Value) -> bool:
-    """False if the only readers are nested bodies in which nothing reads the value."""
-    for user, at in value.uses:
-        if not user.bodies or (isinstance(user.op, ov.Loop) and at in (0, 1)):
-            return True
-        if isinstance(user.op, ov.If) and at == 0:
-            return True
-        given = (
-            body.graph.inputs[port.parameter]
-            for body in user.bodies
-            for port in body.ports.inputs
-            if port.external == at
-        )
-        if any(_is_read(parameter) for parameter in given):
-            return True
-    return False
+def _enters_bodies(value: Value) -> bool:
+    return any(user.bodies for user, _ in value.uses)
 
 
 def may_not_run(node: Node) -> bool:

@@ -27,7 +27,6 @@ __all__ = [
     "EIGHT_BIT_FLOATS",
     "brings_dimensions",
     "computes_as_loop",
-    "has_no_element",
     "is_computed",
     "is_result",
     "is_sized_by_constants",
@@ -75,12 +74,6 @@ _FUSED = 32
 
 #: Types of inputs that the plugin uses without copying them.
 _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
-
-
-def has_no_element(value: Value) -> bool:
-    """True for a value whose shape is known and has a dimension of 0."""
-    dims = shape_of(value).static()
-    return dims is not None and 0 in dims
 
 
 def one_of_several(value: Value) -> bool:

@@ -35,13 +35,10 @@ from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.scan8_to_scan9 import expand_batches
 from irloop.passes.common.standardize import Standardize
-from irloop.passes.common.tensor_iterator_to_loop import TensorIteratorToLoop
-from irloop.passes.loop_wires import LoopWires
-from irloop.passes.match_rewriter import MatchRewriter, is_unread
+from irloop.passes.match_rewriter import is_unread
 
 __all__ = [
     "CarryNarrowElements",
-    "CountIterations",
     "DropUnread",
     "ExpandScan8",
     "KeepDeclaredDims",
@@ -218,27 +215,6 @@ class DropUnread(ModelPass):
                     rewriter.erase(node)
             modified |= rewriter.modified
         return modified
-
-
-class CountIterations(TensorIteratorToLoop):
-    """Writes a TensorIterator as a Loop if nothing reads its slices.
-
-    Given::
-
-        TensorIterator(x [5,2], h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
-
-    Result::
-
-        Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
-
-    OpenVINO drops unread slices, and the TensorIterator would run only once.
-    """
-
-    name = "count_iterations"
-
-    def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        if wires.slices and not any(item.parameter.is_used for item in wires.slices):
-            super().change(node, wires, rewriter)
 
 
 class KeepDeclaredDims(ModelPass):

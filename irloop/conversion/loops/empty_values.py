@@ -14,7 +14,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
-from irloop.hazards.plugin import has_no_element
+from irloop.hazards.live_values import has_no_element
 from irloop.passes.base import ModelPass
 
 __all__ = ["FoldEmptyValues"]

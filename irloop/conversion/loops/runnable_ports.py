@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from functools import partial
 
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
+from irloop.hazards.live_values import is_live
+from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -25,7 +29,8 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    Hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118 and OVN148 (the
+    Hazards OVN117 (ports of a Loop that go backwards beside unread ones; if dead operations still
+    read those, the values are reversed outside of the Loop), OVN118 and OVN148 (the
     trip count or the first condition mapped into the body), OVN136 (an unread output of a shared
     result) and OVN137 (a parameter that is removed before that of the iteration number) are the
     reason. For OVN137, the iteration number becomes the first parameter.
@@ -37,12 +42,39 @@ class RunnablePorts(LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         changed = isinstance(node.op, ov.Loop) and _change_ports_of_loop(node, wires)
+        if isinstance(node.op, ov.Loop) and _loses_a_parameter(wires):
+            changed |= self._go_forward(node, wires, rewriter)
         uses = Counter(item.value for item in wires.outputs)
         kept = [item for item in wires.outputs if item.output.is_used or uses[item.value] == 1]
         if kept and len(kept) < len(wires.outputs):
             wires.outputs, changed = kept, True
         if changed:
             wires.replace(node.op, rewriter)
+
+    def _go_forward(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> bool:
+        """Reverse slices and joined outputs that go backwards outside of the Loop instead."""
+        before = Forms(self.model, rewriter, node, node.name)
+        behind = Forms(self.model, rewriter, node.following, node.name)
+        changed = False
+        for item in wires.slices:
+            if isinstance(item.port, Sliced) and _is_reversed(item.port):
+                item.outer = before.reversed(item.outer, item.port.axis)
+                item.port, changed = replace(item.port, start=0, end=-1, stride=1), True
+        for leaving in wires.outputs:
+            port = leaving.port
+            if isinstance(port, Concatenated) and _is_reversed(port):
+                wires.change_output(leaving, rewriter, partial(behind.reversed, axis=port.axis))
+                leaving.port, changed = replace(port, start=0, end=-1, stride=1), True
+        return changed
+
+
+def _loses_a_parameter(wires: LoopWires) -> bool:
+    """True if OpenVINO removes the readers of a slice or of a captured value, and then itself."""
+    return any(item.result is None and not is_live(item.parameter) for item in wires.inputs)
+
+
+def _is_reversed(port: Sliced | Concatenated) -> bool:
+    return (port.start, port.end, port.stride, port.part_size) == (-1, 0, -1, 1)
 
 
 def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:

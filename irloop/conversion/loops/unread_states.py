@@ -9,6 +9,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.hazards.live_values import is_live
 from irloop.hazards.patterns import may_not_run
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter, Forms, selected
@@ -16,9 +17,10 @@ from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
 
-__all__ = ["ReadStates"]
+__all__ = ["TRUTH", "ReadStates", "one_of"]
 
-_TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
+#: The type of the value that is true whenever a body runs.
+TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
 
 
 class ReadStates(LoopPass):
@@ -45,14 +47,18 @@ class ReadStates(LoopPass):
         if not may_not_run(node):
             return
         unread = [(item, wires.shown_by(item)) for item in wires.states]
-        unread = [(item, shown) for item, shown in unread if shown and not item.parameter.is_used]
+        unread = [
+            (item, shown)
+            for item, shown in unread
+            if not is_live(item.parameter) and any(is_live(leaving.output) for leaving in shown)
+        ]
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)
         running: Value | None = None
         for item, shown in unread:
             value, state = item.result, item.parameter
             assert value is not None
             if element_of(value) is ElementType.BOOLEAN:
-                some = _one_of(inside, state)
+                some = one_of(inside, state)
                 never = inside.emit(LogicalAnd(), some, inside.emit(LogicalNot(), some))
                 value = inside.emit(LogicalOr(), value, never)
             else:
@@ -60,7 +66,7 @@ class ReadStates(LoopPass):
                     outside = Emitter(rewriter, node, node.name)
                     one = outside.constant(True, ElementType.BOOLEAN)
                     name = inside.names.fresh("running")
-                    running = wires.enter(one, name, Invariant(0, 0), _TRUTH)
+                    running = wires.enter(one, name, Invariant(0, 0), TRUTH)
                 value = _chosen(inside, running, value, state)
             item.result = value
             for leaving in shown:
@@ -74,17 +80,17 @@ def _chosen(forms: Forms, running: Value, value: Value, state: Value) -> Value:
     if element in EIGHT_BIT_FLOATS:
         value, state = (forms.converted(x, ElementType.F32) for x in (value, state))
     if shape_of(value).static() is None or shape_of(value) != shape_of(state):
-        state = _one_of(forms, state)
+        state = one_of(forms, state)
     return forms.converted(selected(forms.emit, running, value, state), element)
 
 
-def _one_of(forms: Forms, state: Value) -> Value:
-    """Compute a scalar that depends on all elements of `state`."""
-    rank = shape_of(state).rank
+def one_of(forms: Forms, value: Value) -> Value:
+    """Compute a scalar that depends on all elements of a value."""
+    rank = shape_of(value).rank
     if rank is None:
-        state, rank = forms.reshaped(state, [-1]), 1
+        value, rank = forms.reshaped(value, [-1]), 1
     if rank == 0:
-        return state
-    boolean = element_of(state) is ElementType.BOOLEAN
+        return value
+    boolean = element_of(value) is ElementType.BOOLEAN
     op = ReduceLogicalOr(keep_dims=False) if boolean else ReduceMax(keep_dims=False)
-    return forms.emit(op, state, forms.constant(list(range(rank))))
+    return forms.emit(op, value, forms.constant(list(range(rank))))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.graph.loops import LastValue
+from irloop.graph.loops import Carried, LastValue
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.live_values import is_live
 from irloop.hazards.patterns import may_not_run
 
 __all__ = ["UnreadState"]
@@ -28,7 +29,8 @@ class UnreadState(
         If the loop runs zero times, the output for the state is empty, or has the value of an
         earlier inference, instead of the initial value.
     Where:
-        A Loop that may run zero times has a state whose Parameter no operation in the body reads.
+        A Loop that may run zero times has a state whose Parameter no operation in the body reads,
+        or only operations that no output of the model depends on.
     What irloop does:
         Conversion to IR lets the body read the state.
     """
@@ -39,8 +41,17 @@ class UnreadState(
         if not may_not_run(node):
             return
         body = node.body()
-        shown = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}
         for port in body.ports.carried:
             parameter = body.graph.inputs[port.parameter]
-            if port.result in shown and not parameter.is_used:
+            if not is_live(parameter) and _is_shown(node, port):
                 yield f"the body does not read its state {parameter.name!r}"
+
+
+def _is_shown(node: Node, state: Carried) -> bool:
+    """True if a model output depends on the last value of a state."""
+    return any(
+        isinstance(port, LastValue)
+        and port.result == state.result
+        and is_live(node.outputs[port.external])
+        for port in node.body().ports.outputs
+    )

@@ -8,6 +8,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.live_values import is_live
 
 __all__ = ["UnreadSlices"]
 
@@ -27,9 +28,10 @@ class UnreadSlices(
     What happens:
         The plugin removes the sliced input, and with it the trip count: the body runs once.
     Where:
-        No operation in the body of a TensorIterator reads any of its slices.
+        No operation in the body of a TensorIterator reads any of its slices, or only operations
+        that no output of the model depends on.
     What irloop does:
-        Conversion to IR writes a Loop whose trip count is the number of slices.
+        Conversion to IR and `transform` write a Loop whose trip count is the number of slices.
     """
 
     only_with_body = True
@@ -39,5 +41,5 @@ class UnreadSlices(
             return
         body = node.body()
         slices = [port for port in body.ports.inputs if isinstance(port, Sliced)]
-        if slices and not any(body.graph.inputs[port.parameter].is_used for port in slices):
+        if slices and not any(is_live(body.graph.inputs[port.parameter]) for port in slices):
             yield f"nothing in the body reads the slices of input {slices[0].external}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.dialects.openvino.shape import Broadcast, Broadcast3
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import has_no_element
+from irloop.hazards.live_values import has_no_element
 
 __all__ = ["BroadcastOfNothing"]
 

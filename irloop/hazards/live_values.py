@@ -1,0 +1,81 @@
+"""Finds values of bodies that OpenVINO removes because no output of the model depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.openvino.state import Assign, Assign6
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import Carried
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Result
+
+__all__ = ["has_no_element", "is_live"]
+
+
+def has_no_element(value: Value) -> bool:
+    """True for a value whose shape is known and has a dimension of 0."""
+    dims = shape_of(value).static()
+    return dims is not None and 0 in dims
+
+
+def is_live(value: Value) -> bool:
+    """False if OpenVINO removes all readers of a value: no model output depends on any of them.
+
+    Measured: OpenVINO removes operations that no output depends on, and in a Concat the inputs
+    without elements. In nested bodies, it removes parameters and results that nothing reads, but no
+    states. It keeps an operation whose result is known, like a product with 0.
+    """
+    pending, seen = [value], {value}
+    while pending:
+        found = pending.pop()
+        for user, at in found.uses:
+            reached = _reached(found, user, at)
+            if reached is None:
+                return True
+            pending += [item for item in reached if item not in seen]
+            seen.update(reached)
+    return False
+
+
+def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
+    """The values that depend on input `at` of `user`, which is `value`; None for the outside."""
+    if isinstance(user.op, Result):
+        return _returned(user)
+    if not user.outputs or isinstance(user.op, Assign | Assign6):
+        return None
+    if isinstance(user.op, Concat) and has_no_element(value):
+        return ()
+    if user.bodies and not _decides(user, at):
+        return _entered(user, at)
+    return user.outputs
+
+
+def _decides(node: Node, at: int) -> bool:
+    """True if input `at` is a condition or a trip count."""
+    return at < (1 if isinstance(node.op, ov.If) else 2 if isinstance(node.op, ov.Loop) else 0)
+
+
+def _entered(node: Node, at: int) -> list[Value]:
+    """The values that depend on an input of a body; the loop keeps all of its states."""
+    found: list[Value] = []
+    for body in node.bodies:
+        ports = [port for port in body.ports.inputs if port.external == at]
+        if any(isinstance(port, Carried) for port in ports):
+            return list(node.outputs)
+        found += [body.graph.inputs[port.parameter] for port in ports]
+    return found
+
+
+def _returned(result: Node) -> Sequence[Value] | None:
+    """The values outside a body that depend on one of its results; None for model outputs."""
+    owner = None if result.graph is None else result.graph.owner
+    if owner is None or not owner.outputs:
+        return None
+    (body,) = (body for body in owner.bodies if body.graph is result.graph)
+    at = body.graph.results.index(result)
+    if at == body.ports.condition or any(port.result == at for port in body.ports.carried):
+        return owner.outputs
+    return [owner.outputs[port.external] for port in body.ports.outputs if port.result == at]
