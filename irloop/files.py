@@ -7,9 +7,9 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 __all__ = [
     "ParsedOnce",
@@ -144,12 +144,21 @@ def reason_of(error: OSError, path: Path) -> str:
     return f"{reason}: the disk of {place} is full"
 
 
-# If the system permits, a file gets its name only when it is complete. Otherwise it has this
-# temporary name and is locked; a later writer in the folder removes files that are no longer
-# locked, because their writers were killed. Only names of exactly this form are removed, so that
-# other programs' files are safe.
+# If the system permits, a file has no name before it is complete. Temporary files that need a name,
+# and scratch folders, are locked and are in this hidden folder beside the target. What is there and
+# not locked was left by a killed process: the next writer removes it. The target's folder itself is
+# never listed, because it may hold a million results. Only names of these forms are removed.
+_ASIDE = f".irloop-tmp-{os.geteuid()}" if hasattr(os, "geteuid") else ".irloop-tmp"
 _FILE = re.compile(r"\.irloop-[0-9a-f]{16}\.tmp")
-_FOLDER = re.compile(r"\.?irloop-scratch-[a-z0-9_]{8}")
+_FOLDER = re.compile(r"\.irloop-scratch-[a-z0-9_]{8}")
+
+#: Only this user can read the hidden folder. Windows would restrict the files in it for ever.
+_MODE = 0o777 if os.name == "nt" else 0o700
+
+#: How often the hidden folder is made again when other processes remove it at the same moment.
+_TRIES = 100
+
+_Made = TypeVar("_Made")
 
 
 @contextmanager
@@ -181,7 +190,7 @@ class _Pending:
         self.name: str | None = None
         handle = _unnamed(self._folder)
         if handle is None:
-            handle, self.name = _named(self._folder)
+            handle, self.name = _in_aside(self._folder, _named)
         self.stream: BinaryIO = open(handle, "w+b")  # noqa: SIM115 (closed by `_pending`)
 
     def place(self) -> None:
@@ -189,10 +198,15 @@ class _Pending:
         if self.name is None and self._link(self._target):
             return
         if self.name is None:
-            self.name = _new_name(self._folder)
-            self._link(self.name)
+            self.name = _in_aside(self._folder, self._linked)
         os.replace(self.name, self._target)
+        _leave_aside(self.name)
         self.name = None
+
+    def _linked(self, folder: str) -> str:
+        name = _new_name(folder)
+        self._link(name)
+        return name
 
     def _link(self, name: str) -> bool:
         handle = self.stream.fileno()
@@ -216,6 +230,53 @@ def _pending(target: Path) -> Iterator[_Pending]:
         if item.name is not None:
             with suppress(OSError):
                 os.unlink(item.name)
+            _leave_aside(item.name)
+
+
+def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
+    """Make something in the hidden folder of `folder`, which is made if it is missing.
+
+    If the hidden folder cannot be made or belongs to another user, `folder` itself is used.
+    """
+    aside = os.path.join(folder, _ASIDE)
+    for _ in range(_TRIES):
+        if not _has_aside(aside):
+            break
+        # Another process may remove the folder between the two calls.
+        with suppress(FileNotFoundError):
+            return make(aside)
+    return make(folder)
+
+
+def _has_aside(aside: str) -> bool:
+    """True when the hidden folder exists, perhaps since this call, and belongs to this user."""
+    try:
+        os.mkdir(aside, _MODE)
+    except FileExistsError:
+        return _is_own_folder(aside)
+    except OSError:
+        return False
+    return True
+
+
+def _is_own_folder(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        # Another process has just removed it.
+        return True
+    except OSError:
+        return False
+    is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+    return is_own and stat.S_ISDIR(status.st_mode)
+
+
+def _leave_aside(path: str) -> None:
+    """Remove the hidden folder that contained `path`, if nothing else is in it."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder) == _ASIDE:
+        with suppress(OSError):
+            os.rmdir(folder)
 
 
 def _unnamed(folder: str) -> int | None:
@@ -266,25 +327,32 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
     # Loaded here like shutil: the start of every command would take a tenth longer.
     import tempfile
 
-    parent = tempfile.gettempdir() if folder is None else os.fspath(folder)
-    mark = "irloop-scratch-" if folder is None else ".irloop-scratch-"
+    parent = os.path.abspath(tempfile.gettempdir() if folder is None else folder)
     _sweep(parent)
-    while True:
-        path = tempfile.mkdtemp(prefix=mark, dir=parent)
-        handle = _opened_folder(path)
-        if handle is None and os.path.isdir(path):
-            break
-        if handle is not None and _lock(handle) and _is_at(handle, path):
-            break
-        # Another process took the folder for a leftover before it was locked: make another one.
-        if handle is not None:
-            os.close(handle)
+    path, handle = _in_aside(parent, _new_scratch)
     try:
         yield path
     finally:
         import shutil
 
         shutil.rmtree(path, ignore_errors=True)
+        _leave_aside(path)
+        if handle is not None:
+            os.close(handle)
+
+
+def _new_scratch(folder: str) -> tuple[str, int | None]:
+    """A new folder, locked if the system can."""
+    import tempfile
+
+    while True:
+        path = tempfile.mkdtemp(prefix=".irloop-scratch-", dir=folder)
+        handle = _opened_folder(path)
+        if handle is None and os.path.isdir(path):
+            return path, None
+        if handle is not None and _lock(handle) and _is_at(handle, path):
+            return path, handle
+        # Another process took the folder for a leftover before it was locked: make another one.
         if handle is not None:
             os.close(handle)
 
@@ -320,26 +388,26 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def _sweep(folder: str) -> None:
-    """Remove the leftovers of killed irloop processes in a folder."""
+    """Remove the leftovers of killed irloop processes from the hidden folder of a folder."""
     try:
         import fcntl
     except ImportError:
         # Without locks nobody can know which files are still being written.
         return
+    aside = os.path.join(folder, _ASIDE)
     try:
-        with os.scandir(folder) as entries:
+        with os.scandir(aside) as entries:
             left = [entry for entry in entries if _is_ours(entry)]
     except OSError:
         return
+    if not _is_own_folder(aside):
+        return
     for entry in left:
         with suppress(OSError):
-            status = entry.stat(follow_symlinks=False)
-            if status.st_uid != os.geteuid():
-                continue
             handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if stat.S_ISDIR(status.st_mode):
+                if entry.is_dir(follow_symlinks=False):
                     import shutil
 
                     shutil.rmtree(entry.path, ignore_errors=True)
@@ -347,3 +415,5 @@ def _sweep(folder: str) -> None:
                     os.unlink(entry.path)
             finally:
                 os.close(handle)
+    with suppress(OSError):
+        os.rmdir(aside)

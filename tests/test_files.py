@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,6 +145,7 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
             child.send_signal(signal.SIGKILL)
 
     mine = {".irloop-cache", "irloop-notes", ".irloop-baseline.json", ".irloop-0123.tmp"}
+    mine |= {f".irloop-{'0' * 16}.tmp", ".irloop-tmp"}
     for name in mine:
         (tmp_path / name).write_bytes(b"mine")
     (tmp_path / "irloop-models").mkdir()
@@ -155,6 +157,75 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
     kept = {*mine, "irloop-models", "other", "target"}
     assert {path.name for path in tmp_path.iterdir()} == kept
     assert (tmp_path / "target").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_writing_does_not_list_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """A folder with a million results would make each further result slow."""
+    listed: list[str] = []
+    for name in ("scandir", "listdir"):
+        original: Callable[[Any], Any] = getattr(os, name)
+
+        def seen(path: Any = ".", original: Callable[[Any], Any] = original) -> Any:
+            # Removing a scratch folder lists it by its descriptor.
+            if not isinstance(path, int):
+                listed.append(os.path.realpath(path))
+            return original(path)
+
+        monkeypatch.setattr(os, name, seen)
+    if named:
+        monkeypatch.setattr(files, "_unnamed", lambda _: None)
+    for content in (b"first", b"second"):
+        for number in range(5):
+            with files.replacing(tmp_path / f"{number}") as (stream,):
+                stream.write(content)
+        with files.scratch(tmp_path) as folder:
+            assert Path(folder).is_dir()
+    # A writer does look for leftovers, but elsewhere.
+    assert listed
+    assert os.path.realpath(tmp_path) not in listed
+    monkeypatch.undo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == list("01234")
+
+
+@POSIX
+@pytest.mark.parametrize("kind", ["link", "file", "foreign", "closed"])
+def test_a_hidden_folder_of_somebody_else_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(files, "_unnamed", lambda _: None)
+    other = tmp_path / "other"
+    other.mkdir()
+    mine = other / f".irloop-{'0' * 16}.tmp"
+    mine.write_bytes(b"mine")
+    aside = tmp_path / files._ASIDE
+    if kind == "link":
+        aside.symlink_to(other)
+    elif kind == "file":
+        aside.write_bytes(b"mine")
+    elif kind == "foreign":
+        other.rename(aside)
+        mine = aside / mine.name
+        user = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    else:
+        make = os.mkdir
+
+        def refused(path: Any, mode: int = 0o777) -> None:
+            if os.path.basename(path) == files._ASIDE:
+                raise PermissionError(errno.EACCES, "not allowed", os.fspath(path))
+            make(path, mode)
+
+        monkeypatch.setattr(os, "mkdir", refused)
+    before = {path.name for path in tmp_path.iterdir()}
+    with files.scratch(tmp_path) as folder, files.replacing(tmp_path / "target") as (stream,):
+        assert os.path.dirname(folder) == str(tmp_path)
+        stream.write(b"whole")
+    assert (tmp_path / "target").read_bytes() == b"whole"
+    assert mine.read_bytes() == b"mine"
+    assert {path.name for path in tmp_path.iterdir()} == before | {"target"}
 
 
 @POSIX
