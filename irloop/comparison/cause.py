@@ -28,10 +28,11 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Cause", "find_cause"]
 
-#: A loop of the second model may run this many iterations more than that of the first model.
+#: A loop of the second model may run at most this many iterations more than that of the first
+#: model.
 MORE = 10
 
-#: The most nodes into which one operation is decomposed.
+#: Maximum number of nodes that are searched for the decomposition of one operation.
 MOST_NODES = 100
 
 #: The nodes that a run could not compute, with the reasons.
@@ -63,20 +64,22 @@ def find_cause(
                 model, given, recording, seconds, widen, iterations=most, failures=failed
             )
         except UsageError:
-            # The inputs do not fit: the models are not two forms of one, so nothing corresponds.
+            # The inputs of one model cannot be used for the other: they are not two forms of one
+            # model, so nothing corresponds.
             return None
         except IrloopError:
             # A model that cannot run may still have wires that differ from those of the other
             # model.
             counts = {}
         if counts:
-            # A loop of the second model that never ends is followed only as far as necessary.
+            # A loop of the second model that never ends is followed only for MORE iterations beyond
+            # those of the first.
             most = MORE + max(max(item, default=0) for item in counts.values())
     return _Search(seen, failures).cause()
 
 
 class _Search:
-    """Finds the first recorded value that differs, and the cause that it leads to."""
+    """Finds the first recorded value that differs, and from it the cause of the difference."""
 
     def __init__(self, seen: Evidence, failures: tuple[_Failures, _Failures]) -> None:
         self._seen = seen
@@ -84,7 +87,7 @@ class _Search:
         self._in_loops = LoopCauses(seen)
 
     def cause(self) -> Cause | None:
-        """The cause, from the recordings, or else from the models alone."""
+        """The cause that the recordings show, else the one that the models alone show, or None."""
         seen: set[tuple[Value, tuple[int, ...]]] = set()
         for event in self._seen.recordings[1].events:
             node, at = event.node, event.at
@@ -110,7 +113,7 @@ class _Search:
         )
 
     def _of_failure(self) -> Cause | None:
-        """The node that only one of the models cannot compute."""
+        """The cause if only one of the models has a node that cannot be computed, else None."""
         sides = [side for side, found in enumerate(self._failures) if found]
         if len(sides) != 1:
             return None
@@ -123,7 +126,7 @@ class _Search:
         return self._seen.cause("failure", message, *nodes)
 
     def _of_nodes(self) -> Cause | None:
-        """The first constant or operation that differs, if no recorded value does."""
+        """The cause if no recorded value differs: the first constant or operation that does."""
         alike = self._seen.models[0].dialect == self._seen.models[1].dialect
         for node in all_nodes(self._seen.models[1].graph):
             mine = None if not node.outputs else self._seen.twin.get(node.outputs[0])
@@ -148,13 +151,14 @@ class _Search:
             found = self._in_loops.of_loop_output(mine, value)
             found = found or self._in_loops.of_source(value, at)
             if found is None and isinstance(mine.producer.op, Parameter):
-                # The node returns a parameter of the body, whose difference has its own cause.
+                # The node returns a parameter of the body. A difference of that has a cause of its
+                # own.
                 continue
             return found or self._of_operation(mine.producer, node, at)
         return None
 
     def _of_shapes(self) -> Cause | None:
-        """The cause if an output has the same elements in another shape."""
+        """The cause if an output has the same elements in a different shape, else None."""
         results = [model.graph.results for model in self._seen.models]
         for at, place in enumerate(output_positions(*(model.graph for model in self._seen.models))):
             if place is None:
@@ -225,7 +229,7 @@ class _Search:
     def _common_inputs(
         self, first: Node, second: Node, at: tuple[int, ...]
     ) -> list[tuple[int, Value, Value]]:
-        """The positions and values of inputs that mean the same in two corresponding nodes."""
+        """The positions and values of those inputs that have the same meaning in two nodes."""
         pairs = [
             (number, mine, its)
             for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=False))
@@ -240,7 +244,11 @@ class _Search:
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """The cause if exactly one constant of a node has no equal in its decomposition."""
+        """The cause if exactly one constant of a node has no equal in the other node's
+        decomposition.
+
+        One of the nodes is decomposed into several nodes in the other model.
+        """
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]
             constants = [item for item in own if isinstance(item.op, Constant)]
@@ -262,7 +270,7 @@ class _Search:
         return None
 
     def _constants_above(self, node: Node, side: int) -> list[Node]:
-        """The constants from which a node is computed, up to the values that have a pair."""
+        """The constants from which a node is computed, searched up to values that have a pair."""
         known = self._seen.other if side == 0 else self._seen.twin
         found: list[Node] = []
         pending, seen = [node], {node}
@@ -305,7 +313,7 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _of_definition(self, first: Node, second: Node) -> Cause | None:
-        """The cause if two nodes of one format are defined differently."""
+        """The cause if two nodes of one format differ in type or attributes, else None."""
         if isinstance(second.op, Constant | Parameter) or isinstance(
             first.op, Constant | Parameter
         ):
@@ -343,7 +351,7 @@ class _Search:
         if not self._seen.differ(first[1], second[1], at):
             return None
         if self._seen.twin.get(second[1]) is first[1] and not second[1].producer.inputs:
-            # Both read the same parameter, so the cause lies further up.
+            # Both nodes read the same parameter, so the cause lies further up.
             found = self._in_loops.of_source(second[1], at)
             if found is not None:
                 return found

@@ -117,7 +117,7 @@ def compare(
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
-    """The trials; those that irloop's own executor refused hold the reason."""
+    """The trials, each with the reason why irloop's own executor refused it, if it did."""
     pairs = zip(trials, own, strict=True)
     return [replace(trial, refused=run.reason) if run.refused else trial for trial, run in pairs]
 
@@ -146,7 +146,9 @@ def _told(
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
 ) -> tuple[Side, Side]:
-    """The sides with shapes and element types set on copies of the models that have the inputs."""
+    """The sides with `shapes` and `types` set for their inputs of these names, on copies of the
+    models.
+    """
     left, right = (side.model for side in sides)
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):
@@ -169,7 +171,8 @@ def _told_side(
     set_input_types(model, own_types)
     set_input_shapes(model, own_shapes)
     Inference(tolerant=True).run(model.graph)
-    # An engine may not run a file whose element types are unknown, so it gets the model itself.
+    # An engine may be unable to run a file with unknown element types. It gets the model with the
+    # given types instead.
     pairs = zip(side.model.graph.inputs, model.graph.inputs, strict=True)
     keeps_types = all(element_of(old) is element_of(new) for old, new in pairs)
     return Side(model, side.file if keeps_types else None)
@@ -204,7 +207,8 @@ class _Work:
         self._tolerance = tolerance
         self._seconds = seconds
         first, second = (side.model for side in sides)
-        #: Rounding after each operation would hide smaller differences.
+        #: True if the formats differ: rounding half precision after each operation would hide
+        #: smaller differences.
         self.widen = True if first.dialect != second.dialect else None
         self._engines = (self._engine(0), self._engine(1))
 
@@ -216,9 +220,7 @@ class _Work:
         return Comparison("different", self._engines, (), (), None, tuple(problems), ())
 
     def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
-        """The report over all trials; `own` holds the results of irloop's executor for the first
-        model.
-        """
+        """The report over all trials; `own` are the first model's results in irloop's executor."""
         first, second = (side.model for side in self._sides)
         trials = _with_refusals(trials, own)
         futures = self._processes.start(0, trials, self._seconds)
@@ -227,7 +229,8 @@ class _Work:
         if Lane(0, NUMPY) in self._lanes:
             runs[Lane(0, NUMPY)] = own
         if Lane(1, NUMPY) in self._lanes:
-            # Engines get only what irloop's own executor can afford, which it knows beforehand.
+            # irloop's own executor comes first, because an engine gets only the trials that the
+            # executor did not refuse.
             runs[Lane(1, NUMPY)] = run_inside(
                 second,
                 others,
@@ -263,10 +266,11 @@ class _Work:
                 at = 0 if tally.limited is None and trials else tally.limited
             if at is not None:
                 arrays = trials[at].arrays, others[at].arrays
-                # What a limit ended needs no second run up to the same limit.
+                # If a limit ended this trial, trace fewer iterations instead of running into the
+                # same limit again.
                 most = FEWER_ITERATIONS if own[at].refused else None
                 cause = self._cause(arrays, most)
-        # Without any report, the problems name the first reason already.
+        # If there is no report, `problems` starts with the first of these reasons.
         skipped = list(tally.skipped())[0 if tally.reports else 1 :]
         return Comparison(
             tally.outcome(),
@@ -307,7 +311,9 @@ class _Work:
         )
 
     def _others(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The same arrays in the order and the integer types of the second model."""
+        """The arrays of the first model in the order and with the integer types of the second
+        model.
+        """
         first, second = (side.model.graph for side in self._sides)
         places = input_positions(first, second)
         parameters = second.inputs

@@ -27,14 +27,15 @@ from irloop.progress import counted
 
 __all__ = ["Change", "ModelDiff", "diff"]
 
-#: The kinds of change in the order of a report; renaming alone leaves a model the same.
+#: The kinds of change in the order of a report. Models that differ only by "renamed" are the same.
 KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", "renamed")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: its kind and place (a path through bodies, in the newer model if it exists
-    there).
+    """One change: its kind, its path and a message.
+
+    `path` leads through bodies; it is that of the newer model unless the part was removed there.
     """
 
     kind: str
@@ -86,7 +87,9 @@ def _line(change: Change) -> str:
 
 
 def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
-    """List the changes in `second`; `metadata` and runtime information of nodes on request.
+    """List the changes from `first` to `second`.
+
+    With `metadata`, changes of metadata and of runtime information of nodes are listed, too.
 
     Raises:
         UsageError: when the two are of different formats.
@@ -146,7 +149,7 @@ def _value_of(node: Node) -> Value:
 
 
 class _Files:
-    """The lines of port maps in both files, which are parsed when a port map differs."""
+    """The lines of the port maps of both files, which are parsed once a port map differs."""
 
     def __init__(self, old: str | None, new: str | None) -> None:
         self._files = (old, new)
@@ -187,7 +190,7 @@ class _Differ:
         if self._metadata:
             for left, right in self._partner.items():
                 yield from _said(node_path(right), left.info, right.info)
-        # Differences in a body's results are reported at the wires that read them.
+        # A difference in the results of a body is reported at the wires that read them.
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
         for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
@@ -265,7 +268,7 @@ class _Differ:
         if old.name != new.name and not isinstance(new.op, Constant):
             yield Change("renamed", path, f"was called {old.name!r}")
         if self._prints[old] == self._prints[new]:
-            # Names inside may still differ.
+            # Names of inner nodes may still differ.
             yield from self._bodies(old, new, path)
             return
         if isinstance(old.op, Constant) and isinstance(new.op, Constant):
@@ -327,7 +330,7 @@ class _Differ:
 
 
 def _are_alike(old: Node, new: Node) -> bool:
-    """True when one operation may have taken the place of another."""
+    """True when one operation may be a changed version of another."""
     plain = not (old.bodies or new.bodies)
     inner = not isinstance(old.op, Parameter | Constant) and not isinstance(
         new.op, Parameter | Constant
@@ -369,7 +372,7 @@ def _operations(old: Node, new: Node) -> Iterator[str]:
 
 
 def _shown(before: Any, after: Any) -> str:
-    """Describe a change of an attribute; that of a tensor by the distance of its elements."""
+    """Describe a change of an attribute; for a tensor, how far its elements are apart."""
     if isinstance(before, Tensor) and isinstance(after, Tensor):
         return weights.distance(before, after)
     words = [
@@ -383,9 +386,9 @@ def _shown(before: Any, after: Any) -> str:
 
 
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
-    """A digest of the computation of each node from the parameters of its graph, without names.
+    """For each node, a digest of its computation from the parameters of the graph, without names.
 
-    `places` numbers the parameters; by default they are numbered in order.
+    `places` gives a number to each parameter; by default this is its position.
     """
     found: dict[Node, bytes] = {}
     for at, node in enumerate(graph.parameters):

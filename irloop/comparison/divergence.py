@@ -26,18 +26,19 @@ __all__ = ["Divergence", "find_divergence"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The bytes of traced values to keep; of longer runs only the beginning is compared.
+#: Maximum number of bytes of traced values that are kept; of a longer run, only the beginning is
+#: compared.
 KEPT_BYTES = 512 * 2**20
 
-#: After this many iterations the growth of an error is known well enough.
+#: Number of iterations after which the growth of an error is known well enough.
 KEPT_ERRORS = 64
 
 
 class Divergence(Record):
     """The first value in which two runs differ, in the order of the second model.
 
-    `path` is the node in the first model, `other` in the second. `iterations` holds the number
-    of the iteration of each loop around it and `of` how many there are (None: not known).
+    `path` is the node in the first model, `other` in the second. For each loop around the node,
+    `iterations` holds the iteration number and `of` the number of iterations (None: not known).
     `growth` is the factor by which the error grows with each iteration.
     """
 
@@ -108,7 +109,7 @@ class _Recorder:
 
     def __call__(self, event: TraceEvent) -> None:
         pairs = [*zip(event.node.outputs, event.outputs, strict=False)]
-        # Parameters of bodies are visible only at their readers.
+        # The tracer sees parameters of bodies only where nodes read them.
         pairs += [(value, made) for value, made in inputs_of(event) if not value.producer.inputs]
         for value, made in pairs:
             name = self._names.get(value)
@@ -194,7 +195,7 @@ class _Comparer:
 def _worst(
     x: Array, y: Array, tolerance: Tolerance
 ) -> tuple[tuple[int, ...] | None, str, str, int | None]:
-    """The worst element, the two values there, and their distance in ULP."""
+    """The element that differs most, its value in both models, and their distance in ULP."""
     if x.dtype != y.dtype or x.size != y.size:
         return None, _kind(x), _kind(y), None
     x, y = (x, y) if x.shape == y.shape else (x.reshape(-1), y.reshape(-1))

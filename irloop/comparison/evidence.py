@@ -20,8 +20,8 @@ from irloop.graph.record import Record
 __all__ = ["Cause", "Evidence"]
 
 
-#: Parts of a message that change while a model is reduced: names, places and numbers. "it"
-#: replaces the name in the second model if the first model has the same.
+#: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
+#: stands for the name in the first model if both models have the same name.
 _CHANGING = re.compile(r"`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
 
 
@@ -40,7 +40,7 @@ class Cause(Record):
 
     @property
     def signature(self) -> str:
-        """The part of the cause that does not change while the models are reduced."""
+        """The part of the cause that stays the same while the models are reduced."""
         name = "" if self.kind == "output" else self.path.rpartition("/")[2]
         words = " ".join(_CHANGING.sub("", self.message).split())
         return f"{self.kind} {name} {words}"
@@ -104,17 +104,17 @@ class Evidence:
         return False
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values, or the paired values whose elements they pass on, are a pair."""
+        """True when the values are paired, or those from which they take their elements are."""
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
     def corresponds(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values are known to correspond; `same` also allows two unknown ones."""
+        """True when two values are known to correspond; `same` also holds for two unknown ones."""
         known = [self._nearest(first, self.other), self._nearest(second, self.twin)]
         return None not in known and self.paired(known[0], known[1])
 
     @staticmethod
     def _nearest(value: Value | None, pairs: Mapping[Value, Value]) -> Value | None:
-        """The value itself or the nearest whose elements it passes on, that is paired."""
+        """The nearest value, or `value` itself, that is paired and has the same elements."""
         while value is not None and value not in pairs and not _is_constant(value):
             value = handed_on(value)
         return value
@@ -144,7 +144,7 @@ class Evidence:
         return self._found_places
 
     def described(self, side: int, value: Value) -> str:
-        """A value, and where a parameter of a body comes from."""
+        """Describe a value and, if it is a parameter of a body, the wire that feeds it."""
         graph = value.producer.graph
         if isinstance(value.producer.op, Constant):
             return f"constant `{value.name}`"

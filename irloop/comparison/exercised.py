@@ -28,7 +28,7 @@ _WORDS = {
 
 
 def reached(runs: Iterable[Run]) -> set[Way]:
-    """The ways that these runs took; only runs of the NumPy engine report them."""
+    """The ways that these runs took; only runs of the NumPy engine report their ways."""
     found: set[Way] = set()
     for run in runs:
         for node, counts in run.counts.items():
@@ -39,7 +39,7 @@ def reached(runs: Iterable[Run]) -> set[Way]:
 
 
 def reachable(model: Model) -> list[Way]:
-    """All possible ways, without those that a constant or the kind of loop rules out."""
+    """All possible ways, except those that a constant or the kind of loop rules out."""
     return [(node, way) for node in all_nodes(model.graph) if node.bodies for way in _ways_of(node)]
 
 
@@ -60,7 +60,10 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 
 
 def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """Branches never taken, loops that never ran zero, one or many times or never stopped early."""
+    """Branches that were never taken, and what the loops never did.
+
+    Each loop should run zero, one and many times and, if it can, stop early.
+    """
     nodes = [node for node in all_nodes(model.graph) if node.bodies]
     if nodes and not any(run.outputs is not None for run in runs):
         return ["loops and branches: irloop's own executor could not run the model"]

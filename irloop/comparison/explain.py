@@ -2,7 +2,7 @@
 
 Reasons are tried in this order: rounding, measured against a run in double precision; the int8
 kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and hazards of
-the engine, by a twin of the model without them.
+the engine, which a rewritten copy of the model avoids.
 """
 
 from __future__ import annotations
@@ -29,24 +29,28 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Explainer", "Reason"]
 
-#: A larger error, relative to the largest value, is never rounding.
+#: A larger error, relative to the largest value, is never explained by rounding.
 ROUNDING = 0.02
 
-#: An engine's error, measured against double precision, may be this many times another engine's.
+#: An error measured against double precision is explained by rounding if it is at most this many
+#: times as large as that of another engine.
 TIMES = 4.0
 
-#: The bound for OpenVINO's int8 kernels in the converted model: measured on a processor without
-#: VNNI, where sums of products of 8-bit weights saturate, errors reach a quarter of the largest
-#: value. Errors in the first model are its own.
+#: An error of int8 kernels in the converted model is harmless up to this, relative to the largest
+#: value. Larger errors occur: on a processor without VNNI, where sums of products of 8-bit weights
+#: saturate, OpenVINO's were measured to reach a quarter. Errors in the first model are always
+#: harmless.
 INT8 = 0.05
 
-#: The option that turns them off, as measured; INFERENCE_PRECISION_HINT f32 does not.
+#: The option that turns off OpenVINO's int8 kernels, as measured; INFERENCE_PRECISION_HINT f32 does
+#: not.
 F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 
 #: The option with which ONNX Runtime does not saturate sums of products of u8 and i8.
 EXACT_SUMS = {"session.x64quantprecision": "1"}
 
-#: A quantised output may be one step off in this fraction of its elements, or in one element.
+#: A quantised output may be one step off in at most this fraction of its elements, or in one
+#: element.
 STEPS = 0.02
 
 _QUANTIZED = classes_of(
@@ -64,7 +68,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Reason(Record):
-    """The reason why one output differs. If it is `harmless` the conversion is not at fault."""
+    """The reason why one output differs. If it is `harmless`, the conversion is not at fault."""
 
     words: str
     harmless: bool = True
@@ -72,7 +76,7 @@ class Reason(Record):
 
 @dataclass(slots=True)
 class Explainer:
-    """Looks for reasons; results of extra runs are kept.
+    """Looks for the reasons of differences; keeps the results of its extra runs.
 
     `trials` are those of the first and of the second model, `runs` the results of every lane.
     """
@@ -113,7 +117,7 @@ class Explainer:
         if not _are_floats(wanted, found) or self.judge.tolerance.is_given:
             return None
         if not self.trials[0][number].reset:
-            # Its variables hold values of the previous trial.
+            # The model's variables hold values of the previous trial.
             return None
         exact = self._double("double", number)
         if exact is None:
@@ -135,7 +139,7 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """Explain a difference of one step in integers of a quantised model: different rounding."""
+        """The reason that rounding differs, for quantised integers that differ by one step."""
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
         if not _are_steps(wanted, found):
@@ -156,7 +160,11 @@ class Explainer:
         return any(isinstance(node.op, (*_QUANTIZED, ContribOp)) for node in nodes)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
-        """The same output from other engines, whose own error shows how hard it is to compute."""
+        """The output as computed by other engines and by NumPy in the declared precision.
+
+        Each has a phrase that names it. How far these are from double precision shows how hard the
+        output is to compute.
+        """
         values = [
             (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
             for other, runs in self.runs.items()
@@ -168,7 +176,7 @@ class Explainer:
         return [(name, outputs[place]) for name, outputs in values]
 
     def _double(self, how: str, number: int) -> list[Any] | None:
-        """The outputs of the first model in double precision, or in the declared one."""
+        """The outputs of the first model with `how` "double" or "as declared"; None if it fails."""
         key = (how, number)
         if key not in self._exact:
             trial = self.trials[0][number]
@@ -233,7 +241,7 @@ class Explainer:
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Run this trial alone, without state from an earlier one."""
+        """The reason that state was left over, if the trial agrees when it is run alone."""
         if number == 0 or not self.trials[0][number].reset:
             return None
         key = (lane, f"alone {number}")
@@ -256,7 +264,7 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Run a copy of the first model that avoids the hazards of its engine."""
+        """The reason that the engine has a fault, if a copy of the model that avoids it agrees."""
         if lane.side == 1:
             return None
         if lane not in self._twins:
@@ -272,7 +280,7 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials of a copy without hazards; also return the codes of these hazards."""
+        """Run all trials of a copy without hazards; return the runs and the codes of hazards."""
         side = self.sides[lane.side]
         with scratch() as folder:
             try:
@@ -288,7 +296,7 @@ class Explainer:
                 return run_outside(process, self.trials[lane.side], self.seconds), codes
 
     def _again(self, lane: Lane, how: str, options: dict[str, str]) -> list[Run]:
-        """All trials in a new process with options; `how` is their name."""
+        """Run all trials in a new process with `options`; `how` names these options."""
         key = (lane, how)
         if key not in self._others:
             file = self.lanes.file(lane.side, self.sides[lane.side])

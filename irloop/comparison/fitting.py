@@ -22,13 +22,13 @@ from irloop.graph.record import Record
 
 __all__ = ["Attempt", "fitted"]
 
-#: Sizes that only signals and long texts have, tried last.
+#: Sizes that only occur in signals and long texts; they are tried last.
 LARGE_SIZES = (512, 1024, 4096, 16384)
 
-#: The most runs for one fit: each shows the effect of one size.
+#: Maximum number of runs in one fit: each shows the effect of changing one size.
 MOST_RUNS = 250
 
-#: The most changes of sizes in one fit; every change lets the model run further.
+#: Maximum number of changes of sizes in one fit; every change lets the model run further.
 MOST_CHANGES = 24
 
 
@@ -58,10 +58,10 @@ def fitted(
     *,
     seconds: float,
 ) -> tuple[Sizes, Attempt]:
-    """The sizes with which the model runs best, and that run, changing `start` step by step.
+    """The sizes with which the model runs best, and that run.
 
-    The search ends after `seconds`, MOST_RUNS runs or MOST_CHANGES changes. It returns `start` if
-    nothing is better.
+    `start` is changed step by step. The search ends after `seconds`, MOST_RUNS runs or MOST_CHANGES
+    changes. It returns `start` if nothing is better.
     """
     search = _Search(variables, attempt, time.monotonic() + seconds)
     best = search.run(start)
@@ -96,7 +96,9 @@ class _Search:
         return None if found.late else found
 
     def better(self, sizes: Sizes, best: Attempt) -> tuple[Sizes, Attempt] | None:
-        """The first change of one size that lets the model run further than `best`."""
+        """The first change that lets the model run further than `best`: its sizes and its run, or
+        None.
+        """
         for changed in self._proposals(sizes, best):
             found = self.run(changed)
             if found is not None and found.rank > best.rank:
@@ -118,10 +120,11 @@ class _Search:
                 after = dict(_gaps(moved.operands, closed=True))
                 solved += _solutions(variable, size, more - size, gaps, after)
                 break
-        # A size that grows loses nothing; one that shrinks may make an output empty.
+        # Larger sizes come first: they lose nothing, but a smaller size may make an output empty.
         for _, _, variable, size in sorted(solved, key=lambda item: item[:2]):
             yield variable.given(sizes, size)
-        # Small sizes of every variable before large ones of any: they cost less time.
+        # A small size of every variable is tried before a large size of any, because it costs less
+        # time.
         for size in SIZES + LARGE_SIZES:
             for variable in self._variables:
                 yield variable.given(sizes, variable.fit(size))
@@ -130,9 +133,9 @@ class _Search:
 def _solutions(
     variable: Variable, size: int, step: int, gaps: dict[_Pair, int], after: dict[_Pair, int]
 ) -> Iterator[tuple[int, int, Variable, int]]:
-    """The sizes that close one of the `gaps`, with their order.
+    """The sizes that close one of the `gaps`: (whether smaller, order of the gap, variable, size).
 
-    `after` are the gaps that remain with the size increased by `step`.
+    `after` holds the gaps that remain with the size increased by `step`.
     """
     for order, (pair, gap) in enumerate(gaps.items()):
         slope = after.get(pair, gap) - gap
@@ -143,7 +146,7 @@ def _solutions(
             yield int(wanted < size), order, variable, wanted
 
 
-#: Two sizes that should be equal: of two operands, and an axis of each.
+#: Two sizes that should be equal: two operands, how they are compared, and an axis of each.
 _Pair = tuple[int, int, str, int, int]
 
 
@@ -151,8 +154,8 @@ def _gaps(operands: Sequence[Extents], *, closed: bool = False) -> Iterator[tupl
     """The differences between sizes of two operands, the likeliest cause of a failure first.
 
     Sizes are compared from the right (broadcasting), from the left (Concat), the last of one with
-    the last but one of the other (MatMul), and all elements with all elements (Reshape). An operand
-    that may be a shape is compared by its numbers too. With `closed`, equal sizes are included.
+    the last but one of the other (MatMul), and the numbers of elements (Reshape). An operand that
+    may be a shape is also compared by its values. With `closed`, equal sizes are included.
     """
     lists = [
         (at, kind, extents)

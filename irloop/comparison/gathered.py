@@ -20,10 +20,10 @@ from irloop.graph.record import Record
 
 __all__ = ["Gathered", "gathered_slices"]
 
-#: A slice has fewer elements along its axis.
+#: Maximum number of elements of a slice along its axis.
 MOST = 1024
 
-#: The operations between the iteration number and an index, along one path.
+#: Maximum number of operations between the iteration number and an index, along one path.
 DEPTH = 8
 
 _ADD, _SUB, _MUL = classes_of("Add"), classes_of("Sub"), classes_of("Mul")
@@ -31,10 +31,10 @@ _SAME_NUMBERS = classes_of("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"
 
 
 class Gathered(Record):
-    """Slice i of input `external` has the indices `first + i * stride`, and the next ones.
+    """Slice i of input `external` starts at index `first + i * stride` and has `part_size` indices.
 
-    `value` is the slice inside the body, `axis` is counted from the front, and `first` is None
-    if it is known only at run time.
+    `value` is the slice inside the body, `axis` is non-negative, and `first` is None if it is known
+    only at run time.
     """
 
     external: int
@@ -47,14 +47,14 @@ class Gathered(Record):
 
 
 class _Affine(NamedTuple):
-    """``iteration * factor + offsets``; offsets of None are known only at run time."""
+    """``iteration * factor + offsets``; `offsets` is None if they are known only at run time."""
 
     factor: int
     offsets: tuple[int, ...] | None
 
 
 def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
-    """The slices that the body of an ONNX Loop gathers, by the parameter that they come from."""
+    """The slices that the body of an ONNX Loop gathers, by the position of the parameter."""
     number = body.ports.iteration
     if not isinstance(node.op, onnx.Loop) or number is None:
         return {}
@@ -84,7 +84,7 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
 
 
 def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | None:
-    """A value as a function of the iteration number; None if it is no such function."""
+    """A value as an affine function of the iteration number; None if it is no such function."""
     op, inputs = value.producer.op, value.producer.inputs
     if value is iteration:
         return _Affine(1, (0,))
@@ -122,7 +122,7 @@ def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | Non
 
 
 def _product(left: _Affine, right: _Affine) -> _Affine | None:
-    """The product of a function of the iteration number and a constant."""
+    """The product of two affine functions; None unless both are known and one is a constant."""
     if left.factor:
         left, right = right, left
     if left.factor or left.offsets is None or len(left.offsets) != 1 or right.offsets is None:

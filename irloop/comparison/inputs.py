@@ -39,34 +39,39 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Trip counts to run with, largest first: the first trial shows whether the model runs at all.
+#: Trip counts to run with, the largest first, because the first trial shows whether the model runs
+#: at all.
 TRIPS = (5, 2, 1, 0)
 
 #: Ranges of integers that are neither indices nor lengths; narrow ones suit sizes and shapes.
 INTEGERS = ((-8, 9), (1, 4), (0, 1))
 
-#: Larger inputs are not made: NumPy has a limit of dimensions, computers one of memory.
+#: Maximum rank of an input: NumPy supports no more dimensions.
 MOST_DIMS = 64
+
+#: Maximum number of elements of an input.
 MOST_ELEMENTS = 1 << 30
 
-#: The memory that an element takes while its input is made, one input after the other, and the
-#: memory that it takes afterwards.
+#: Bytes of an element while its input is made; inputs are made one after the other.
 BYTES_TO_MAKE = 24
+
+#: Bytes of an element afterwards.
 BYTES_TO_KEEP = 8
 
-#: The elements that are made in a step of the budget.
+#: Number of elements that are made in a step of the budget.
 ELEMENTS_A_STEP = 1000
 
-#: The spread of floating-point inputs: loops that stop early need large numbers too.
+#: The spread of floating-point inputs; some loops stop early only with large values.
 SPREADS = (1.0, 20.0)
 
 
 class Trial(Record):
     """One set of inputs, in the order of the first model, with a description.
 
-    `idle` is set when loops shall not run, so that states rightly keep their first value. Variables
-    are reset if `reset` is set, else they keep their values from the previous trial. `refused` is
-    the reason why irloop's own executor did not run the trial; no other engine runs it then.
+    `idle` is set if loops run zero iterations on purpose, so that states rightly keep their initial
+    values. Variables are reset if `reset` is set; otherwise they keep their values from the
+    previous trial. `refused` is the reason why irloop's own executor did not run the trial; no
+    other engine runs it then.
     """
 
     label: str
@@ -94,7 +99,7 @@ def made_trials(
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
-    """Make further trials with other numbers and conditions, to reach more of the model."""
+    """Make further trials with other values and conditions, to reach more of the model."""
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
     plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
@@ -188,7 +193,7 @@ def _positional(model: Model, given: Any) -> list[Any]:
 
 
 class _Plan(Record):
-    """How to make one trial; if `condition` is None or `sign` is 0, it is chosen randomly."""
+    """How to make one trial. `condition` None and `sign` 0 mean a random choice."""
 
     label: str
     seed: int
@@ -211,7 +216,7 @@ def _plans(
     conditions = (True, False) if any(_is_condition(*pair) for pair in pairs) else (True,)
     for seed in seeds:
         for condition in conditions:
-            # With a false condition nothing runs: one trip count is enough.
+            # With a false condition no loop runs, so one trip count is enough.
             for trip in counts if condition else counts[:1]:
                 label = _label(seed, trip, counts, condition, conditions)
                 yield _Plan(label, seed, trip, condition, 1.0, integers)
@@ -254,14 +259,14 @@ def _arrays(
 
 
 def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
-    """How many elements are generated for an input; a sequence gets three items."""
+    """How many elements are generated for input number `at`; a sequence gets three items."""
     if isinstance(type, OptionalType):
         return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):
         return 3 * _elements(type.item, sizes, at)
     # A string is a Python object, made from a generated number.
     weight = 16 if type.element is ElementType.STRING else 1
-    # NumPy refuses a shape of huge dimensions even where another one is 0.
+    # NumPy refuses a shape of huge dimensions even if another dimension is 0.
     return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))
 
 
@@ -324,7 +329,7 @@ def _integers(
     elif role.index:
         low, high = 0, role.bound or smallest
         if plan.integers != INTEGERS[0]:
-            # The first range failed: the model adds to the indices, perhaps.
+            # The first range failed: perhaps the model adds something to the indices.
             high = min(high, plan.integers[1])
     elif role.size:
         low, high = 1, 3
@@ -338,7 +343,7 @@ def _integers(
 
 
 def _parts(total: int, count: int) -> Array:
-    """Lengths that add up to `total`."""
+    """`count` lengths that add up to `total`, unless that is less than `count`."""
     lengths = np.ones(count, np.int64)
     lengths[:1] = max(1, total - count + 1)
     return lengths
@@ -357,9 +362,9 @@ def _shape(type: TensorType, sizes: Sizes, at: int) -> tuple[int, ...]:
     )
     if len(shape) > MOST_DIMS or math.prod(shape) > MOST_ELEMENTS:
         raise UsageError(
-            "no input is made for a tensor as large as this",
+            "an input is too large to be generated",
             expected=f"at most {MOST_ELEMENTS} elements in at most {MOST_DIMS} dimensions",
             found=f"{math.prod(shape)} elements in {len(shape)} dimensions",
-            fix="give another shape to the input, or the inputs themselves",
+            fix="give the input another shape, or provide values for the inputs",
         )
     return shape

@@ -20,9 +20,9 @@ __all__ = ["Judge", "is_worse"]
 
 
 class Judge(Record):
-    """Holds the tolerance and the names of the outputs of both models.
+    """Holds the tolerance, and the names and order of the outputs of both models.
 
-    `places` gives for each output of the first model its position in the second.
+    `places` holds, for each output of the first model, its position in the second.
     """
 
     tolerance: Tolerance
@@ -77,9 +77,10 @@ class Judge(Record):
 
 
 def is_worse(item: OutputReport, than: OutputReport) -> bool:
-    """True when one report of an output shows a larger difference than another.
+    """True when `item` shows a larger difference of an output than `than` does.
 
-    If two engines both differ, irloop's own is reported, because it can tell more.
+    If the output differs in two engines, the report of irloop's own executor counts as larger,
+    because it can tell more.
     """
     if item.equal != than.equal:
         return than.equal

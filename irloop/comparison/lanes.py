@@ -30,7 +30,7 @@ Engines = str | Sequence[str]
 
 
 class Lane(Record):
-    """One of the two models (0 or 1) in one engine."""
+    """One of the two models (`side` 0 or 1) in one engine."""
 
     side: int
     engine: Engine
@@ -42,7 +42,7 @@ class Lane(Record):
 
 
 class Side(Record):
-    """One of the two models, and its file (None: it is in memory only)."""
+    """One of the two models, and its file; `file` is None if the model is in memory only."""
 
     model: Model
     file: str | None
@@ -98,7 +98,7 @@ def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lan
 
 
 class Lanes:
-    """The processes of all lanes except irloop's own executor, started at once."""
+    """The processes of all lanes except those of irloop's own executor, started at once."""
 
     def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:
         self._memory = memory
@@ -134,7 +134,7 @@ class Lanes:
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:
-        """Have the processes of the first (0) or second model (1) load it; does not wait."""
+        """Have the processes of one model (0 or 1) load it, without waiting for them."""
         for lane, process in self._processes.items():
             if lane.side != number:
                 continue
@@ -143,7 +143,7 @@ class Lanes:
                 process.load(path)
 
     def file(self, number: int, side: Side) -> Path | IrloopError:
-        """The file of a model; a model in memory is written to one."""
+        """The file of a model; a model that is in memory only is written to a file."""
         if side.file is not None:
             return Path(side.file)
         if number not in self._files:

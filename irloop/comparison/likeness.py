@@ -40,7 +40,7 @@ _REDUCTIONS = (onnx_reduction.Reduction, openvino_reduction.Reduction)
 
 
 def may_correspond(first: Op, second: Op) -> bool:
-    """False where two operations of different formats are known to compute different things."""
+    """False when two operations of different formats are known to compute different things."""
     left, right = _computed_by(type(first)), _computed_by(type(second))
     if left == right or first.type.lower() == second.type.lower():
         return True
@@ -51,7 +51,7 @@ def may_correspond(first: Op, second: Op) -> bool:
 
 
 def _computed_by(kind: type[Op]) -> str:
-    """The function of a class of elementwise operations or reductions; empty for other classes."""
+    """The function that an elementwise operation or a reduction computes; "" for other classes."""
     if issubclass(kind, _REDUCTIONS) or (kind.elementwise and not getattr(kind, "function", "")):
         return kind.type.lower()
     return getattr(kind, "function", "")
@@ -69,7 +69,7 @@ def _computed_by_both() -> frozenset[str]:
 
 
 def origin(value: Value) -> Value:
-    """The value from which operations of data movement produced this value."""
+    """The value from which `value` takes its elements, through any number of data movements."""
     while (source := handed_on(value)) is not None:
         value = source
     return value

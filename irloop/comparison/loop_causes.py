@@ -26,12 +26,13 @@ _TRANSPOSES = classes_of("Transpose")
 _SLICES = classes_of("Slice", "StridedSlice")
 
 
-#: Trip counts without a limit, as `content` describes them: those of an IR, of ONNX, and absent.
+#: Trip counts without a limit, as `content` describes them: -1, the largest i32 or i64, or no trip
+#: count.
 _UNLIMITED = {"-1", str(2**31 - 1), str(2**63 - 1), "absent"}
 
 
 class LoopCauses:
-    """Finds the cause of a difference in the wires and counts of corresponding loops."""
+    """Finds the cause of a difference in the wires or iteration counts of corresponding loops."""
 
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen
@@ -70,7 +71,7 @@ class LoopCauses:
     def of_start(
         self, nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
     ) -> Cause | None:
-        """The differing constant from which two loops start a state, if there is one."""
+        """The cause if two loops start a state from different constants, else None."""
         outer = _outer(nodes, bodies, numbers)
         return None if outer is None else self.of_constants(outer[0].producer, outer[1].producer)
 
@@ -81,7 +82,7 @@ class LoopCauses:
         numbers: tuple[int, int],
         at: tuple[int, ...],
     ) -> Cause | None:
-        """The cause if two body parameters differ because the values outside that feed them do."""
+        """The cause if two body parameters differ because the values that feed them do."""
         port = bodies[1].ports.by_parameter.get(numbers[1])
         later = isinstance(port, Carried) and bool(at) and at[-1] > 0
         outer = _outer(nodes, bodies, numbers)
@@ -179,7 +180,8 @@ class LoopCauses:
             constants = constants or self._of_constant_condition(nodes, (ends[0], ends[1]))
             if constants is not None:
                 return replace(constants, kind="condition")
-        # The number of slices decides how often a loop runs; without slices the condition decides.
+        # The number of slices decides how often a loop runs; if it has no slices, the condition
+        # decides.
         condition = wires.condition()
         if condition is not None:
             return self._seen.worded("condition", condition)
@@ -301,9 +303,10 @@ class LoopCauses:
 
 
 def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
-    """The value before Transposes, Reshapes and Slices, and the order of the axes after them.
+    """The value before Transposes, Reshapes and Slices, and the order of axes that they produce.
 
-    Conversion slices the output of a Loop that may run zero iterations.
+    The order is None if no Transpose is known. The conversion slices the output of a Loop that may
+    run zero iterations.
     """
     order: Sequence[int] | None = None
     while True:
@@ -319,7 +322,7 @@ def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
 
 
 def _order(transpose: Node) -> Sequence[int]:
-    """The order of the axes after a Transpose; empty if it is not constant."""
+    """The permutation of the axes by a Transpose; empty if it is not constant."""
     if len(transpose.inputs) < 2 or transpose.inputs[1] is None:
         return getattr(transpose.op, "perm", None) or ()
     given = transpose.inputs[1].producer.op
@@ -329,7 +332,7 @@ def _order(transpose: Node) -> Sequence[int]:
 def _outer(
     nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
 ) -> tuple[Value, Value] | None:
-    """The values outside that feed two body parameters; None if one of them has none."""
+    """The values outside the loops that feed two body parameters; None if one has no such value."""
     found = []
     for node, body, number in zip(nodes, bodies, numbers, strict=True):
         port = body.ports.by_parameter.get(number)

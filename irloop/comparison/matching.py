@@ -69,7 +69,7 @@ def _matched(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[int | 
 
 
 def converted(value: Any, type: ValueType) -> Any:
-    """Convert integers to the type that the other model declares: i32 and i64 correspond."""
+    """Convert integers to the type that the other model declares, since i32 and i64 correspond."""
     if isinstance(value, list) and isinstance(type, SequenceType):
         return [converted(item, type.item) for item in value]
     if not isinstance(value, np.ndarray) or not isinstance(type, TensorType):

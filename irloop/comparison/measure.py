@@ -38,7 +38,8 @@ class Allowance(NamedTuple):
     reason: str
 
 
-#: The tolerances by element type. If an engine computes in another type, that one counts.
+#: The tolerances by element type. If an engine computes in another type, the tolerance of that type
+#: counts.
 ALLOWANCES = (
     Allowance(
         ("float64", "complex128"),
@@ -67,7 +68,7 @@ ALLOWANCES = (
     Allowance(("strings",), 0.0, 0.0, "exact"),
 )
 
-#: The same by type name; types without an entry must be equal.
+#: The same tolerances by type name; elements of other types must be equal.
 DEFAULT = {name: (item.relative, item.absolute) for item in ALLOWANCES for name in item.types}
 
 #: Types that some engines compute in another type.
@@ -76,19 +77,23 @@ _COMPUTED_IN = {"float64": "float32", "complex128": "complex64"}
 #: This fraction of the relative tolerance also applies to the largest element of a tensor.
 SCALE = 0.1
 
-#: The elements that are compared at a time, and how many of them cost a step of the budget: of
-#: equal bits, and of others.
+#: Number of elements that are compared at a time.
 BLOCK = 1 << 18
+
+#: Elements per step of the budget if their bits are equal.
 ELEMENTS_A_STEP = 4096
+
+#: Elements per step of the budget otherwise.
 DIFFERENT_A_STEP = 256
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Tolerance(Record):
-    """Values are equal if |x - y| <= absolute + relative * |x|; None: the type's tolerance.
+    """Values are equal if |x - y| <= absolute + relative * |x|.
 
-    `single` is set for an engine that computes double precision in single precision.
+    None stands for the default of the element type. `single` is set for an engine that computes
+    double precision in single precision.
     """
 
     relative: float | None = None
@@ -113,9 +118,9 @@ class Tolerance(Record):
 class Difference(Record):
     """The difference of two arrays of one type and shape; NaN equals NaN.
 
-    `smallest` is the smallest number that would pass as both the relative and the absolute
-    tolerance; `worst` is the element furthest outside the tolerance; `ulp` is None for types
-    without a last place.
+    `smallest` is the smallest value that would pass as both the relative and the absolute
+    tolerance; `worst` is the element furthest outside the tolerance; `ulp` is None for integers and
+    other types without a last place.
     """
 
     equal: bool
@@ -186,7 +191,7 @@ def measure(x: Array, y: Array, tolerance: Tolerance) -> Difference:
 
 
 def all_finite(x: Array) -> bool:
-    """True if no number of an array is NaN or infinite."""
+    """True if an array contains neither NaN nor infinity."""
     return all(bool(np.isfinite(_wide(part)).all()) for _, part, _ in _blocks(x, x))
 
 
@@ -196,7 +201,7 @@ def all_nan(x: Array) -> bool:
 
 
 class _Allowed:
-    """The elements of an array that may differ from those of another by a tolerance."""
+    """Decides which elements of two arrays agree within the tolerance of `x`."""
 
     def __init__(self, x: Array, tolerance: Tolerance) -> None:
         self._relative, self._absolute = tolerance.of(x.dtype)
@@ -204,7 +209,7 @@ class _Allowed:
         self._largest = 0.0 if self._exact else _largest(x)
 
     def good(self, x: Array, y: Array) -> Array:
-        """Where a part of the array agrees with that of the other."""
+        """For parts of both arrays, True for each element that agrees."""
         budget.spend(x.size // DIFFERENT_A_STEP, "comparing values")
         a, b = _wide(x), _wide(y)
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
@@ -227,11 +232,11 @@ def _largest(x: Array) -> float:
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Absolute difference, relative difference and smallest sufficient tolerance per element."""
+    """For each element: absolute difference, relative difference, smallest sufficient tolerance."""
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
-        # Unsigned numbers have no negative difference.
+        # Unsigned integers have no negative difference.
         between = np.abs(a - b) if a.dtype.kind in "fc" else np.where(a > b, a - b, b - a)
         apart = np.where(equal, 0.0, between)
         apart = np.where(np.isnan(apart), np.inf, apart)
@@ -243,7 +248,10 @@ def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
 
 
 def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """Parts of two arrays of one shape, flat: wide copies of whole outputs would take gigabytes."""
+    """Blocks of two arrays of one shape, flat, each with its slice.
+
+    Converting whole outputs to a wide type could take gigabytes.
+    """
     flat, other = x.reshape(-1), y.reshape(-1)
     for start in range(0, x.size, BLOCK):
         part = slice(start, min(start + BLOCK, x.size))
@@ -252,7 +260,7 @@ def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
 
 
 def wide_blocks(x: Array, y: Array) -> Iterator[tuple[Array, Array]]:
-    """Parts of two arrays of one shape, in the type in which they are compared."""
+    """Blocks of two arrays of one shape, in the type in which they are compared."""
     for _, mine, other in _blocks(x, y):
         yield _wide(mine), _wide(other)
 
@@ -275,7 +283,7 @@ def ulps(x: Array, y: Array) -> int | None:
     if not known.any():
         return None
     high, low = np.maximum(a, b)[known], np.minimum(a, b)[known]
-    # The distance of the two infinities of f64 does not fit an int64.
+    # An int64 cannot hold the distance of the two infinities of f64.
     return int((high.astype(np.uint64) - low.astype(np.uint64)).max())
 
 

@@ -24,7 +24,7 @@ __all__ = ["Pairs", "agree", "inputs_of", "traced"]
 
 _GATHERS, _TRANSPOSES = classes_of("Gather"), classes_of("Transpose")
 
-#: Trip counts, and ends of slices, from this number on mean "no limit".
+#: A trip count or an end of a slice that is at least this large means "no limit".
 NO_LIMIT = 2**31 - 1
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +55,7 @@ class Pairs:
             pending = [pair for pair in pending if pair[1] not in entered]
             if not pending:
                 break
-            # The values that an inner loop reads correspond only after the outer loop was entered.
+            # Values that an inner loop reads are paired only once the outer loop has been entered.
             loops = min(pending, key=lambda pair: _depth(pair[1]))
             entered.add(loops[1])
             self._enter(*loops)
@@ -97,7 +97,7 @@ class Pairs:
                     other.graph.inputs[other.ports.iteration],
                 )
                 self._add(f"{first.name}/{body.label}/iteration", *numbers)
-            # A name that occurs in several bodies is clear within two that correspond.
+            # A name that occurs in several bodies is unambiguous within two bodies that correspond.
             left, right = _names_inside(body.graph), _names_inside(other.graph)
             for name, value in left.items():
                 if name in right:
@@ -124,13 +124,15 @@ class Pairs:
         second: Value,
         slices: tuple[dict[Value, Value], dict[Value, Value]],
     ) -> None:
-        """Pair two body parameters, or the slice that one format gathers from its parameter."""
+        """Pair two body parameters. If only one format gathers a slice inside, pair its slice
+        instead.
+        """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)
         self._add(name, first, second)
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """Corresponding nodes with bodies: by their names, or by those of their outputs."""
+        """Corresponding nodes with bodies: by their own names, or by the names of their outputs."""
         yield from self._named_loops()
         yield from self._loops_of(self.of_second)
 
@@ -152,7 +154,7 @@ class Pairs:
 
 
 def _depth(node: Node) -> int:
-    """The number of bodies around a node."""
+    """The number of bodies that contain a node."""
     depth = 0
     while node.graph is not None and node.graph.owner is not None:
         node, depth = node.graph.owner, depth + 1
@@ -160,7 +162,9 @@ def _depth(node: Node) -> int:
 
 
 def _loop_of(value: Value) -> Node | None:
-    """The node with bodies that returns a value, possibly transposed."""
+    """The node with bodies that returns a value, possibly through a Transpose; None if there is
+    none.
+    """
     node = value.producer
     if isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None:
         node = node.inputs[0].producer
@@ -168,7 +172,7 @@ def _loop_of(value: Value) -> Node | None:
 
 
 def _fed(node: Node, body: Body) -> dict[Value, Value]:
-    """Body parameters by outer value, for values that feed a single parameter."""
+    """The body parameter that each outer value feeds; values that feed several are left out."""
     found: dict[Value, list[Value]] = {}
     for port in body.ports.inputs:
         outer = node.inputs[port.external]
@@ -188,7 +192,7 @@ def _is_gathered(value: Value) -> bool:
 
 
 def _owners(model: Model) -> dict[str, Node]:
-    """The nodes with bodies by name, for unique names."""
+    """The nodes with bodies by name; names that occur twice are left out."""
     found: dict[str, list[Node]] = {}
     for node in all_nodes(model.graph):
         if node.bodies:
@@ -197,28 +201,29 @@ def _owners(model: Model) -> dict[str, Node]:
 
 
 def _names(model: Model) -> dict[str, Value]:
-    """Values of a model and its bodies by unique names."""
+    """The values of a model and its bodies by name; names that occur twice are left out."""
     values = [value for node in all_nodes(model.graph) for value in node.outputs]
     values += [value for graph in all_graphs(model.graph) for value in graph.inputs]
     return _unique_names(values)
 
 
 def _names_inside(graph: Graph) -> dict[str, Value]:
-    """Values of one body, without the bodies below it, by names that are unique there."""
+    """The values of one body, without inner bodies, by name; names that occur twice are omitted."""
     return _unique_names(
         [*graph.inputs, *(value for node in graph.nodes for value in node.outputs)]
     )
 
 
 def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
-    """Values by unique names: those of tensors, then those of nodes."""
+    """The values whose tensor name is unique, by that name; then those with a unique node name."""
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)
-        # The outputs of a loop or an LSTM are in another order in the other format, where a loop
-        # may have others that nothing reads here.
+        # The two formats order the outputs of a loop or an LSTM differently, and a loop may have
+        # further outputs in one of them that nothing reads, so node names do not identify these
+        # outputs.
         if len(value.producer.outputs) == 1 and not (value.producer.bodies and value.names):
             by_node.setdefault(value.producer.name, []).append(value)
     found = {name: items[0] for name, items in by_tensor.items() if len(items) == 1}
@@ -238,10 +243,10 @@ def traced(
     iterations: int | None = None,
     failures: list[tuple[Node, str]] | None = None,
 ) -> dict[Node, set[int]]:
-    """Run a model with a trace; returns the number of iterations of each loop.
+    """Run a model with a trace, and return the iteration counts of each loop.
 
-    `iterations` limits the iterations of each loop. The node that fails is added to `failures`;
-    with this list, inputs that do not fit the model are a UsageError.
+    `iterations` limits the iterations of each loop. The node that fails is added to `failures`. If
+    `failures` is given, inputs that do not match the model raise a UsageError.
     """
     session = Session(model, hoist=False, widen=widen)
     limits = limits_of(seconds)
@@ -256,7 +261,7 @@ def traced(
         if session.failed is not None:
             failures.append((session.failed[0], reason_of(error)))
         elif isinstance(error, UsageError):
-            # The inputs do not fit the model.
+            # The inputs do not match the model.
             raise
         return {}
     return session.counts
@@ -282,13 +287,13 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
         # A name may denote a slice in one model and an element in the other.
         return False
     if x.dtype != y.dtype:
-        # Trip counts and iteration numbers have other types in each format.
+        # The two formats have different types for trip counts and iteration numbers.
         return x.dtype.kind in "iub" and y.dtype.kind in "iub" and _integers_agree(x, y)
     return measure.agree(x.reshape(-1), y.reshape(-1), tolerance)
 
 
 def _integers_agree(x: Array, y: Array) -> bool:
-    """True when integers of different types are equal, except for those that mean "no limit"."""
+    """True when integers of different types are equal; those that mean "no limit" are left out."""
     left, right = (item.reshape(-1).astype(np.float64) for item in (x, y))
     is_small = np.maximum(np.abs(left), np.abs(right)) < NO_LIMIT
     return bool((left[is_small] == right[is_small]).all())

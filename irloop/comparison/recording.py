@@ -10,7 +10,8 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
-#: The bytes of traced values to keep; of longer runs only the beginning is compared.
+#: Maximum number of bytes of traced values that are kept; of a longer run, only the beginning is
+#: compared.
 KEPT_BYTES = 512 * 2**20
 
 #: The memory of one recorded value besides its array, in bytes.
@@ -43,7 +44,7 @@ class Recording:
             return
         at = event.iterations
         for value, made in inputs_of(event):
-            # Parameters of bodies are visible only at their readers.
+            # The tracer sees parameters of bodies only where nodes read them.
             if not value.producer.inputs:
                 self._keep(value, at, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
@@ -65,7 +66,7 @@ class Recording:
         self.events.append(Event(event.loop, at, is_iteration=True))
 
     def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
-        """The iterations of a loop that ran inside iteration `at`, and whether the loop ended."""
+        """How many iterations the loop ran inside iteration `at`, and whether it ended."""
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep(self, value: Value, at: Iterations, made: Any) -> None:

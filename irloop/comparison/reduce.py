@@ -37,10 +37,10 @@ from irloop.progress import counted
 
 __all__ = ["Reduced", "reduce"]
 
-#: The number of outputs, each alone, for which a smaller case is looked for.
+#: Maximum number of outputs for which, each alone, a smaller case is looked for.
 OUTPUTS = 3
 
-#: The number of values that differ around which a cut is tried.
+#: Maximum number of differing values around which a cut is tried.
 PLACES = 4
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -82,7 +82,7 @@ def reduce(
         UsageError: when the models do not differ with any inputs.
         UnsupportedError: when irloop's own executor cannot run one of them.
     """
-    # The rest of a model no longer has the lines of its file.
+    # The models no longer have a file: after a reduction its line numbers would be wrong.
     models = _prepared(read_side(first)), _prepared(read_side(second))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)
@@ -91,13 +91,13 @@ def reduce(
     for step in (work.smallest, work.lower_trip_counts):
         pair = step(pair)
     for model in pair.models:
-        # Inner values are outputs now, and a file must declare their types.
+        # Inner values have become outputs, and a file must declare the types of outputs.
         Inference(tolerant=True).run(model.graph)
     return Reduced(*pair.models, pair.arrays, tuple(work.steps), work.judge(pair))
 
 
 def _prepared(model: Model) -> Model:
-    """A copy with all types that can be inferred: a file of ONNX declares few inside of bodies."""
+    """A copy with all types that can be inferred; ONNX files declare few types inside bodies."""
     copy = replace(clone_model(model), source=None)
     Inference(tolerant=True).run(copy.graph)
     return copy
@@ -111,7 +111,7 @@ class _Reduction:
         self.steps: list[str] = []
 
     def judge(self, pair: Pair) -> Comparison:
-        """Compare a pair; the inputs of the second model follow from those of the first."""
+        """Compare a pair; the inputs of the second model are made from those of the first."""
         return compare(
             *pair.models,
             inputs=list(pair.arrays[0]),
@@ -148,7 +148,7 @@ class _Reduction:
             return False
         if found.outcome != "different" or not (found.compared or found.cause):
             return False
-        # Two models that differ for another reason are another case.
+        # Models that differ for another reason are not the same case.
         return self._kind is None or _kind(found) == self._kind
 
     def _accept(self, old: Pair, new: Pair, how: str) -> Pair:
@@ -197,7 +197,7 @@ class _Reduction:
         return best
 
     def _single_outputs(self, pair: Pair) -> Iterator[tuple[str, Pair]]:
-        """The pair with each output alone that shows the difference."""
+        """For each output, the pair with that output alone, if it shows the difference."""
         names = [node.name for node in pair.models[0].graph.results]
         if len(names) == 1:
             return
@@ -210,8 +210,8 @@ class _Reduction:
                 yield item.name, new
 
     def _shrink(self, pair: Pair) -> Pair:
-        """Simplify both models in the same way; the steps in between are one line of the report."""
-        # If the cause is that other values are read or carried, their computation does not matter.
+        """Simplify both models in the same way; the report has one line for all these steps."""
+        # If the cause is that wrong values are read or carried, their computation does not matter.
         kinds = ("input ", "state ", "wire ")
         reads_others = self._kind is not None and self._kind[0].startswith(kinds)
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
@@ -237,7 +237,7 @@ class _Reduction:
 
 
 class _Everything:
-    """Records every value of a run, and the order of the nodes."""
+    """Records every value of a run, and the order in which values were computed."""
 
     def __init__(self) -> None:
         self.values: dict[Key, Any] = {}
@@ -252,10 +252,10 @@ class _Everything:
 
 
 class _Place(NamedTuple):
-    """Two corresponding values that differ, and what is known about the others at that moment.
+    """Two corresponding values that differ, and what is known about other values at that moment.
 
-    `agreed` tells which values of each model agree, `held` gives their contents, and `twin` maps
-    values of the second model to those of the first.
+    For each model, `agreed` tells which values agree with the other model, and `held` gives their
+    contents. `twin` maps values of the second model to those of the first.
     """
 
     values: tuple[Value, Value]
@@ -267,7 +267,7 @@ class _Place(NamedTuple):
 def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
     """The values that differ, in the order in which the second model computes them.
 
-    With `loops` only outputs of loops are considered whose known inputs all agree.
+    With `loops`, only those outputs of loops are considered whose known inputs all agree.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
@@ -303,11 +303,11 @@ def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -
 
 
 def _cut_at(pair: Pair, place: _Place) -> Pair | None:
-    """The part of both models between values that agree and two that differ, or None."""
+    """The part of both models between values that agree and the two that differ, or None."""
     edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
     cuts = zip(pair.models, place.values, edges, place.held, strict=True)
     (left, first), (right, second) = (_cut(*item) for item in cuts)
-    # The values that enter a body may have other names in the other model.
+    # The values that enter a body may be named differently in the two models.
     twins = [place.twin.get(item) for item in edges[1]]
     order: list[int] | None
     if set(twins) == set(edges[0]) and len(twins) == len(edges[0]):
@@ -324,7 +324,7 @@ def _cut_at(pair: Pair, place: _Place) -> Pair | None:
 def _cut(
     model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
 ) -> tuple[Model, tuple[Any, ...]]:
-    """A model that computes `value` from the values `edges`, and their contents, its inputs."""
+    """A model that computes `value` from the values `edges`, and arrays for its inputs."""
     source = value.producer.graph
     assert source is not None
     copy = clone_graph(source)
@@ -352,7 +352,7 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The nearest values above `value` that agree, or that enter the graph."""
+    """The nearest values from which `value` is computed that agree, or that enter the graph."""
     found: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:

@@ -56,7 +56,7 @@ class OutputReport:
 class TrialReport:
     """One set of inputs: whether all outputs agreed, or why a model did not run.
 
-    It is `compared` if at least two runs gave outputs.
+    The trial is `compared` if at least two runs produced outputs.
     """
 
     label: str
@@ -67,7 +67,7 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """One of the two models in one engine: the numbers of trials that ran and agreed.
+    """One of the two models in one engine: how many trials ran, and in how many all outputs agreed.
 
     In `excused` trials all differences are explained in `Comparison.notes`. `worst` is the largest
     difference from the expected values.
@@ -97,7 +97,7 @@ class EngineReport:
 class Evidence:
     """The data with which a report runs both models again: the inputs of one trial.
 
-    `arrays` are the inputs of the first and of the second model. The trial is one that shows the
+    `arrays` holds the inputs of the first and of the second model. The trial is one that shows the
     difference, if there is any.
     """
 
@@ -153,7 +153,8 @@ class Comparison:
         lines = [f"{words}: {trials}; {self._who()}"]
         if self.cause is not None:
             lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
-        # Two outputs without a number prove nothing.
+        # An outcome is inconclusive if, for example, the outputs hold only NaN; then listing them
+        # proves nothing.
         lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:

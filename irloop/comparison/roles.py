@@ -1,4 +1,4 @@
-"""Finds the roles of a model's inputs: numbers, indices, trip counts, conditions."""
+"""Finds the roles of a model's inputs: plain values, indices, trip counts, conditions."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ _COUNTING = classes_of(
 
 @dataclass(slots=True)
 class Role:
-    """The role of one input. `bound` is the smallest axis that it indexes.
+    """The role of one input. `bound` is the size of the smallest axis that it indexes.
 
-    A `mask` is recognised by its name alone: models use it like any other number.
+    A `mask` is recognised by its name alone, because models use it like any other input.
     """
 
     trip: bool = False
@@ -94,7 +94,7 @@ def _role(value: Value) -> Role:
         _steer(role, node, position)
         _classify(role, node, position)
     if role == Role():
-        # An input without another role that a trip count is computed from is a trip count.
+        # An input without another role is a trip count if a trip count is computed from it.
         for node, position in _readers(value, (*_TRANSPARENT, *_COUNTING)):
             _steer(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
@@ -128,7 +128,7 @@ def _classify(role: Role, node: Node, position: int) -> None:
 
 
 def _axis_size(node: Node, data: int) -> int | None:
-    """The size of the axis that indices refer to; the smallest one if that is unclear."""
+    """The size of the axis that indices refer to; the smallest axis if that is unclear."""
     axis = getattr(node.op, "axis", None)
     if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):
         producer = node.inputs[2].producer if node.inputs[2] is not None else None

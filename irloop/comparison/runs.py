@@ -37,16 +37,18 @@ __all__ = [
     "written",
 ]
 
-#: A loop that runs longer on generated inputs counts as endless.
+#: A loop that runs more iterations than this on generated inputs counts as endless.
 ITERATIONS = 200_000
 
-#: The same after a trial that a limit ended: the other trials of an endless loop cost little.
+#: This lower limit applies after a trial that a limit ended, so that the other trials of an endless
+#: loop cost little.
 FEWER_ITERATIONS = 20_000
 
-#: The least time for importing an engine and loading a model, however short a run may be.
+#: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
 
-#: The outputs of all trials are kept for each of up to four lanes, and comparing takes as much.
+#: The memory for outputs is divided by this: the outputs of all trials are kept for up to four
+#: lanes, and comparing takes as much again.
 COPIES = 8
 
 
@@ -54,10 +56,11 @@ COPIES = 8
 class Run:
     """The result of one trial in an engine: outputs, or the reason why there are none.
 
-    `undefined` is set if an output has no value: the last value of a loop that never ran. Only the
-    NumPy engine reports that, the trip counts of loops, the branches taken, and the loops that
-    their condition `stopped` before their trip count. `late` is set when time ran out or another
-    limit was reached, `refused` if the work is known to exceed a limit: no engine is asked then.
+    `undefined` is set if an output has no value, because it is the last value of a loop that never
+    ran. Only the NumPy engine reports `undefined`, `counts` (the iterations of each loop),
+    `branches` (the branches taken) and `stopped` (the loops that their condition ended before their
+    trip count). `late` is set if time ran out or another limit was reached, `refused` if the work
+    is known to exceed a limit; then no engine runs the trial.
     """
 
     outputs: list[Any] | None = None
@@ -98,9 +101,10 @@ def run_trials(
     seconds: float,
     affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
-    """Run every trial in irloop's own executor; the outputs of all together have a limit.
+    """Run every trial in irloop's own executor; all outputs together have a memory limit.
 
-    `affordable` is called after the first trial that no limit refuses: engines may load the model.
+    `affordable` is called after the first trial that no limit refuses: engines may load the model
+    then.
     """
     runs: list[Run] = []
     memory = budget.current().memory
@@ -130,14 +134,14 @@ def reason_of(error: IrloopError) -> str:
 
 
 def _bytes_of(value: Any) -> int:
-    """The bytes of a value; those of a view count, too, since engines return copies."""
+    """The bytes of a value. A view counts in full, since engines return copies."""
     if isinstance(value, list):
         return sum(map(_bytes_of, value))
     return int(getattr(value, "nbytes", 0))
 
 
 def limits_of(seconds: float, iterations: int = ITERATIONS) -> Limits:
-    """The limits of one run: those of the budget, and these seconds and iterations."""
+    """The limits of one run: the given seconds and iterations, and the memory of the budget."""
     return Limits(
         max_iterations=iterations, max_seconds=seconds, max_memory=budget.current().memory
     )

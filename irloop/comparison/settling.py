@@ -30,10 +30,11 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Settled", "Settler", "is_telling", "settled"]
 
-#: The time to look for better inputs of a model that already runs, and to fit sizes, in seconds.
+#: Seconds to look for better inputs of a model that already runs, or to fit sizes.
 PATIENCE = 10.0
 
-#: The search ends after this many elements of inputs, of which a second makes about 30 million.
+#: The search ends once this many elements of inputs have been made, of which about 30 million take
+#: a second.
 MOST_ELEMENTS = 1 << 26
 
 
@@ -70,7 +71,7 @@ class Settler:
         self._seconds = seconds
         self._groups = groups_of(model, given)
         self._elements = 0
-        #: The most iterations of a loop: fewer after a run that a limit ended.
+        #: Maximum number of iterations of a loop; it is lowered after a run that a limit ended.
         self._iterations = ITERATIONS
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
@@ -92,12 +93,12 @@ class Settler:
                     if first and run.outputs is None and not run.late and self._groups:
                         found, run = self._fitted(found)
                 except UsageError:
-                    # Too large to make, and so are all that follow.
+                    # These inputs are too large to make, and so are all that follow.
                     if worth:
                         return best
                     raise
                 if run.late:
-                    # It ran out of time; other inputs would take as long.
+                    # The run took too long; other inputs would take as long.
                     return best if worth else found
                 shown = worth_of(run)
                 if shown > worth:
@@ -142,7 +143,7 @@ class Settler:
         return run
 
     def _is_over(self) -> bool:
-        """True when the search has made as many elements as it may."""
+        """True when the search has made the maximum number of elements."""
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
@@ -173,14 +174,14 @@ class Settler:
 def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
     """Find sizes and integers for the inputs of a model; a model with known sizes is not run.
 
-    `given` maps names of dimensions to sizes ("?": those without a name).
+    `given` maps names of dimensions to sizes; "?" stands for dimensions without a name.
     """
     if not groups_of(model):
         return Settled(next(sizes_of([model], given)))
     try:
         session = Session(model)
     except IrloopError:
-        # irloop cannot run it; another engine may.
+        # irloop cannot run the model, but another engine may.
         return Settled(next(sizes_of([model], given)))
     settler = Settler(
         model, model, session, seeds=[seed], trips=TRIPS[:1], given=given, seconds=PATIENCE
@@ -189,7 +190,7 @@ def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) 
 
 
 def is_telling(value: Any, type: ValueType | None = None) -> bool:
-    """True when a value can show a difference: an element of it is not NaN.
+    """True when a value can show a difference, because one of its elements is not NaN.
 
     An empty value counts as well if its declared `type` is empty.
     """
@@ -205,7 +206,10 @@ def is_telling(value: Any, type: ValueType | None = None) -> bool:
 
 
 def worth_of(run: Run) -> int:
-    """The value of a run: 0 failed, 1 nothing usable, 2 something, 3 finite numbers everywhere."""
+    """How usable the outputs of a run are, from 0 to 3.
+
+    0: the run failed; 1: no output is usable; 2: some output is; 3: all elements are finite.
+    """
     if run.outputs is None:
         return 0
     if run.outputs and all(map(_is_whole, run.outputs)):

@@ -39,16 +39,16 @@ from irloop.progress import told
 
 __all__ = ["Pair", "complexity", "operations", "shrunk"]
 
-#: The time limit of one run of a model, in seconds.
+#: The time limit in seconds of one run of a model.
 SECONDS = 10.0
 
-#: The smallest sizes that are tried for an axis.
+#: Sizes of an axis are tried from 1 up to this, trip counts from 0 up to one less.
 SMALLEST = 4
 
 _SLICES = classes_of("Slice", "StridedSlice")
 
-#: The name of a change, a function that makes it (None if it does not apply), and the model it
-#: changes if it changes only one.
+#: A change: its name, a function that makes it (returns None if it does not apply), and the
+#: position of the model if only one is changed.
 Change = tuple[str, Callable[["Pair"], "Pair | None"], int | None]
 
 
@@ -61,7 +61,7 @@ class Pair:
 
 
 def operations(model: Model) -> int:
-    """How many operations a model has, bodies included, constants not counted."""
+    """The number of operations of a model, those in bodies included, without constants."""
     return sum(not isinstance(node.op, Constant) for node in all_nodes(model.graph))
 
 
@@ -88,8 +88,8 @@ def shrunk(
                 if changed is not None and found[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
-                # Otherwise operands could be exchanged for ever, or values could lose their
-                # counterparts.
+                # The search must end, so the models must become simpler and no value may lose its
+                # counterpart.
                 if changed is not None and (
                     complexity(changed) >= complexity(pair) or _unpaired(changed) > _unpaired(pair)
                 ):
@@ -97,14 +97,15 @@ def shrunk(
                 kept = pair if changed is None else accept(pair, changed, found[0])
                 place += kept is pair
                 if kept is not pair:
-                    # This renumbers everything: go on at the same position.
+                    # The kept change gives other positions to the changes: go on at the same
+                    # position.
                     pair, todo = kept, list(changes(kept))
     told("changes", tries, tries)
     return pair
 
 
 def _unpaired(pair: Pair) -> int:
-    """How many computed values of both models have no counterpart in the other model."""
+    """The number of computed values of both models that have no counterpart in the other model."""
     pairs = Pairs(*pair.models)
     known = {*pairs.first_by_name.values(), *pairs.of_second}
     values = [value for model in pair.models for value in _computed(model)]
@@ -127,7 +128,7 @@ def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
 
 
 def complexity(pair: Pair) -> tuple[int, int, int]:
-    """Operations, parameters, and the sizes of all axes and trip counts together."""
+    """The numbers of operations and parameters, and the sum of all sizes and trip counts."""
     work = parameters = sizes = 0
     for model in pair.models:
         work += operations(model)
@@ -214,9 +215,9 @@ def _is_only_returned(value: Value) -> bool:
 
 
 def _settled(pair: Pair) -> Iterator[Change]:
-    """Every way to let a state of both models continue with ones.
+    """Every way to let a state of both models carry ones to the next iteration.
 
-    What reads the next value besides the back edge then reads the state itself.
+    Other readers of the value that the back edge carried then read the state itself.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
@@ -241,9 +242,9 @@ def _settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """A change that lets one state continue with ones.
+    """A change that lets one state carry ones to the next iteration.
 
-    `places` holds the numbers of its loop, parameter and result in each model.
+    For each model, `places` holds the positions of the loop, the parameter and the result.
     """
 
     def change(pair: Pair) -> Pair | None:
@@ -263,10 +264,10 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
 
 
 def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
-    """The value of the first model for `source`: an operand of `mine` with the same elements, else
-    the counterpart.
+    """The value of the first model that stands for `source`.
 
-    Slices of an IR keep their axis until a Squeeze removes it; those of a Scan do not have it.
+    This is an operand of `mine` with the same elements, else the counterpart. Slices of an IR keep
+    their axis until a Squeeze removes it; those of a Scan do not have it.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]
@@ -279,7 +280,7 @@ def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value |
 def _alone(pair: Pair) -> Iterator[Change]:
     """Every way to replace a value of one model only.
 
-    That is a value without a counterpart, or one that only passes on another value.
+    The value has no counterpart, or only passes on another value.
     """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))
@@ -350,7 +351,7 @@ def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
 
 
 def _ones(rewriter: Rewriter, value: Value) -> Value | None:
-    """A constant of ones, or of True, in place of a value; None if its type is unknown."""
+    """A constant of ones (or True) that replaces a value; None if the value's type is unknown."""
     type = value.type
     dims = type.shape.static() if isinstance(type, TensorType) else None
     if dims is None or not isinstance(type, TensorType):
@@ -460,7 +461,7 @@ def _with_count(names: tuple[str, str], count: int) -> Callable[[Pair], Pair | N
 
 
 def _set_count(model: Model, name: str, count: int) -> bool:
-    """Give a loop another constant trip count; False if it has none."""
+    """Give a loop another constant trip count; return False if its trip count is not constant."""
     node = next(item for item in all_nodes(model.graph) if item.name == name and item.bodies)
     value = node.inputs[0]
     if value is None or not isinstance(value.producer.op, Constant) or node.graph is None:

@@ -30,27 +30,31 @@ __all__ = [
 #: Sizes to try for unknown dimensions, in this order, until the model runs.
 SIZES = (2, 3, 1, 4, 5, 7, 8, 16, 32, 64, 224)
 
-#: Sizes to try for height, width and depth of images; the batch then stays small.
+#: Sizes to try for height, width and depth of images.
 IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
+
+#: Sizes to try for a batch of images, which stays small.
 BATCHES = (2, 1)
 
-#: The largest supported factor between the size of an image and that of its smallest map.
+#: The largest supported factor between the size of an image and that of its smallest feature map.
 MOST_STRIDE = 32
 
-#: The most variables that are tried with another size each.
+#: Maximum number of variables of which each is tried with another size.
 MOST_ALONE = 32
 
 #: Ranks to try for inputs of unknown rank.
 RANKS = (2, 1, 3, 4, 0)
 
-#: The keys of the unknown rank, and of unnamed sizes of images, among the sizes.
+#: The key of the unknown rank in `Sizes`.
 RANK = 0
+
+#: The key of the unnamed sizes of images in `Sizes`.
 IMAGE = -1
 
-#: An axis of an input: the position of the input, and the axis.
+#: An axis of an input: (position of the input, axis).
 Place = tuple[int, int]
 
-#: Sizes by dimension; the size of a place goes before that of its dimension.
+#: Sizes by dimension or by axis of an input; the size of an axis overrides that of its dimension.
 Sizes = Mapping[DynamicDim | int | Place, int]
 
 
@@ -65,7 +69,7 @@ def image_axes(type: TensorType) -> range:
 
 
 def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
-    """The key of a dimension: unnamed, unbounded sizes of images have a key of their own."""
+    """The key of a dimension in `Sizes`; all unnamed, unbounded sizes of images have one key."""
     return IMAGE if image and dim == DynamicDim() else dim
 
 
@@ -121,7 +125,7 @@ def sizes_of(
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
-    """The sizes, listed separately for every unknown axis of the inputs."""
+    """The sizes, also listed for every unknown axis of the inputs."""
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):
         type = _tensor(value.type)
@@ -137,7 +141,7 @@ def other_sizes(
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
     """Assignments that differ from `sizes`, first those in which every dimension differs.
 
-    `sizes` are those of each place, see `placed`; `groups` are the axes that change together.
+    `sizes` holds the size of each axis, see `placed`; `groups` are the axes that change together.
     """
     named = dict(given or {})
     keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]
@@ -168,7 +172,8 @@ def other_sizes(
 def _total_stride(model: Model) -> int:
     """The factor by which convolutions and pooling divide the sizes of images, at most 32.
 
-    A model that joins feature maps of different factors needs an image size that is a multiple.
+    A model that joins feature maps of different factors needs an image size that is a multiple of
+    this.
     """
     factors: dict[Value, int] = {}
     for node in model.graph.nodes:
@@ -212,7 +217,10 @@ def _tensor(type: ValueType) -> TensorType:
 
 
 class Variable(Record):
-    """Axes of inputs with the same size, and its bounds. `named` if a symbol names the size."""
+    """Axes of inputs that have the same size, and the bounds of this size.
+
+    `named` is set if a symbol names the size.
+    """
 
     places: tuple[Place, ...]
     low: int = 1

@@ -22,7 +22,8 @@ from irloop.progress import counted
 
 __all__ = ["Tally"]
 
-#: An engine with a shorter time limit than this is not called hung when time runs out.
+#: A run in an engine is called hung when time runs out only if its limit was at least this many
+#: seconds.
 HANG = 1.0
 
 
@@ -64,7 +65,7 @@ class Tally:
         self.limited: int | None = None
 
     def count(self) -> None:
-        """Look at every trial."""
+        """Evaluate every trial."""
         trials = counted("comparing trials", self._trials, len(self._trials))
         for number, trial in enumerate(trials):
             wanted = self._reference(number)
@@ -74,7 +75,7 @@ class Tally:
                 self._tried(number, trial, wanted)
 
     def outcome(self) -> str:
-        """equal, different or inconclusive."""
+        """The outcome: "equal", "different" or "inconclusive"."""
         if any(not item.equal for item in self.reports):
             return "different"
         return "equal" if self._shown or (self.reports and not self._names()) else "inconclusive"
@@ -189,7 +190,9 @@ class Tally:
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem of a lane that did not run; empty if it only deserves a note."""
+        """The problem of a lane that did not run the trial; empty if only a note or a skipped trial
+        tells it.
+        """
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
         if lane.side == 0:
@@ -212,7 +215,7 @@ class Tally:
     def _outputs(
         self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]
     ) -> list[OutputReport]:
-        """The outputs of one lane in one trial; excused differences count as equal."""
+        """Compare the outputs of one lane in one trial; excused differences count as equal."""
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())
         reports = []
@@ -272,7 +275,7 @@ class Tally:
 
 
 def _grouped(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Each text once, with the numbers of its trials."""
+    """Each text once, with the labels of its trials."""
     for text, labels in found.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield f"{text} ({labels[0]}{more})"

@@ -25,13 +25,13 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["tried"]
 
-#: The time to look for inputs that reach more of a model that already runs, in seconds.
+#: Seconds to look for inputs that reach more of a model that already runs.
 PATIENCE = 10.0
 
-#: The number of runs in a row of a model with variables, before they are reset.
+#: How often a model with variables is run in a row before they are reset.
 STEPS = 3
 
-#: The most trials added to reach more of the model.
+#: Maximum number of trials that are added to reach more of the model.
 MOST_ADDED = 6
 
 #: Operations that keep a variable between runs.
@@ -59,7 +59,7 @@ def tried(
     try:
         session = Session(runner, widen=widen)
     except IrloopError as error:
-        # Only another engine can run it; it gets the likeliest inputs.
+        # Only another engine may be able to run the model; it gets the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
         affordable()
         return trials, [Run(reason=reason_of(error)) for _ in trials]
@@ -89,7 +89,7 @@ def _added(
     runs: Sequence[Run],
     seconds: float,
 ) -> Iterator[tuple[Trial, Run]]:
-    """Trials that reach more than `runs` do."""
+    """Trials that take ways through loops and branches that `runs` did not take."""
     missed = set(reachable(runner)) - reached(runs)
     if not missed or any(run.late for run in runs):
         return

@@ -37,9 +37,9 @@ class Verdict(Enum):
 def verdict_of(
     x: Any, y: Any, tolerance: Tolerance, starts: Sequence[Any] = ()
 ) -> tuple[Verdict, str]:
-    """Classify the difference of two values, with a few words of detail.
+    """Classify the difference of two values, and give some detail in words.
 
-    `starts` are initial values of states: an output equal to one was never updated.
+    `starts` holds initial values of states: an output that equals one of them was never updated.
     """
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return Verdict.VALUES, "a tensor against something else"
@@ -60,7 +60,8 @@ def verdict_of(
             head, tail = slice(None, -1), slice(1, None)
             for mine, other, way in ((head, tail, "later"), (tail, head, "earlier")):
                 at = (slice(None),) * axis
-                # Equal parts look both shifted and unshifted.
+                # Neighbouring parts that are equal look the same shifted and unshifted, so they
+                # prove nothing.
                 alike = _same(x[(*at, head)], x[(*at, tail)], tolerance)
                 if not alike and _same(x[(*at, mine)], y[(*at, other)], tolerance):
                     return Verdict.SHIFTED, f"one {way} along axis {axis} in the second model"

@@ -1,4 +1,4 @@
-"""Compares constants of two models: by their bytes, then by the distance of their numbers.
+"""Compares constants of two models: by their bytes, then by the distance of their elements.
 
 Both go over the weights in pieces, so that no model has to fit into memory.
 """
@@ -32,7 +32,7 @@ def digest(tensor: Tensor) -> bytes:
 
 
 def distance(old: Tensor, new: Tensor) -> str:
-    """Describe the distance of two constants of different bytes."""
+    """Describe how far two constants of different bytes are apart."""
     if old.type != new.type:
         return f"{old.type} -> {new.type}"
     if old.element is ElementType.STRING:
@@ -68,7 +68,7 @@ class _Sums:
         return inf if self.apart else 0.0
 
     def add(self, left: Array, right: Array) -> None:
-        """Add these elements."""
+        """Add the elements of a piece of both arrays."""
         wide = np.complex128 if left.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
             # Compare before widening: f64 does not hold large integers exactly.

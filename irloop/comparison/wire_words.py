@@ -29,7 +29,7 @@ from irloop.graph.types import Shape
 
 __all__ = ["WireDifference", "WireSide", "Wires"]
 
-#: Compares two values, of the first and of the second model.
+#: Compares a value of the first model with one of the second.
 Likeness = Callable[["Value | None", "Value | None"], bool]
 
 #: What feeds a body parameter: a wire, the iteration number, or nothing.
@@ -42,9 +42,10 @@ _SLICES = (Sliced, ScanInput, Gathered)
 class WireDifference(Record):
     """A wire that differs between two loops: its name, and its description in each model.
 
-    `first` and `second` are phrases after the name, as in ``is carried from `h_next```. The lines
-    are those of the port map or back edge in each file that is an IR. `name` is the name in the
-    second model, `other_name` that in the first one if it is another.
+    `first` and `second` are phrases that follow the name, as in ``is carried from `h_next```.
+    `lines` holds the line of the port map or back edge in each file that is an IR. `name` is the
+    name in the second model; `other_name` is the name in the first model if that is a different
+    one.
     """
 
     name: str
@@ -56,7 +57,7 @@ class WireDifference(Record):
 
 
 class WireSide(NamedTuple):
-    """One of the two loops: its node and the body in question, and the places in its file."""
+    """One of the two loops: its node, the body in question, and where its file has the wires."""
 
     node: Node
     body: Body
@@ -64,7 +65,7 @@ class WireSide(NamedTuple):
     gathered: Mapping[int, Gathered] = MappingProxyType({})
 
     def feed(self, parameter: int) -> Feed:
-        """What feeds a body parameter."""
+        """What feeds a body parameter: a wire, the iteration number, or nothing."""
         if parameter == self.body.ports.iteration:
             return ITERATION
         if parameter in self.gathered:
@@ -78,7 +79,7 @@ class WireSide(NamedTuple):
                 yield at
 
     def position(self, value: Value) -> int | None:
-        """The body parameter that a value is, or the one that a slice is gathered from."""
+        """The position of the body parameter that a value is, or that it is gathered from."""
         value = unchanged(value)
         if value in self.body.graph.inputs:
             return self.body.graph.inputs.index(value)
@@ -102,7 +103,7 @@ class WireSide(NamedTuple):
         return ("" if isinstance(wire, str) else f"input {wire.external}"), None
 
     def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
-        """The place of a back edge."""
+        """Where a back edge is declared, in words, and its line."""
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None and found.back_edge_line is not None:
             words = (
@@ -124,7 +125,7 @@ class WireSide(NamedTuple):
         return f"output {external}", None
 
     def condition_place(self) -> tuple[str, int | None]:
-        """The place of the entry that names the condition."""
+        """Where the condition is declared, in words, and its line."""
         found = self.places.condition(self.node, self.body.label)
         if found is not None:
             return f"purpose execution_condition, line {found.line}", found.line
@@ -154,7 +155,7 @@ class Wires:
         same: Likeness,
         corresponds: Likeness | None = None,
     ) -> Wires:
-        """The wires of two nodes with their bodies and the places in their files."""
+        """The wires of two loops with their bodies and the lines in their files."""
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
         if type(nodes[0].op) is not type(nodes[1].op):
             left, right = (
@@ -164,7 +165,7 @@ class Wires:
         return cls(left, right, same, corresponds)
 
     def positions(self, first: Value, second: Value) -> tuple[int, int] | None:
-        """The parameters of two values inside the bodies; None if one of them is none."""
+        """The positions of two body parameters; None if one of the values is no parameter."""
         left, right = self._sides[0].position(first), self._sides[1].position(second)
         return None if left is None or right is None else (left, right)
 
@@ -196,7 +197,9 @@ class Wires:
         return self._differs(numbers, self._begun)
 
     def start(self, first: int, second: int) -> WireDifference:
-        """The outer values of two body parameters, which are known to differ."""
+        """The difference between the outer values of two body parameters, which are known to
+        differ.
+        """
         return self._differs((first, second), self._begun)
 
     def _continues_alike(self, left: Carried, right: Carried, numbers: tuple[int, int]) -> bool:
@@ -221,7 +224,7 @@ class Wires:
     ) -> WireDifference | None:
         """How two corresponding outputs of the loops differ; None if they do not.
 
-        `orders` are the orders into which the outputs are transposed afterwards.
+        `orders` holds the order into which each output is transposed afterwards.
         """
         numbers = (first, second)
         ports = [
@@ -252,7 +255,7 @@ class Wires:
         return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
 
     def state_of_output(self, first: int, second: int) -> WireDifference | None:
-        """How the states differ of which two outputs are the last values, or None."""
+        """If two outputs are the last values of states, how these states differ; else None."""
         parameters = []
         for side, external in zip(self._sides, (first, second), strict=True):
             ports = side.body.ports
@@ -303,7 +306,7 @@ class Wires:
         return WireDifference(parameter.name, self._loop, *phrases, lines)
 
     def inputs(self) -> Iterator[tuple[int, int]]:
-        """The positions of corresponding body parameters."""
+        """The positions of corresponding body parameters in both loops."""
         left, right = (
             [
                 side.gathered[at].value if at in side.gathered else value
@@ -312,7 +315,8 @@ class Wires:
             for side in self._sides
         )
         for at, value in enumerate(left):
-            # Mostly they are in the same order.
+            # Usually both bodies have their parameters in the same order, so the same position is
+            # tried first.
             likely = [at] if at < len(right) else []
             places = (place for place in (*likely, *range(len(right))))
             found = next(
@@ -322,7 +326,7 @@ class Wires:
                 yield at, found
 
     def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
-        """The states, given by their parameters, that continue with different values."""
+        """How those states differ, given by parameter positions, whose back edges differ."""
         for pair in pairs:
             kinds = {_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
             found = self.input(*pair, start=False) if kinds == {"state"} else None
@@ -338,7 +342,7 @@ class Wires:
                 yield found
 
     def unfed(self) -> Iterator[WireDifference]:
-        """The parameters that have an input in only one of the loops."""
+        """How parameters differ that have an input in only one of the loops."""
         for pair in self.inputs():
             feeds = [side.feed(at) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if NOTHING in feeds else None
@@ -428,9 +432,9 @@ def _kind(feed: Feed) -> str:
 
 
 class _Way(NamedTuple):
-    """How slices go along an axis, in numbers that are comparable between the formats.
+    """How slices are taken along an axis, in a form that can be compared between the formats.
 
-    `first` is the first index of the first slice; a negative one counts from the end. The range is
+    `first` is the first index of the first slice; a negative index counts from the end. `range` is
     that of the port map, None if there is none.
     """
 
@@ -480,7 +484,7 @@ def _way(side: WireSide, port: Feed) -> _Way:
 
 
 def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
-    """An index as counted from the end of an axis; None if its size is not known."""
+    """The index as a negative one, counted from the end; None if that is not known."""
     if index < 0:
         return index
     size = None if shape is None or shape.rank is None or axis >= shape.rank else shape.dim(axis)
@@ -490,7 +494,10 @@ def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
 def _out_way(
     side: WireSide, port: OutputPort, order: Sequence[int] | None = None
 ) -> tuple[int, ...]:
-    """The axis along which an output is joined, after it is transposed, and the direction."""
+    """The axis along which an output is joined after it is transposed, and the direction 1 or -1.
+
+    Empty for a last value.
+    """
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)
     if isinstance(port, LastValue):
