@@ -21,14 +21,14 @@ __all__ = ["read", "write"]
 def read(path: Path, bin: Path | None = None, *, expand: Expand | None = None) -> Model:
     """Read a model of either format; see `irloop.read_model` for the errors.
 
-    `expand` decides which operations of ONNX are read as the function that defines them.
+    `expand` decides which ONNX operations are replaced by the function that defines them.
     """
     if detect(path) == "openvino":
         from irloop.formats.openvino import reader
 
         return reader.read(path, bin)
     if bin is not None:
-        raise UsageError("an ONNX model names its weights files itself; bin is for an IR only")
+        raise UsageError("bin is for an IR only, because an ONNX model names its own weights files")
     from irloop.formats.onnx import reader as onnx_reader
 
     return onnx_reader.read(path, expand=expand)

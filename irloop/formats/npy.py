@@ -19,10 +19,10 @@ __all__ = ["MOST_BYTES", "arrays_in"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Arrays of one file may take this many bytes together, whatever a compressed file claims.
+#: All arrays of one file together may take at most this many bytes.
 MOST_BYTES = 8 << 30
 
-#: A header contains type, order and shape; NumPy itself reads no longer ones.
+#: Maximum number of bytes of a header (type, order and shape); NumPy refuses longer headers, too.
 _LONGEST_HEADER = 10_000
 _MOST_MEMBERS = 100_000
 _MOST_DIMS = 64
@@ -129,8 +129,8 @@ def _header(stream: IO[bytes], name: str) -> _Header:
     try:
         found = ast.literal_eval(text.strip())
     except (MemoryError, RecursionError) as error:
-        # The parser raises this for nesting, however much memory there is.
-        raise _refused(name, "it is damaged (its header is nested)") from error
+        # The parser raises MemoryError for deep nesting, however much memory there is.
+        raise _refused(name, "it is damaged (its header is nested too deeply)") from error
     if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
         raise _refused(name, "its header lacks the element type, the order or the shape")
     shape, order = found["shape"], found["fortran_order"]

@@ -1,4 +1,4 @@
-"""Finds the hazards of an engine and version, and the places in a model with their patterns."""
+"""Finds the hazards of an engine and version, and the nodes of a model that have their patterns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
 #: The names of the files of an engine's hazards begin with these letters.
 _PREFIXES = {"onnxruntime": "ort", "openvino": "ovn"}
 
-#: A note for hazards whose case an engine may pass nevertheless.
+#: A note for hazards whose conformance case may pass although the engine has the fault.
 NOT_MINIMAL = (
     "The minimal model alone does not show the fault in every version: it was seen in larger "
     "models, where the file is read in another way, or with a request for each inference."
@@ -35,7 +35,7 @@ _TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?"
 
 
 class Match(Record):
-    """A place in a model with the pattern of a hazard."""
+    """An occurrence of the pattern of a hazard in a model."""
 
     hazard: type[Hazard]
     node: Node
@@ -114,7 +114,7 @@ def _begins(measured: str, asked: str) -> bool:
 
 
 def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:
-    """The places in a graph, bodies included, with the pattern of a hazard of an engine.
+    """The occurrences of the patterns of an engine's hazards in a graph and its bodies.
 
     `of_conversion` looks only for hazards that concern the result of a conversion.
 

@@ -12,7 +12,7 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["pads_skipped_data"]
 
-#: The most values that are searched between two convolutions.
+#: Maximum number of values that are visited between two convolutions.
 _MOST = 64
 
 
@@ -24,7 +24,7 @@ def pads_skipped_data(node: Node) -> bool:
     operation or another convolution.
     """
     op = node.op
-    if not isinstance(op, Convolution) or not _is_of_single_places(node):
+    if not isinstance(op, Convolution) or not _is_pointwise(node):
         return False
     data = node.inputs[0]
     is_padded = any(op.pads_begin) or any(op.pads_end)
@@ -38,8 +38,8 @@ def pads_skipped_data(node: Node) -> bool:
     return any(step > 1 for step in op.strides) or _is_skipped(node.output)
 
 
-def _is_of_single_places(node: Node) -> bool:
-    """True for a convolution whose filters have the size 1 along each axis."""
+def _is_pointwise(node: Node) -> bool:
+    """True for a convolution whose filters have size 1 along each spatial axis."""
     filters = node.inputs[1] if len(node.inputs) > 1 else None
     dims = None if filters is None else shape_of(filters).dims
     return dims is not None and len(dims) > 2 and all(size == 1 for size in dims[2:])
@@ -56,7 +56,7 @@ def _is_skipped(value: Value) -> bool:
             if isinstance(op, Convolution) and position == 0:
                 if any(step > 1 for step in op.strides):
                     return True
-                follows = _is_of_single_places(reader)
+                follows = _is_pointwise(reader)
             else:
                 follows = op.elementwise
             if follows and reader.output not in seen:

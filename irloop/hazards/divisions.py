@@ -20,8 +20,8 @@ __all__ = ["divided_inexactly"]
 def divided_inexactly(node: Node) -> list[int]:
     """The positions of operands of an integer division that come from a reduction or a product.
 
-    Only elementwise operations, reshapes and gathers are between the reduction or the matrix
-    product and the division.
+    Between the reduction or the matrix product and the division there may only be elementwise
+    operations, reshapes and gathers.
     """
     if not isinstance(node.op, Divide) or not element_of(node.output).is_integer:
         return []

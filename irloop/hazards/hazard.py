@@ -94,7 +94,7 @@ class Hazard:
         HAZARDS[code] = cls
 
     def find(self, node: Node) -> Iterator[str]:
-        """Yield a description for each place in `node` with the pattern.
+        """Yield a description of each occurrence of the pattern in `node`.
 
         The types of values are inferred. The model may have other errors.
         """

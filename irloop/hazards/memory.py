@@ -1,4 +1,4 @@
-"""Finds values of a loop's body that share memory in OpenVINO's CPU plugin, and overwrites of it.
+"""Finds values in a loop body that share memory in OpenVINO's CPU plugin and may be overwritten.
 
 Hazards use it to find their patterns; the conversion and the pass `body_barriers` use it to decide
 where copies are needed.

@@ -28,7 +28,7 @@ LOSING = (Clamp, Exp, HardSigmoid, Maximum, Minimum, ReLU)
 #: The operations that make a NaN of infinities.
 MAKING = (LogSoftmax, SoftMax1, SoftMax8)
 
-#: Larger constants are not read.
+#: Constants with more elements than this are not read.
 _MOST_ELEMENTS = 1 << 22
 
 
@@ -46,7 +46,7 @@ def lost_nans(node: Node) -> list[Value]:
 
 
 def _is_kept(node: Node, value: Value) -> bool:
-    """True when a Select returns an input of a node instead of its output where that is NaN."""
+    """True if a Select returns `value` instead of the result of `node` wherever `value` is NaN."""
     return any(
         user.inputs[1] is value and _is_nan_of(user.inputs[0], value)
         for user in _selects_after(node)

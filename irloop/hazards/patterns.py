@@ -100,10 +100,10 @@ def may_be_empty(shape: Shape) -> bool:
 def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
     """The ports of a loop along an axis other than 0 on which an engine divides by zero.
 
-    Their axes are counted from the front; tensors of unknown rank are left out.
-    ONNX Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO
-    fails on joined values of a Loop or TensorIterator with an axis before the joined one that may
-    be empty; its slices have no such fault.
+    The axes of the returned ports are non-negative; tensors of unknown rank are left out. ONNX
+    Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO fails on
+    joined values of a Loop or TensorIterator with an axis before the joined one that may be empty;
+    its slices have no such fault.
     """
     body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
     if body is None:
@@ -129,7 +129,7 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
 
 
 def readers_of(value: Value) -> list[Node]:
-    """The nodes that read a loop output; Transposes after the loop count as part of it."""
+    """The nodes that read a loop output; a Transpose after the loop is replaced by its readers."""
     found = []
     for user, _ in value.uses:
         found += readers_of(user.outputs[0]) if isinstance(user.op, Transpose) else [user]
@@ -137,9 +137,9 @@ def readers_of(value: Value) -> list[Node]:
 
 
 def read_inputs(node: Node) -> list[Value]:
-    """The inputs of a node without captured values of a loop that the body does not read.
+    """The inputs of a node, except captured values that the body of a loop does not read.
 
-    OpenVINO drops those.
+    OpenVINO removes the latter.
     """
     given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
     if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):

@@ -59,17 +59,17 @@ _NOT_FOLDED = (
     search.Unique,
 )
 
-#: The most dimensions that a Select of OpenVINO 2021.4 has.
+#: Maximum rank of a Select in OpenVINO 2021.4.
 _OF_SELECT = 5
 
-#: The most readers of a loop output that are searched for a Concat that gets it repeatedly.
+#: Maximum number of nodes visited in the search for a Concat that reads a loop output repeatedly.
 _READERS = 64
 
 #: The activations with which the plugin computes an LSTM or GRU itself, and an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
-#: The most elementwise operations that are searched; the plugin computes fewer together.
+#: Maximum number of elementwise operations visited; the plugin computes fewer together.
 _FUSED = 32
 
 #: Types of inputs that the plugin uses without copying them.
@@ -92,12 +92,12 @@ def brings_dimensions(node: Node) -> bool:
 
 
 def selects_many_dimensions(node: Node) -> bool:
-    """True for a Select whose output has more than five dimensions."""
+    """True for a Select whose output has more dimensions than OpenVINO 2021.4 supports."""
     return isinstance(node.op, Select) and (shape_of(node.output).rank or 0) > _OF_SELECT
 
 
 def sums_double_constants(node: Node) -> bool:
-    """True for a sum or a difference of two f64 constants, or of converted ones."""
+    """True for a sum or a difference of two f64 constants, each of which may be converted."""
     if not isinstance(node.op, Add | Subtract):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:
@@ -149,7 +149,8 @@ def _is_constant(value: Value) -> bool:
 def loses_its_memory(value: Value) -> bool:
     """True for an output of an If whose memory another value may get before it is read.
 
-    Its size is known only at run time. ShapeOf and Slice read it before that happens.
+    Only outputs whose size is known at run time lose their memory, and only if a node other than
+    ShapeOf and Slice reads them: these two read them before that happens.
     """
     if not isinstance(value.producer.op, ov.If) or not shape_of(value).rank:
         return False
@@ -164,11 +165,13 @@ def is_result(value: Value) -> bool:
 
 
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
-    """The readers of a loop output that may read its memory of an earlier inference.
+    """The readers of a loop output that may read the memory it had in an earlier inference.
 
-    Only outputs of unknown size have such readers. If the output is also a result of its graph, its
-    memory differs in each request, which no reader notices. Otherwise its memory may move between
-    inferences, which only loops do not notice. Strings are not included.
+    Each reader comes with the position of the input. Only outputs of unknown size, other than
+    strings, have such readers. If the output is also a result of its graph, its memory differs in
+    each inference request, and any reader may keep the memory of an earlier one. Otherwise the
+    memory may move between inferences, and only loops may keep the old one. Operations that look up
+    their memory in each inference are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []
@@ -183,9 +186,9 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
-    """The readers of a loop output that one Concat gets more than once; none for other outputs.
+    """All readers of a loop output if a Concat gets it more than once; otherwise none.
 
-    The size of the output is known, but that of another input or output of the loop is not. The
+    Only outputs of known size, of a loop with another input or output of unknown size, count. The
     plugin places the parts of such a Concat in the memory of the result, and the loop fills only
     one of them.
     """

@@ -32,12 +32,12 @@ _WEIGHTED = (
 #: Operations between scaled weights and the operation that reads them.
 _MOVES = (shape.Reshape, shape.Transpose, Convert)
 
-#: The most operations on a way from a scale to the operation that reads the weights.
+#: Maximum number of operations between a scale and the operation that reads the weights.
 _DEPTH = 8
 
 
 def turns_before_a_vector(node: Node) -> bool:
-    """True for a MatMul of ONNX of a matrix, whose axes a Transpose swaps, and a vector."""
+    """True for an ONNX MatMul of a matrix whose axes a Transpose swaps, and a vector."""
     if not isinstance(node.op, onnx_matmul.MatMul) or len(node.inputs) != 2:
         return False
     left, right = node.inputs
@@ -56,7 +56,7 @@ def turns_before_a_vector(node: Node) -> bool:
 
 
 def scales_a_vector_product(node: Node) -> bool:
-    """True for a MatMul of a tensor and a constant vector, times a constant of one element."""
+    """True for a MatMul of a tensor and a constant vector, times a one-element constant."""
     if not isinstance(node.op, matmul.MatMul) or len(node.inputs) != 2:
         return False
     left, right = node.inputs

@@ -61,7 +61,9 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield scan outputs of strings that are body inputs, or are collected already."""
+    """Yield scan outputs of strings that are body inputs, or that another scan output has
+    already.
+    """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()
     for index in sorted(joined):

@@ -8,7 +8,7 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["MOST", "sources"]
 
-#: The most nodes that are visited. The patterns of hazards are small, and models may be huge.
+#: Maximum number of nodes visited. The patterns of hazards are small, but models may be huge.
 MOST = 64
 
 

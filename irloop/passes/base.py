@@ -14,12 +14,12 @@ from irloop.graph.walk import node_path
 
 __all__ = ["ModelPass", "Pass", "PassConfig"]
 
-#: True: leave this node alone.
+#: Returns True for a node that a pass must leave alone.
 Callback = Callable[[Node], bool]
 
 
 class PassConfig:
-    """Which passes are enabled and which nodes they leave alone; shared by nested passes."""
+    """Tells which passes are enabled and which nodes they leave alone; nested passes share it."""
 
     def __init__(self) -> None:
         self._enabled: dict[str, bool] = {}
@@ -34,11 +34,11 @@ class PassConfig:
         return made
 
     def disable(self, *passes: Pass | type[Pass] | str) -> None:
-        """Do not run these passes."""
+        """Disable these passes: they do not run."""
         self._enabled.update({_name(item): False for item in passes})
 
     def enable(self, *passes: Pass | type[Pass] | str) -> None:
-        """Run these passes, those included that are off unless asked for."""
+        """Enable these passes, including those that are off by default."""
         self._enabled.update({_name(item): True for item in passes})
 
     def is_disabled(self, item: Pass | type[Pass]) -> bool:
@@ -46,7 +46,7 @@ class PassConfig:
         return not self._enabled.get(item.name, item.enabled_by_default)
 
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
-        """Ask `callback` before a node is changed: by these passes, or (none given) by all."""
+        """Let `callback` decide which nodes these passes, or else all passes, leave alone."""
         if not passes:
             self._callback = callback
         self._callbacks.update({_name(item): callback for item in passes})

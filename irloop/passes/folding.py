@@ -23,13 +23,13 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _HALF = frozenset({ElementType.F16, ElementType.BF16})
 
-#: Results of more bytes than this are not stored: the model would grow.
+#: Results of more bytes than this are not stored, because the model would grow.
 RESULT_LIMIT = 16 << 20
 
-#: Computing one result may take this many bytes, temporaries included; inputs may be weights.
+#: Computing one result may take at most this many bytes, including inputs and temporaries.
 MOST_BYTES = 1 << 30
 
-#: The most bytes by which all folded results of one conversion may exceed their operands.
+#: All folded results of one conversion may exceed their operands by at most this many bytes.
 KEPT_LIMIT = 256 << 20
 
 
@@ -54,7 +54,7 @@ def folded_outputs(
     """The outputs of `node` for these inputs (None where one is omitted).
 
     None for operations with a state or random numbers, for operations without a kernel, for outputs
-    of unknown shape or of more than `limit` bytes, and where a constant would round.
+    of unknown shape or of more than `limit` bytes, and if constants would round the results.
     """
     op = node.op
     if node.bodies or not inputs or not node.outputs or not op.pure or not op.can_run():
@@ -62,7 +62,7 @@ def folded_outputs(
     if not all(_fits(value, limit) for value in node.outputs):
         return None
     if any(tensor is not None and tensor.element is ElementType.NF4 for tensor in inputs):
-        # Held as codes, which a kernel alone would take for numbers.
+        # Elements of nf4 are 4-bit codes, which a kernel would take for numbers.
         return None
     cost = bytes_to_fold(node, [None if tensor is None else tensor.type for tensor in inputs])
     if cost is None or cost > MOST_BYTES:
@@ -99,10 +99,10 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
 
 
 def _keeps_numbers(node: Node, arrays: Sequence[Array | None], results: tuple[Any, ...]) -> bool:
-    """True where the results are what running the node gives.
+    """True if storing `results` as constants changes no value.
 
-    Half precision in an IR is computed in single precision and rounded where it leaves the model
-    only; a constant in between would be rounded as well.
+    In an IR, half precision is computed in single precision and rounded only where a value leaves
+    the model; a constant of half precision inside the model would be rounded as well.
     """
     elements = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
     if not isinstance(node.op, OpenVinoOp) or not _HALF.intersection(elements):

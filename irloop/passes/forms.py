@@ -30,7 +30,7 @@ from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Emitter", "Forms", "selected"]
 
-#: A bound past the first element, for slices that walk backwards.
+#: An end before the first element, for slices in reverse order.
 PAST_THE_FIRST = -(2**31 - 1)
 
 #: Element types for which ONNX Runtime has no Where, with wider ones that it has.
@@ -91,7 +91,7 @@ class Forms(Emitter):
         self.opset = model.opsets.get("", 0)
 
     def take(self, value: Value, indices: int | list[int], axis: int) -> Value:
-        """Elements at constant indices of `axis`; one number drops the axis."""
+        """Elements at constant indices of `axis`; a single integer removes the axis."""
         return self.gathered(value, self.constant(indices), axis)
 
     def gathered(self, value: Value, indices: Value, axis: int) -> Value:
@@ -146,7 +146,7 @@ class Forms(Emitter):
         return self.transposed(value, [*rest[:target], source, *rest[target:]])
 
     def sliced(self, value: Value, axis: int, start: int, end: int) -> Value:
-        """Elements `start` to `end` (counted from the front) of `axis`."""
+        """Elements `start` to `end` of `axis`; both must be non-negative."""
         return self._slice(value, axis, start, end, 1)
 
     def range_of(self, value: Value, port: Sliced) -> Value:
@@ -162,14 +162,15 @@ class Forms(Emitter):
         size = shape_of(value).dims
         known = None if size is None else size[axis]
         if self.onnx and self.opset < 10:
-            # Slices have steps since opset 10; here the length is known.
+            # Before opset 10, Slice has no steps: gather in reverse order, which needs a known
+            # size.
             assert isinstance(known, int)
             return self.take(value, list(range(known - 1, -1, -1)), axis)
         return self._slice(value, axis, -1, PAST_THE_FIRST, -1)
 
     def _slice(self, value: Value, axis: int, start: int, end: int, step: int) -> Value:
         if not self.onnx:
-            # Open bounds take everything, and walk backwards past the first element.
+            # The mask leaves both bounds open, so that a reversed slice includes the first element.
             mask = (1,) * axis + (int(step < 0),)
             op = ov_slicing.StridedSlice(begin_mask=mask, end_mask=mask)
             bounds = [self.constant([0] * axis + [item]) for item in (start, end)]
@@ -229,7 +230,7 @@ class Forms(Emitter):
         return self.converted(made, element)
 
     def converted(self, value: Value, element: ElementType) -> Value:
-        """`value` in another element type; itself where that is its own."""
+        """`value` in another element type; `value` itself if it already has that type."""
         if element_of(value) is element:
             return value
         return self.emit(
@@ -237,10 +238,10 @@ class Forms(Emitter):
         )
 
     def named_apart(self, value: Value, output: Value) -> Value:
-        """Replace `output` by `value`, or by a copy of it where both have to keep their names.
+        """The value that may replace `output`: `value`, or a copy if both must keep their names.
 
-        Both have to if `output` is an output of the graph, and `value` is an input or another
-        output.
+        That is so if `output` is an output of the graph, and `value` is an input or another output
+        of it.
         """
         shown = output.is_output
         taken = value.is_output
@@ -253,6 +254,6 @@ class Forms(Emitter):
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         if taken_over(value):
-            # Hazard OVN128: a Convert without effect.
+            # A Convert without effect is hazard OVN128.
             return self.emit(ov_elementwise.Maximum(), value, value)
         return self.emit(ov_convert.Convert(element_of(value)), value)

@@ -18,9 +18,9 @@ from irloop.passes.session import Session
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "MatcherPass"]
 
-#: The changes that a rewrite may make for each node it found; one that makes more never ends.
+#: Maximum number of changes of a rewrite per node of the model; one with more never ends.
 CHANGES_PER_NODE = 100
-#: The changes that a rewrite may make in a graph of any size.
+#: Number of changes that a rewrite may make in any model, however small.
 FEWEST_CHANGES = 10_000
 
 

@@ -148,7 +148,8 @@ def made_passes(wanted: Iterable[object]) -> list[Pass]:
     """The passes of a request, in its order: each named by a text, or an object.
 
     Raises:
-        UsageError: as `make_pass`, and for an item that is neither, such as a class.
+        UsageError: as `make_pass`, and for an item that is neither a text nor a pass, such as a
+        class.
     """
     made: list[Pass] = []
     for item in wanted:

@@ -26,7 +26,7 @@ class LoopPass(ModelPass):
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS
 
     def run_on_model(self, model: Model) -> bool:
-        # Nearly every model has no loops; types and names of all nodes would be found in vain.
+        # Most models have no loops, so finding the types and names of all nodes would be wasted.
         if not any(isinstance(node.op, self.loops) for node in all_nodes(model.graph)):
             return False
         self.model = model

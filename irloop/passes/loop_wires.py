@@ -45,7 +45,7 @@ _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
 class _Held(Op, type="Held", inputs=1, outputs=0):
-    """A placeholder reader: a value that only a wire refers to counts as used."""
+    """An operation that stands for a reader, so that a value that only a wire refers to is used."""
 
 
 class _Ends:
@@ -386,7 +386,7 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self, is_loop: bool) -> list[tuple[Value, Entering | None]]:
-        """The content of each result: a value and, if not all its states share it, the state."""
+        """What each body result returns: a value, and the state if it has the result to itself."""
         places: list[tuple[Value, Entering | None]] = []
         if is_loop and self.goes_on is not None:
             places.append((self.goes_on, None))
@@ -400,7 +400,7 @@ class LoopWires:
         return leaving.value, self._apart(leaving.value, self.state_of(leaving))
 
     def _apart(self, value: Value, state: Entering | None) -> Entering | None:
-        """The state itself if it needs a result of its own.
+        """`state` if it needs a result of its own, else None.
 
         A result that several states share gives the first state's initial value if the loop does
         not run; a later state with an output is therefore kept apart.

@@ -2,11 +2,11 @@
 
     @dataclass(eq=False)
     class Unroll(ModelPass):
-        trips: int = option(64, "the most iterations that are unrolled")
+        trips: int = option(64, "maximum number of iterations")
 
-As text a pass and its options read ``unroll``, ``unroll=8`` (its first option) or
-``unroll:trips=8:nodes=1000``. A colon separates only where the name of an option follows, so that
-a value may hold colons; an option that takes several values is given several times.
+As text a pass and its options read ``unroll``, ``unroll=8`` (the value of its first option) or
+``unroll:trips=8:nodes=1000``. A colon separates only where the name of an option follows, so that a
+value may hold colons; an option that takes several values is given several times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Option", "Request", "build", "option", "options_of", "parse_request"
 
 
 def option(default: Any, doc: str) -> Any:
-    """A field of a pass that users may set; `doc` is half a sentence."""
+    """A field of a pass that users may set; `doc` describes it in a phrase without a full stop."""
     return field(default=default, metadata={"doc": doc})
 
 
@@ -54,7 +54,7 @@ def parse_request(text: str) -> Request:
     Raises:
         UsageError: when the text cannot be parsed.
     """
-    # The file of FILE.py:CLASS may hold colons and equals signs, what follows it may not.
+    # The file of FILE.py:CLASS may contain colons and equals signs; the class must not.
     file, marker, end = text.rpartition(".py:")
     head, *rest = re.split(r":(?=[A-Za-z_-]+=)", end)
     name, equals, value = head.partition("=")

@@ -66,7 +66,7 @@ class Match:
             return True
         if known is value:
             return True
-        return self.fail("%r met %r before and now %r", pattern, known, value)
+        return self.fail("%r matched %r before, and now should match %r", pattern, known, value)
 
     def fail(self, reason: str, *details: object) -> bool:
         """Record why an attempt failed (the deepest one is reported); always False.
@@ -128,7 +128,7 @@ class _AnyInput(Pattern):
 
     def accept(self, value: Value, match: Match) -> bool:
         if self._where is not None and not self._where(value):
-            return match.fail("%r has not %s", value, self._where.text)
+            return match.fail("%r does not have %s", value, self._where.text)
         return match.bind(self, value)
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class _WrapType(Pattern):
         if not isinstance(node.op, self.types):
             return match.fail("%r is not %r", node, self)
         if self._where is not None and not self._where(value):
-            return match.fail("%r has not %s", node, self._where.text)
+            return match.fail("%r does not have %s", node, self._where.text)
         mark = match.mark()
         if match.bind(self, value) and self._accept_node(node, match):
             return True

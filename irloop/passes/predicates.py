@@ -95,7 +95,8 @@ def rank_is(*ranks: int) -> Predicate:
 def shape_is(*wanted: int | str | None) -> Predicate:
     """The shape has this rank and these dimensions.
 
-    None fits any dimension. A name fits any dimension too, but the same one wherever it occurs.
+    None matches any dimension. A name also matches any dimension, but must match the same one
+    wherever it occurs.
     """
     return Predicate(lambda value: _fits(_shape(value), wanted), f"shape {list(wanted)}")
 
@@ -121,7 +122,7 @@ def _fits(shape: Shape, wanted: tuple[int | str | None, ...]) -> bool:
 
 
 def _same(first: Dim, second: Dim) -> bool:
-    """Two dimensions are certainly equal; one of unknown size only equals itself."""
+    """True if two dimensions are certainly equal; one of unknown size equals only itself."""
     known = isinstance(first, int) or first.symbol is not None
     return first is second or (known and first == second)
 

@@ -14,7 +14,7 @@ __all__ = ["condition_after", "one_element", "trip_count"]
 
 
 def one_element(parameter: Value) -> tuple[int, ...]:
-    """The shape of a body's condition or iteration number: a scalar, or [1] where so declared."""
+    """The shape of a condition or iteration number: [1] if `parameter` has rank 1, else []."""
     rank = parameter.type.shape.rank if isinstance(parameter.type, TensorType) else None
     return (1,) if rank == 1 else ()
 

@@ -60,7 +60,7 @@ def test_the_largest_integer_stays_what_it_is() -> None:
         ("x1", "'x1' is not an input and numbers"),
         ("x1=one", "'x1=one' is not an input and numbers"),
         ("y=1", "the model has no input 'y'"),
-        ("x0=1,2,3", "3 numbers do not fit input 'x0'"),
+        ("x0=1,2,3", "input 'x0' has another number of elements than given"),
     ],
 )
 def test_invalid_values_are_wrong_usage(text: str, message: str) -> None:

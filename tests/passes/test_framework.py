@@ -405,7 +405,7 @@ def test_a_failed_match_says_why() -> None:
     node = total.producer
     assert explain_match(wrap_type(Add), node) == "matches"
     assert "is not Subtract" in explain_match(wrap_type(Subtract), node)
-    assert "has not 3 consumers" in explain_match(wrap_type(Add, where=consumers(3)), node)
+    assert "does not have 3 consumers" in explain_match(wrap_type(Add, where=consumers(3)), node)
     deep = wrap_type(Add, wrap_type(Abs), any_input())
     assert "is not Abs" in explain_match(deep, node)
     assert "2 inputs, not 1" in explain_match(wrap_type(Add, any_input()), node)

@@ -153,7 +153,7 @@ class FieldCodec(Record):
             found = data_type_name(value) if isinstance(value, int) else type(value).__name__
         else:
             found = type(value).__name__
-        return ReadError(f"{where} has the wrong kind", expected=expected, found=found)
+        return ReadError(f"{where} has the wrong attribute type", expected=expected, found=found)
 
     def dump(self, value: Any) -> Any:
         """Convert the field's value to a plain Python value for the file."""

@@ -25,10 +25,10 @@ BF16_SINCE = 16
 def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     """Check a model whose weights are still in `store`; `name` appears in the message.
 
-    Operations that ONNX Runtime alone has in ai.onnx are checked as of its own domain, which the
-    checker skips. Before opset 16 not all operations support bf16. ONNX Runtime runs such files
-    anyway, so irloop writes them as they were read; only for the check, bf16 is replaced by f16,
-    which all opsets support.
+    Operations of ai.onnx that only ONNX Runtime has are moved to its own domain for the check,
+    because the checker skips other domains. Before opset 16 not all operations support bf16. ONNX
+    Runtime runs such files anyway, so irloop writes them as they were read; only for the check,
+    bf16 is replaced by f16, which all opsets support.
 
     Raises:
         WriteError: when the checker refuses the model.

@@ -127,9 +127,10 @@ def _wire_scan(
     states = n_inputs - first - scanned if isinstance(scanned, int) else -1
     if not isinstance(scanned, int) or scanned < 1 or states < 0:
         raise ReadError(
-            f"{where}: num_scan_inputs does not fit its {len(inputs)} inputs", found=str(scanned)
+            f"{where}: num_scan_inputs is not between 1 and the number of states and scan inputs",
+            found=str(scanned),
         )
-    _require(body.n_own == states + scanned, where, "inputs of the body", "", body)
+    _require(body.n_own == states + scanned, where, "inputs of the body", states + scanned, body)
     scans = len(body.graph.results) - states
     _require(scans >= 0, where, "outputs of the body", f"at least {states}", body)
     _require_outputs(n_outputs, states + scans, where)
@@ -157,7 +158,7 @@ def _wire_if(bodies: Sequence[ReadBody], n_inputs: int, n_outputs: int, where: s
     if counts[0] != counts[1]:
         raise ReadError(
             f"{where}: the branches have different numbers of outputs",
-            expected="as many in both",
+            expected="the same number in both",
             found=f"then {counts[0]}, else {counts[1]}",
         )
     _require_outputs(n_outputs, counts[0], where)
@@ -168,7 +169,7 @@ def _wire_if(bodies: Sequence[ReadBody], n_inputs: int, n_outputs: int, where: s
 def _require(holds: bool, where: str, what: str, expected: object, body: ReadBody) -> None:
     if not holds:
         raise ReadError(
-            f"{where}: the number of {what} does not fit the node",
+            f"{where}: the number of {what} does not match the node",
             expected=str(expected),
             found=f"{body.n_own} inputs and {len(body.graph.results)} outputs of the body",
         )
@@ -190,7 +191,7 @@ def _numbers(attributes: dict[str, Any], name: str, count: int, where: str) -> l
     if not isinstance(values, list) or len(values) != count:
         raise ReadError(
             f"{where}: attribute {name!r} has the wrong length",
-            expected=f"{count} numbers",
+            expected=f"a list of length {count}",
             found=str(values)[:80],
         )
     if not all(isinstance(item, int) for item in values):

@@ -54,7 +54,7 @@ class ExternalFiles:
         nbytes = element.nbytes(math.prod(shape))
         if size != nbytes:
             raise ReadError(
-                f"{where}: the data does not fit the shape {list(shape)} of {element}",
+                f"{where}: the size of the data does not match shape {list(shape)} of {element}",
                 expected=f"{nbytes} bytes",
                 found=f"{size} bytes",
             )
@@ -82,7 +82,8 @@ class ExternalFiles:
         length = _number(entries, "length", where)
         if length is not None and length != nbytes:
             raise ReadError(
-                f"{where}: the external data does not fit the shape {list(shape)} of {element}",
+                f"{where}: the size of the external data does not match shape {list(shape)} of "
+                f"{element}",
                 expected=f"{nbytes} bytes",
                 found=f"length {length}",
             )

@@ -16,10 +16,10 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["expand_functions", "inline", "is_function"]
 
-#: Functions of the standard consist of functions, which consist of primitive operations.
+#: Maximum depth to which functions of the standard consist of other functions.
 DEPTH_LIMIT = 8
 
-#: A function of the standard with optional bodies for parts of it; it must be expanded to get them.
+#: A function of the standard that takes optional bodies; it must be expanded to include them.
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 
@@ -92,7 +92,7 @@ def _drop_type_of_omitted(graph: onnx.GraphProto) -> None:
 
 
 def _require_types(graph: onnx.GraphProto) -> None:
-    """Refuse inputs without a type: the inliner would end the process when it infers from them."""
+    """Refuse inputs without a type, because inference in the inliner would end the process."""
     for item in graph.input:
         if item.type.WhichOneof("value") is None:
             raise ReadError(

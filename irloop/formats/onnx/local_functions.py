@@ -32,13 +32,13 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["all_nodes", "expand_local_functions"]
 
-#: The calls may become at most this many nodes more than the functions have.
+#: The expanded calls may have at most this many nodes more than the functions.
 NODE_LIMIT = 100_000
 
-#: The calls may become at most this many bytes more than the functions have.
+#: The expanded calls may take at most this many bytes more than the functions.
 BYTE_LIMIT = 1 << 28
 
-#: The deepest nesting of bodies: protobuf allows 100 nested messages, and a body takes three.
+#: Maximum nesting depth of bodies: protobuf allows 100 nested messages, and a body takes three.
 NESTING_LIMIT = 30
 
 #: Counting stops at this number, because sizes double with every function.
@@ -280,7 +280,7 @@ def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None
     if len(inputs) <= len(function.input) and len(call.output) <= len(function.output):
         return
     raise ReadError(
-        f"the call {label_of(call)!r} does not fit the function {function.name!r} of the model",
+        f"the call {label_of(call)!r} has more inputs or outputs than function {function.name!r}",
         expected=f"at most {len(function.input)} inputs and {len(function.output)} outputs",
         found=f"{len(inputs)} inputs and {len(call.output)} outputs",
     )

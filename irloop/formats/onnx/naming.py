@@ -56,7 +56,7 @@ class Scope:
     def name_model(self, graph: Graph) -> list[str]:
         """Name every value of the outermost graph; returns the names of its outputs.
 
-        An output whose name differs from its value's needs its own Identity.
+        An output whose name differs from the name of its value needs its own Identity.
         """
         for node in graph.parameters:
             self.give(node.outputs[0])

@@ -23,10 +23,11 @@ __all__ = [
     "notes_of",
 ]
 
-#: Keys of `Value.info`: its type was declared in value_info; it is the default value of a graph
-#: input; the TypeProto, if `Value.type` cannot represent all of it.
+#: The key of `Value.info` that marks a value whose type is declared in value_info.
 DECLARED = "onnx.declared"
+#: The key of `Value.info` that marks the default value of a graph input.
 DEFAULT = "onnx.default"
+#: The key of `Value.info` for the TypeProto, which is kept if `Value.type` cannot represent it.
 TYPE = "onnx.type"
 #: Parts of a ModelProto that are kept as bytes and not parsed (the last one is new in IR 11).
 UNREAD = ("training_info", "configuration")

@@ -26,7 +26,7 @@ from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["Outline", "OutlineGraph", "OutlineNode", "outline_of"]
 
-#: Larger constants are not conditions, trip counts or axes.
+#: Maximum number of elements of a constant that is read: a condition, a trip count or axes.
 SMALL = 16
 
 
@@ -34,9 +34,9 @@ SMALL = 16
 class OutlineNode:
     """A node; an empty name in `inputs` or `outputs` means that it is omitted.
 
-    `bodies` are the graphs among its attributes, `numbers` its integers and lists of integers;
-    `attributes` lists name and kind of all of them (an empty kind if the file has none). `ignored`
-    are the codes of findings that the node suppresses.
+    `bodies` are the graphs among its attributes, and `numbers` the integers and lists of integers.
+    `attributes` lists the name and kind of every attribute (the kind is empty if the file has
+    none). `ignored` are the codes of findings that the node suppresses.
     """
 
     type: str
@@ -51,7 +51,7 @@ class OutlineNode:
     ignored: tuple[str, ...] = ()
 
     def number(self, name: str, default: int = 0) -> int:
-        """The integer of an attribute, or the first of a list; `default` where there is none."""
+        """The integer of an attribute, or the first one of a list; `default` if there is none."""
         found = self.numbers.get(name, ())
         return found[0] if found else default
 

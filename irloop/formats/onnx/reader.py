@@ -184,7 +184,7 @@ def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
 
 
 class _Scope:
-    """The names of one graph while it is read."""
+    """Maps the names of one graph to its values while the graph is read."""
 
     def __init__(self, graph: Graph, types: Mapping[str, onnx.TypeProto]) -> None:
         self.graph = graph
@@ -470,7 +470,7 @@ def _constant_tensor(attributes: dict[str, Any], where: str) -> Tensor:
 
     kinds = (int,) if elements[form] is ElementType.I64 else (float,)
     if not all(isinstance(item, kinds) for item in (value if many else [value])):
-        raise ReadError(f"{where}: attribute {form!r} is of another kind")
+        raise ReadError(f"{where}: the values of attribute {form!r} have the wrong type")
     return ArrayTensor(np.array(value, dtype=elements[form].numpy()), elements[form])
 
 

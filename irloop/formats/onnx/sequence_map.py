@@ -75,7 +75,7 @@ class _Kinds:
         return 0 if type is None else int(type.sequence_type.elem_type.tensor_type.elem_type)
 
     def is_sequence(self, name: str) -> bool | None:
-        """Whether a value is a sequence; None if that is unknown."""
+        """True if a value is a sequence, False if it is not; None if that is unknown."""
         for _ in range(10_000):
             type = self._types.get(name)
             if type is not None:
@@ -150,7 +150,7 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """The names by which the Loop body can read the inputs, and the nodes that produce them."""
+    """Nodes that copy inputs whose names the body uses itself, and the names of all inputs."""
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)
     nodes, sources = [], []
@@ -187,7 +187,7 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
     )
     if not fits:
         raise ReadError(
-            f"SequenceMap {where!r} does not fit its body",
+            f"SequenceMap {where!r} does not match its body",
             expected="one body with as many inputs and outputs as the node",
             found=f"{len(node.input)} inputs, {len(node.output)} outputs, {len(bodies)} bodies",
         )

@@ -18,7 +18,8 @@ _NO_LIMIT = (1 << 31) - 1
 
 
 class Signature(Record):
-    """One version of an operation; `attributes` holds the kind of each, and whether it is required.
+    """One version of an operation. `attributes` holds the kind of each attribute, and whether it is
+    required.
 
     `mandatory` are the positions of required inputs. `variadic` is the position of the
     first repeated input (None if no input repeats); repeated inputs may not be omitted. `types`

@@ -17,7 +17,7 @@ from irloop.graph.tensor import MappedFile
 
 __all__ = ["Loaded", "load", "loaded"]
 
-#: The beginnings of other files, what these files are, and what to do.
+#: For other kinds of files: their first bytes, what they are, and what to do.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (
         LFS_POINTER,
@@ -35,7 +35,7 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (b"{", "a JSON file", "give the binary .onnx file"),
 )
 
-#: Protobuf cannot address more.
+#: Maximum number of bytes of a protobuf.
 PROTOBUF_LIMIT = (1 << 31) - 1
 
 #: Files of fewer bytes are read as a whole.

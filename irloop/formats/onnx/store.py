@@ -21,7 +21,7 @@ from irloop.graph.types import ElementType
 
 __all__ = ["Store"]
 
-#: Smaller tensors always stay in the protobuf: shapes, axes, scalars.
+#: Tensors of fewer bytes, such as shapes, axes and scalars, always stay in the protobuf.
 SMALL = 1024
 #: External tensors of at least this size are aligned to a page, so that they can be mapped.
 PAGED = 1 << 16
@@ -29,7 +29,7 @@ PAGE = 4096
 ALIGNMENT = 64
 #: The number of bytes written at once.
 CHUNK = 1 << 22
-#: Space for everything in a protobuf except the weights.
+#: Number of bytes of a protobuf that are reserved for everything except the weights.
 MARGIN = 1 << 26
 
 

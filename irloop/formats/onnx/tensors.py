@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
 
-#: A larger sparse tensor is refused instead of being made dense.
+#: A sparse tensor is refused if its dense form would have more elements or bytes than this.
 DENSE_LIMIT = 1 << 31
 
 #: NumPy refuses arrays whose extent exceeds the address space, even if they are empty.
 EXTENT_LIMIT = 1 << 56
 
-#: The field with the elements if they are not raw; int32_data holds all other types.
+#: The field that holds the elements of a type if they are not raw; other types use int32_data.
 _FIELDS = {
     ElementType.F32: "float_data",
     ElementType.C64: "float_data",
@@ -67,7 +67,7 @@ def _from_raw(raw: bytes, element: ElementType, shape: tuple[int, ...], where: s
     expected = element.nbytes(math.prod(shape))
     if len(raw) != expected:
         raise ReadError(
-            f"{where}: the data does not fit the shape {list(shape)} of {element}",
+            f"{where}: the size of the data does not match shape {list(shape)} of {element}",
             expected=f"{expected} bytes",
             found=f"{len(raw)} bytes",
         )
@@ -97,7 +97,7 @@ def _strings(proto: onnx.TensorProto, shape: tuple[int, ...], where: str) -> Ten
 def _require_count(found: int, expected: int, shape: tuple[int, ...], where: str) -> None:
     if found != expected:
         raise ReadError(
-            f"{where}: the data does not fit the shape {list(shape)}",
+            f"{where}: the number of elements does not match shape {list(shape)}",
             expected=f"{expected} entries",
             found=f"{found} entries",
         )
@@ -157,7 +157,7 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
         positions = (positions * weights[: len(shape)]).sum(axis=1)
     elif positions.shape != values.shape:
         raise ReadError(
-            f"{where}: indices and values of the sparse tensor do not fit",
+            f"{where}: indices and values of the sparse tensor have contradictory shapes",
             expected=f"indices [{values.shape[0]}] or [{values.shape[0]},{len(shape)}]",
             found=f"{list(positions.shape)}",
         )

@@ -23,7 +23,7 @@ _ATTRIBUTE: Mapping[int, Any] = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH}
 _GRAPH[1] = {5: _ATTRIBUTE}
 _MODEL: Mapping[int, Any] = {7: _GRAPH}
 
-#: Smaller fields are decoded normally.
+#: Fields of fewer bytes are decoded normally.
 CUT_LIMIT = 1 << 16
 
 #: A part of a file: bytes, or a tensor whose bytes are read when they are written.

@@ -42,10 +42,10 @@ from irloop.progress import counted
 
 __all__ = ["to_proto_model", "write"]
 
-#: The deepest nesting of bodies: protobuf decodes 100 nested messages, and a body takes three.
+#: Maximum nesting depth of bodies: protobuf decodes 100 nested messages, and a body takes three.
 NESTING_LIMIT = 31
 
-#: Every output of these gets a name, because ONNX Runtime crashes on a Loop output without one.
+#: Operations whose outputs all get a name: ONNX Runtime crashes if a Loop output has none.
 _NAMED = (If, Loop, Scan, Scan8)
 
 
@@ -249,7 +249,7 @@ class _Writer:
             valid = ONNX.find(op.type, opset, domain) is type(op)
         if not valid:
             raise WriteError(
-                f"{place} is a different version of the operation than that of opset {opset}",
+                f"{place} is another version of the operation than the one in opset {opset}",
                 location=node.location,
                 expected=f"an operation of opset {opset}",
                 found=op.label,
@@ -360,7 +360,7 @@ class _Writer:
 def _has_negative_size(type: onnx.TypeProto) -> bool:
     """True for a size such as -1, which exporters write for one that is not known.
 
-    The inference of the onnx package takes it for a number, and ends the process.
+    The inference of the onnx package takes it for a size, and ends the process.
     """
     return any(dim.dim_value < 0 for dim in type.tensor_type.shape.dim)
 

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
-    """A text that is invalid for an attribute.
+    """Raised for a text that is invalid for an attribute.
 
     `code` is that of the diagnostic, `what` completes a sentence about the attribute, `expected`
     describes valid texts, and `name` is that of the attribute.
@@ -74,7 +74,7 @@ INTEGER = "an integer of 64 bits"
 NUMBER = "a number (inf, -inf, nan in lower case)"
 
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
-#: An invalid text that OpenVINO ignores, so that the default applies.
+#: Stands for an invalid text that OpenVINO ignores, so that the default applies.
 _IGNORED = object()
 
 
@@ -187,7 +187,7 @@ class _Field(Record):
 
     @property
     def required(self) -> bool:
-        """True if the file must contain it."""
+        """True if the file must contain the attribute."""
         return self.default is MISSING
 
 

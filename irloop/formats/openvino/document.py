@@ -79,7 +79,7 @@ class BackEdge:
 
 @dataclass(slots=True, eq=False, repr=False)
 class PortMapSection:
-    """A port map: `label` is body, then or else; entries in document order."""
+    """A port map, with its entries in document order; `label` is "body", "then" or "else"."""
 
     label: str
     inputs: list[MapEntry]
@@ -104,7 +104,7 @@ class Layer:
     data_line: int | None
     inputs: list[Port]
     outputs: list[Port]
-    #: Keyed by label: body, then, else.
+    #: The bodies, keyed by label: "body", "then" or "else".
     bodies: dict[str, Net]
     port_maps: dict[str, PortMapSection]
     #: None when the section is absent.
@@ -164,7 +164,9 @@ class Document:
     conforms: bool = False
 
     def clear(self) -> None:
-        """Drop all records; they refer to each other and would wait for the garbage collector."""
+        """Drop all records: they form cycles, which would otherwise wait for the garbage
+        collector.
+        """
         nets = [self.net]
         while nets:
             net = nets.pop()

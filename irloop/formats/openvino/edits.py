@@ -1,4 +1,4 @@
-"""Edits single places of an IR as text; everything else, comments and white space too, is kept.
+"""Edits parts of an IR as text; everything else, including comments and white space, is kept.
 
 An edit identifies an element by the same path as findings
 (``net/layers/layer[@id=4]/port_map/output[2]``).
@@ -166,7 +166,7 @@ def _end_of_tag(data: bytes, start: int) -> int:
 def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int, bytes]:
     """The bytes that an edit replaces, and the new ones."""
     path = edit.parent if isinstance(edit, AddElement) else edit.element
-    # The paths of findings number every child; here a first child has no number.
+    # Paths in findings number every child, but the keys of `spans` do not number the first one.
     path = path.replace("[1]", "")
     span = spans.get(path)
     if isinstance(edit, AddElement):

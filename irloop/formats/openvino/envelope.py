@@ -54,9 +54,10 @@ class Envelope:
         self.conforms = True
         #: The lists of attribute names that were found sound, by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
-        #: The children of the open layer, which may have each of them once.
+        #: The tags of the children so far of the open layer, which may have each child once.
         self._children: set[str] = set()
-        #: The same of the open body; the root may have its sections several times.
+        #: The sections of the open body, which may have each once; None in the root, which may
+        #: repeat its sections.
         self._parts: set[str] | None = None
         self._outside: list[tuple[set[str], set[str] | None]] = []
 
@@ -97,7 +98,7 @@ class Envelope:
         self._children, self._parts = self._outside.pop()
 
     def open_part(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check the layers or edges of a net."""
+        """Check the `layers` or the `edges` of a net."""
         if attributes:
             self.conforms = False
         self.open_section(name)
@@ -111,7 +112,10 @@ class Envelope:
         self._parts.add(name)
 
     def inside(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check an element that may have any attributes: namespaces would give it another name."""
+        """Check an element that may have any attributes.
+
+        Its names must be ASCII and have no namespace, with which the schema would see other names.
+        """
         text = " ".join((name, *attributes))
         if ":" in text or "xmlns" in text or not text.isascii():
             self.conforms = False

@@ -17,7 +17,7 @@ __all__ = ["ATTRIBUTE", "joined"]
 #: The attribute with the dimensions, separated by spaces.
 ATTRIBUTE = "_dims_"
 
-#: The end of a start tag, and the dimensions after it. Other ones are left as elements.
+#: The end of a start tag, and the dimensions after it; dimensions elsewhere stay elements.
 _DIMS = re.compile(rb'">[ \t\r\n]*+(?:<dim>[^<>\s&"]*+</dim>[ \t\r\n]*+)++')
 
 #: Encodings in which the tags are the bytes of ASCII.
@@ -27,7 +27,7 @@ _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\
 def joined(data: bytes) -> tuple[bytes, int]:
     """The document with dimensions as attributes, and the number of these attributes.
 
-    The text before the dimensions may be something else than the tag of a port. The caller counts
+    The text before the dimensions may be something other than the tag of a port. The caller counts
     the attributes that it finds in ports, and reads the original document if some are missing.
 
     The document is returned unchanged if it has the attribute already, a section or declaration

@@ -36,7 +36,7 @@ class Shared:
     ) -> None:
         self.file = document.file
         self.weights = weights
-        #: In version 11, layers and ports have runtime information.
+        #: Whether layers and ports have runtime information, which they do in version 11.
         self.has_info = has_info
         #: One operation object for all layers with the same type, version and attributes.
         self.ops: dict[Any, tuple[Op, Mapping[str, Any]]] = {}

@@ -172,8 +172,8 @@ class NetIndex:
     def is_in_order(self) -> bool:
         """True if each layer follows those it reads, and each is read by a later one.
 
-        This holds for the files of exporters. A layer that no Result needs would lead to an unread
-        one.
+        This holds for the files of exporters. A layer on which no Result depends would make it
+        false, because it leads to an unread layer.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}

@@ -22,7 +22,7 @@ _WEIGHTS, _BIAS = 3, 4
 
 
 def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
-    """True for an LSTMCell with five inputs, of which the last is a vector and so the bias."""
+    """True for an LSTMCell with five inputs whose last input, the bias, is a vector."""
     if len(inputs) != 5:
         return False
     from irloop.dialects.openvino.recurrent import LSTMCell, LSTMCell1
@@ -36,7 +36,7 @@ def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
 def with_parted_weights(
     graph: Graph, op: Op, name: str, inputs: tuple[Value, ...], place: Location
 ) -> tuple[Value, ...]:
-    """The inputs of such a cell with W and R separated; the splitting nodes are added to `graph`.
+    """The inputs of such a cell, with W and R separated by nodes that are added to `graph`.
 
     These nodes are located at the line of the cell, and belong to no layer of the file.
     """

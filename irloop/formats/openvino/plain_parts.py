@@ -52,7 +52,7 @@ _DIM = re.compile(r"<dim>([^<]*)</dim>")
 #: Encodings in which the tags are the bytes of ASCII.
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
 
-#: Texts with which tags may have another meaning, or lines another number.
+#: If the file contains one of these texts, tags may have another meaning, or lines another number.
 _UNUSUAL = (b"_part_", b"_dims_", b"<!", b"\r")
 
 
@@ -104,9 +104,9 @@ Part = Ports | Edges
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     """The document without its plain parts, the distinct parts, and how many were taken out.
 
-    A text of this form may be somewhere else than in a layer. The caller counts the parts that it
-    finds where they belong, and reads the original document if some are missing. A document with
-    anything unusual is returned unchanged.
+    A text of this form may be outside of layers and nets. The caller counts the parts that it finds
+    where they belong, and reads the original document if some are missing. A document with anything
+    unusual is returned unchanged.
     """
     if any(text in data for text in _UNUSUAL) or _ENCODING.search(data, 0, 1024):
         return data, [], 0

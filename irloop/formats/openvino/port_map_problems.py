@@ -32,7 +32,7 @@ def port_map_missing(wiring: Wiring) -> Problem:
 def no_input(wiring: Wiring, entry: Entry) -> Problem:
     """IRL503: an entry names an input that the owner does not have, or that has no edge.
 
-    Also for the iteration counter of a Loop that has an input.
+    The same problem arises if the iteration counter of a Loop has an input.
     """
     assert wiring.section is not None
     owner = wiring.owner

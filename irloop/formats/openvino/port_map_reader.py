@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
     @property
     def has_axis(self) -> bool:
-        """True if the entry slices or concatenates, which it does if the attribute is present."""
+        """True if the entry has an axis, and therefore slices or concatenates."""
         return "axis" in self.entry.attributes
 
     @property
@@ -92,7 +92,7 @@ class Wiring:
         section: PortMapSection | None,
     ) -> None:
         self.owner = owner
-        #: body, then or else.
+        #: "body", "then" or "else".
         self.label = label
         self.outer = outer
         self.body = body
@@ -123,7 +123,7 @@ class Wiring:
 
     @cached_property
     def _inputs_by_index(self) -> bool:
-        # OpenVINO uses the number as an index; only numbers that are too large for that are port
+        # OpenVINO uses the numbers as indices; only if some are too large for that are they port
         # ids.
         assert self.section is not None
         numbers = [signed(e.attributes.get("external_port_id")) for e in self.section.inputs]
@@ -211,7 +211,7 @@ class Wiring:
     def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
         """Back edges that do not start from a Result or, depending on `kind`, end in a Parameter.
 
-        Each comes with the layer id it names there, and that layer of the body if it exists.
+        Each comes with the layer id at its wrong end, and with that layer if the body has it.
         """
         for edge, source, target in self.back_edges if self.body is not None else ():
             named, layer = edge.from_layer, source

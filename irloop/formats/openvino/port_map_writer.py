@@ -37,7 +37,7 @@ class Wires:
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    #: In the order of a layer's sections, without indentation.
+    #: The lines of the sections, in the order of a layer's sections and without indentation.
     lines: list[str] = field(default_factory=list)
     #: Body results that are written twice, because a branch can return each to one output only.
     doubled: dict[str, list[int]] = field(default_factory=dict)
@@ -61,7 +61,9 @@ class _Planner:
     def plan(self) -> Wires:
         for body in self.bodies:
             if body.label not in _PREFIXES:
-                raise self._error(f"it has a body labelled {body.label!r}", "body, then or else")
+                raise self._error(
+                    f"it has a body labelled {body.label!r}", "'body', 'then' or 'else'"
+                )
         ports = self._input_ports()
         inputs = tuple(self.given[external] for external, _ in ports)
         outputs = self._kept_outputs()
@@ -77,7 +79,7 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """For each port: the external input, and how often its body used it before."""
+        """For each port: the external input, and how many earlier ports the same input has."""
         uses: dict[tuple[int, int], None] = {}
         for body in self.bodies:
             count: dict[int, int] = {}

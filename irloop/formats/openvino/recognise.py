@@ -88,7 +88,7 @@ def recognised(data: bytes, name: str) -> bytes:
             name,
             "this is binary data, not XML",
             _head(data),
-            "probably the weights (.bin) were given in the place of the .xml",
+            "probably the weights (.bin) were given instead of the .xml",
             "give the .xml; the .bin of the same name beside it is found by itself",
         )
     raise refused(name, "this is not XML", _head(text), "the file is not an IR")

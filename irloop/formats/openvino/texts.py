@@ -45,7 +45,7 @@ _NOT_IN_IR = {
 ELEMENT_NAMES: dict[str, ElementType] = {
     element.value: element for element in ElementType if element not in _NOT_IN_IR
 }
-#: The `precision` that the writer gives a port; the first runtimes for version 10 know these.
+#: The `precision` that the writer gives a port; even the first runtimes for version 10 know it.
 PRECISION_NAMES: dict[ElementType, str] = {
     element: name.upper() for name, element in ELEMENT_NAMES.items()
 } | {
@@ -187,7 +187,7 @@ def _shape_dim(text: str) -> Dim | str:
     return high if high == low else DynamicDim(low or 0, high)
 
 
-#: Two numbers of 64 bits and the two dots between them.
+#: Maximum number of characters of a dimension: two 64-bit integers and two dots between them.
 _MOST_SHOWN = 42
 
 

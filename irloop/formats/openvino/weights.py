@@ -46,8 +46,9 @@ def default_weights(path: str | os.PathLike[str]) -> str:
 
 
 class Weights:
-    """One .bin file: opened for the first constant, and mapped when bytes are first read. Reading a
-    model therefore takes no time for its weights.
+    """One .bin file, opened for the first constant and mapped when bytes are first read.
+
+    So reading a model takes no time for its weights.
     """
 
     def __init__(self, path: str | os.PathLike[str], file: str) -> None:
@@ -107,7 +108,7 @@ class Weights:
 
 
 def element_count(shape: tuple[int, ...]) -> int:
-    """The number of elements, or a number that is too large for any file."""
+    """The number of elements, or, if there are too many for any file, a number above `_LARGEST`."""
     if 0 in shape:
         return 0
     total = 1
@@ -138,7 +139,7 @@ def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
     return tuple(bytes(text[first:last]) for first, last in zip(starts, ends, strict=False))
 
 
-#: No file has more elements than 64 bits can count.
+#: The largest 64-bit integer; no file has more elements.
 _LARGEST = 2**63 - 1
 
 
@@ -213,13 +214,13 @@ def _are_equal(one: Tensor, other: Tensor) -> bool:
     """Compare the bytes of two constants of one size, which is much faster than to hash them."""
     if one is other:
         return True
-    # Larger pieces would be new pages of memory each time.
+    # Pieces are small, because each larger one would need new pages of memory.
     pieces = zip(one.pieces(1 << 16), other.pieces(1 << 16), strict=True)
     return all(bytes(first) == bytes(second) for first, second in pieces)
 
 
 def _digest(tensor: Tensor) -> bytes:
-    # Only writing needs it; loading it would make the start of validation 5 % slower.
+    # Only writing needs hashlib; importing it above would slow down the start of validation by 5 %.
     from hashlib import blake2b
 
     state = blake2b(digest_size=32)

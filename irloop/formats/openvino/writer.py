@@ -110,15 +110,16 @@ class _Writer:
 
     def __init__(self, stream: BinaryIO, weights: WeightsWriter, version: int) -> None:
         self._stream = stream
-        #: The lines that are not written yet: a write for each line would take a tenth of the time.
+        #: The lines not written yet; one write per line would make up a tenth of the run time.
         self._lines: list[str] = []
         self._weights = weights
         self._has_info = version >= 11
         self._version = version
         self._names = Names()
-        #: The precision and the lines of dimensions, by the identity of a type, and the depth.
+        #: The precision and the lines of dimensions, keyed by the identity of a type and the depth.
         self._types: dict[tuple[int, int], tuple[str, str]] = {}
-        #: Ports without names and information, by the identity of their type, number and depth.
+        #: Ports without names and information, keyed by the identity of their type, number and
+        #: depth.
         self._plain: dict[tuple[int, int, int], str] = {}
         #: The type and version of a layer as attributes, by the operation class.
         self._kinds: dict[type[Op], str] = {}
@@ -309,7 +310,7 @@ class _Writer:
             raise _unwritable(node, f"an IR has no element type {declared.element}")
         largest = max((dim for dim in declared.shape.dims or () if isinstance(dim, int)), default=0)
         if largest > LARGEST_SIZE:
-            raise _unwritable(node, f"a dimension has {largest} elements; an IR holds 64-bit sizes")
+            raise _unwritable(node, f"a dimension is {largest}, but sizes in an IR have 64 bits")
         indent = _TABS[depth + 1]
         dims = [dim if isinstance(dim, int) else -1 for dim in declared.shape.dims or ()]
         lines = "".join(f"{indent}<dim>{dim}</dim>\n" for dim in dims)
@@ -339,7 +340,7 @@ def _connected(node: Node) -> tuple[Value, ...]:
     values = tuple(value for value in node.inputs if value is not None)
     if values != node.inputs[: len(values)]:
         place = node.inputs.index(None)
-        raise _unwritable(node, f"input {place} is omitted, but a later input is not")
+        raise _unwritable(node, f"input {place} is omitted, but a later input is connected")
     return values
 
 

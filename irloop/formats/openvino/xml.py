@@ -53,17 +53,17 @@ __all__ = [
     "parse",
 ]
 
-#: The deepest nesting of elements. A body takes three levels (layer, body, layers).
+#: Maximum nesting depth of elements. A body takes three levels (layer, body, layers).
 MAX_DEPTH = 512
-#: The deepest nesting of bodies; later stages process bodies recursively.
+#: Maximum nesting depth of bodies; it is limited because later stages process bodies recursively.
 MAX_BODIES = 100
-#: Larger than the .xml of a model with a million layers.
+#: Maximum number of bytes of an .xml; that of a model with a million layers is smaller.
 MAX_BYTES = 1 << 30
 
 
 _Table = dict[str, Callable[[dict[str, str]], "_Table"]]
 
-#: Inside an element that is skipped.
+#: The table inside an element that is skipped: every child is skipped, too.
 _SKIP: _Table = {}
 #: Sections that may follow the edges of the root, and are kept unchanged.
 SECTIONS = ("rt_info", "meta_data", "statistics", "quantization_parameters", "pre-process")
@@ -105,7 +105,7 @@ class _Builder:
         self.attributes: dict[str, str] = {}
         self.has_doctype = False
         self._ends: list[str] = []
-        #: The number of layers so far.
+        #: The number of layers parsed so far.
         self._parsed = 0
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
@@ -127,7 +127,7 @@ class _Builder:
         self._parser.EndElementHandler = self._ends.append
 
     def _make_tables(self) -> None:
-        # Typed here and set while reading: a layer is never open without its net.
+        # These have no initial value, because parsing sets them before it reads them.
         self._current: Net
         self._layer: Layer
         self._port: Port
@@ -213,10 +213,10 @@ class _Builder:
         )
 
     def _make_start(self) -> Callable[[str, dict[str, str]], None]:
-        """The handler of start tags; local variables make it a third faster than a method."""
+        """Make the handler of start tags: a closure, which is a third faster than a method."""
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
-        # The open element is a dimension, or was one that is closed by now.
+        # True while the last opened element is a dimension, even if it is closed already.
         in_dim = False
 
         def text_of_dim(text: str) -> None:
@@ -584,13 +584,13 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
 
 
 def _built(data: bytes, name: str) -> _Builder:
-    """Parse the bytes without plain parts, the other dimensions as attributes if possible."""
+    """Parse the file, if possible without plain parts and with dimensions as attributes."""
     rest, parts, count = taken(data)
     shorter, more = joined(rest)
     count += more
     if count:
         builder = _Builder(name, parts)
-        # An error is raised below, with the column in the file as it is.
+        # If this fails, the original is parsed below, so that the error names the right column.
         with suppress(ReadError):
             builder.parse(shorter)
             if builder.joined == count:

@@ -1,4 +1,4 @@
-"""ORT113: a reduction of a tensor without elements along an axis counted from the end."""
+"""ORT113: a reduction of a tensor without elements along a negative axis."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ReductionOfNothing(
     code="ORT113",
     engine="onnxruntime",
     versions=("1.31.1",),
-    title="A reduction of a tensor without elements along an axis counted from the end",
+    title="A reduction of a tensor without elements along a negative axis",
     effect=Effect.WRONG,
     case="loop_reduces_a_buffer_along_the_last_axis",
-    fix="Count the axes from the front.",
+    fix="Make the axes non-negative.",
 ):
-    """A reduction of a tensor without elements along an axis counted from the end.
+    """A reduction of a tensor without elements along a negative axis.
 
     What happens:
         The axis is not reduced: ReduceSum of [2,0] along axis -1 gives [2,0], not [2].
@@ -32,7 +32,7 @@ class ReductionOfNothing(
         ReduceSum, ReduceMax and the like with a negative axis, of a tensor whose dimensions are not
         all known.
     What irloop does:
-        Conversion to ONNX counts all axes from the front.
+        Conversion to ONNX makes all axes non-negative.
     """
 
     def find(self, node: Node) -> Iterator[str]:
@@ -40,7 +40,7 @@ class ReductionOfNothing(
         if data is None:
             return
         if any(axis < 0 for axis in _axes(node)) and may_be_empty(shape_of(data)):
-            yield f"{node.op.type} {node.name!r} counts its axes from the end"
+            yield f"{node.op.type} {node.name!r} has negative axes"
 
 
 def _axes(node: Node) -> tuple[int, ...]:

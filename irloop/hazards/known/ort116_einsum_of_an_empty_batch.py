@@ -1,4 +1,4 @@
-"""ORT116: an Einsum whose batch is empty and not in front."""
+"""ORT116: an Einsum of empty tensors whose batch axes do not come first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class EinsumOfAnEmptyBatch(
     code="ORT116",
     engine="onnxruntime",
     versions=("1.31.1", "1.32.0"),
-    title="An Einsum of empty tensors whose batch axes are not in front",
+    title="An Einsum of empty tensors whose batch axes do not come first",
     effect=Effect.CRASH,
     case="einsum_of_an_empty_batch",
     fix="Transpose the operands so that the axes that all of them share come first.",
 ):
-    """An Einsum of empty tensors whose batch axes are not in front.
+    """An Einsum of empty tensors whose batch axes do not come first.
 
     What happens:
         ONNX Runtime transposes the operands for a product of matrices. It divides by a dimension of

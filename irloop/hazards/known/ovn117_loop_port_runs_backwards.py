@@ -25,8 +25,8 @@ class LoopPortRunsBackwards(
     """A Loop with an input or output that runs backwards.
 
     What happens:
-        The model is not compiled (Check 'start == 0 && stride == 1'): OpenVINO drops inputs that
-        the body does not read, and supports only outputs that go forward then.
+        The model is not compiled (Check 'start == 0 && stride == 1'): while OpenVINO removes inputs
+        that the body does not read, it supports only ports that go forward.
     Where:
         A sliced input or a concatenated output of a Loop has a negative stride.
     What irloop does:

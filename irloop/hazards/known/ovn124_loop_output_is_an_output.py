@@ -26,7 +26,7 @@ class LoopOutputIsAnOutput(
 
     What happens:
         The output has different memory in each inference request, but SoftMax and MatMul keep
-        reading the memory of the first request: they compute with numbers of an earlier inference.
+        reading the memory of the first request: they compute with values of an earlier inference.
         With one request for all inferences, as in the conformance suite, the results are right.
     Where:
         An output of a Loop or TensorIterator of unknown size is an output of the model, and

@@ -1,4 +1,4 @@
-"""OVN126: a constant of one element with more dimensions than the other operand."""
+"""OVN126: a one-element constant with more dimensions than the other operand."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ class OneElementConstant(
     code="OVN126",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A constant of one element with more dimensions than the other operand",
+    title="A one-element constant with more dimensions than the other operand",
     effect=Effect.WRONG,
     case="one_element_constant",
     fix="Make the constant a scalar, and add the dimensions by an Unsqueeze.",
 ):
-    """A constant of one element with more dimensions than the other operand.
+    """A one-element constant with more dimensions than the other operand.
 
     What happens:
         The plugin computes the arithmetic before the Gather, Squeeze, Reshape or Roll whose result
         it reads, and the dimensions that the constant adds are lost.
     Where:
-        The second operand of an elementwise operation is a constant of one element with more
-        dimensions than the first, which is a Gather, Squeeze, Reshape, Roll or reduction.
+        The second operand of an elementwise operation is a one-element constant with more
+        dimensions than the first operand, which is the result of a Gather, Squeeze, Reshape, Roll
+        or reduction.
     What irloop does:
         Conversion to IR computes with a scalar and adds the dimensions by an Unsqueeze.
     """

@@ -42,4 +42,4 @@ class SumsOfDoubleConstants(
         producers = [value.producer for value in node.inputs if value is not None]
         sums = [item for item in producers if sums_double_constants(item)]
         if sums and all(isinstance(item.op, Constant) or item in sums for item in producers):
-            yield f"{node.name!r} adds f64 constants that are added already"
+            yield f"{node.name!r} adds an f64 constant to a sum of f64 constants"

@@ -27,7 +27,7 @@ class ConvertWithoutEffect(
     What happens:
         The plugin leaves the Convert out and takes the memory of the input for that of the output.
         The next inference writes its output into the memory of the earlier input, which the caller
-        may have freed: the output holds other numbers.
+        may have freed, so the output has wrong values.
     Where:
         A Convert to the element type that the value has leads from an input of the model of
         unknown size, of type f32, i32, i8 or u8, to an output.
@@ -39,4 +39,4 @@ class ConvertWithoutEffect(
 
     def find(self, node: Node) -> Iterator[str]:
         if passes_an_input_on(node):
-            yield f"Convert {node.name!r} gives an input of the model out as it is"
+            yield f"Convert {node.name!r} returns an input of the model unchanged"

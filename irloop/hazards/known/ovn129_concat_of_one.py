@@ -25,7 +25,7 @@ class ConcatOfOne(
 
     What happens:
         The plugin gives the Concat the memory of its input, and computes one of the readers in it:
-        the others read the numbers of that reader.
+        the other readers then read that result.
     Where:
         A Concat has one input, and its output has several readers.
     What irloop does:

@@ -27,8 +27,8 @@ class UnchangedStateReturnedTwice(
         The plugin removes the output from the loop, and the process dies.
     Where:
         The body of a Loop or TensorIterator returns a parameter as it is: a state that it does not
-        change, or a captured value. Two outputs have this result, and one of them is its last
-        value; the other may be its last value, too, or may concatenate it.
+        change, or a captured value. Two outputs of the loop return this parameter: one its last
+        value, the other its last value as well or the values of all iterations joined.
     What irloop does:
         `transform` lets the body return a copy. Conversion to IR copies such a value, too.
     """

@@ -29,8 +29,8 @@ class SizeFromConstants(
     Where:
         A TensorIterator, a recurrent sequence, a Convolution, a GRN or a Unique depends on
         constants only; OpenVINO does not fold these. (Captured values that a body does not read do
-        not count.) The size of its result, or of what is computed from it, depends on numbers: the
-        result of a Loop, an If, NonZero or Range, for example.
+        not count.) The size of its result, or of what is computed from it, depends on values, such
+        as the result of a Loop, an If, NonZero or Range.
     What irloop does:
         Conversion to IR folds loops that depend on constants only, and so does `transform` where a
         pass made such a loop.

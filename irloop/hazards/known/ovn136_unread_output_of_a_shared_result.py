@@ -25,8 +25,8 @@ class UnreadOutputOfASharedResult(
 
     What happens:
         OpenVINO removes the unread output and with it the result of the body. The other output then
-        has the values of the next result. If these do not fit, OpenVINO refuses the model or the
-        inference.
+        has the values of the next result. If these differ in type or shape, OpenVINO refuses the
+        model or the inference.
     Where:
         Two or more outputs of a Loop or TensorIterator have the same result of the body, as last
         value or concatenated, and nothing reads one of them.

@@ -25,8 +25,8 @@ class ParameterDroppedBeforeIteration(
 
     What happens:
         OpenVINO removes the parameter, but the loop keeps the old position of the iteration number.
-        It is given to the next parameter. If there is none, or if it does not fit, OpenVINO
-        refuses the model or the inference.
+        The next parameter then receives the number. If there is none, or if it has another type or
+        shape, OpenVINO refuses the model or the inference.
     Where:
         In the body of a Loop, the iteration number comes after a parameter that goes only to nested
         loops and branches, none of which reads it. OpenVINO's optimisations may make any parameter

@@ -1,4 +1,4 @@
-"""OVN138: a product with a constant vector, times a constant number."""
+"""OVN138: a product with a constant vector, times a one-element constant."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class ScaledProductWithAVector(
     code="OVN138",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A product with a constant vector, times a constant number",
+    title="A product with a constant vector, times a one-element constant",
     effect=Effect.REFUSAL,
     case="scaled_product_with_a_vector",
     fix="Multiply by a constant column instead of a vector, and squeeze the result.",
 ):
-    """A product with a constant vector, times a constant number.
+    """A product with a constant vector, times a one-element constant.
 
     What happens:
-        The transformation MatMulMultiplyFusion multiplies the vector by a number of shape
-        [1, 1, 1], which makes it a tensor of three dimensions, and refuses its sizes.
+        The transformation MatMulMultiplyFusion multiplies the vector by a constant of shape [1, 1,
+        1], which makes it a tensor of three dimensions, and refuses its sizes.
     Where:
         The second operand of a MatMul is a constant vector, the first has three dimensions or more,
-        and a Multiply by a constant of one element reads the result.
+        and a Multiply by a one-element constant reads the result.
     What irloop does:
         Conversion to IR multiplies by a column, and removes its axis from the result.
     """

@@ -26,10 +26,11 @@ class WeightsWithAComputedScale(
 
     What happens:
         The plugin keeps weights, scale and zero point of the first inference, or the memory that
-        they were in: later inferences multiply by old or undefined numbers.
+        they were in: later inferences multiply by old or undefined values.
     Where:
-        A Convert of a constant of at most 8 bits, then a Multiply by a computed value, or a
-        Subtract of one and a Multiply. A MatMul or a convolution reads the result.
+        After a Convert of a constant of at most 8 bits comes a Multiply by a computed value, or a
+        Subtract of a computed value and then a Multiply. A MatMul or a convolution reads the
+        result.
     What irloop does:
         Conversion to IR converts the weights in two steps, which keeps them in their narrow type in
         the file, and the plugin from taking the Multiply for a constant scale.

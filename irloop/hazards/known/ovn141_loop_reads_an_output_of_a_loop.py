@@ -25,9 +25,9 @@ class LoopReadsAnOutputOfALoop(
     """A loop that reads an output of another loop.
 
     What happens:
-        The memory of the output moves when the sizes of other values change. A loop whose own
-        sizes and trip count stay the same keeps reading where the output was: it computes with
-        numbers of an earlier inference, or with others.
+        The memory of the output moves when the sizes of other values change. A loop whose own sizes
+        and trip count stay the same keeps reading where the output was: it computes with values of
+        an earlier inference, or with undefined ones.
     Where:
         A Loop or TensorIterator reads an output of unknown size of another one. It depends on the
         rest of the model whether the memory moves.

@@ -25,13 +25,13 @@ class ConcatOfOneLoopOutput(
     """A Concat of a loop output with itself.
 
     What happens:
-        In requests other than the first, only one part of the result has the numbers of the
-        inference; the others have those of an earlier one, or memory that nothing has written.
-        With one request for all inferences, as in the conformance suite, the results are right.
+        In requests other than the first, only one part of the result has the values of the current
+        inference; the others have those of an earlier one, or memory that nothing has written. With
+        one request for all inferences, as in the conformance suite, the results are right.
     Where:
-        A Concat gets an output of a Loop or TensorIterator more than once, directly, or by
-        reshapes and other Concats. The output has a known size; another output or an input of the
-        loop has not.
+        A Concat gets an output of a Loop or TensorIterator more than once, directly or through
+        reshapes and other Concats. The output has a known size, but another output or an input of
+        the loop has an unknown one.
     What irloop does:
         Conversion to IR and `transform` let the Concat read a copy.
     """

@@ -28,10 +28,10 @@ class PaddedConvolutionOfSinglePlaces(
         The transformation StridesOptimization moves the strides before the operation that computes
         the data, as if the convolution had no padding: with strides of 2 it pads every second
         element instead of reading every second element of the padded data. The output has another
-        shape and other numbers.
+        shape and wrong values.
     Where:
-        A Convolution with filters of size 1 along each axis, with padding of its own or a Pad
-        before it, whose data an elementwise operation or another Convolution computes. It has
+        A Convolution has filters of size 1 along each spatial axis, and padding of its own or a Pad
+        before it. An elementwise operation or another Convolution computes its data. It has
         strides, or a Convolution with strides reads its result.
     What irloop does:
         Conversion to IR writes it as a GroupConvolution of one group, through which OpenVINO does
@@ -42,4 +42,4 @@ class PaddedConvolutionOfSinglePlaces(
 
     def find(self, node: Node) -> Iterator[str]:
         if pads_skipped_data(node):
-            yield f"{node.name!r} is a padded 1 x 1 convolution, and strides skip places of it"
+            yield f"{node.name!r} is a padded 1 x 1 convolution, and strides skip elements"

@@ -28,10 +28,10 @@ class AbsOfKnownValues(
         OpenVINO takes such values for sizes, which are not negative, and removes the Abs: 1 - 2
         stays -1.
     Where:
-        An Abs of a list is computed from ShapeOf and constants, such as the distance of two
-        positions in a sequence (Range of a size, Subtract, Abs) or the row of a table that Gather
-        reads. An Abs of a Concat is affected, too, if one operand of the Concat is computed in this
-        way.
+        The operand of an Abs is a vector that is computed from ShapeOf and constants, such as the
+        distance of two positions in a sequence (Range of a size, Subtract, Abs) or the row of a
+        table that Gather reads. An Abs of a Concat is affected, too, if one operand of the Concat
+        is computed in this way.
     What irloop does:
         Conversion to IR writes Squeeze(Abs(Unsqueeze(x, 0)), 0).
     """

@@ -25,11 +25,11 @@ class NanBecomesANumber(
 
     What happens:
         Exp of NaN is inf, ReLU of NaN is 0, Clamp of NaN is its lower bound, and Maximum and
-        Minimum of NaN and y are y. So a result that has no value looks like a number.
+        Minimum of NaN and y are y. So an undefined result looks like a valid one.
     Where:
-        An Exp, ReLU, Clamp, HardSigmoid, Maximum or Minimum of what is computed from a Softmax that
-        reads a constant of infinities. A Softmax of nothing but -inf is NaN: a mask that leaves out
-        every element, or a range of allowed values that is empty.
+        An Exp, ReLU, Clamp, HardSigmoid, Maximum or Minimum reads a value that is computed from a
+        Softmax of a value with constant infinities. A Softmax of nothing but -inf is NaN: a mask
+        that leaves out every element, or a range of allowed values that is empty.
     What irloop does:
         Conversion to IR selects the NaN where the input of the operation is NaN.
     """

@@ -26,9 +26,9 @@ class ConstantConditionEntersTheBody(
 
     What happens:
         OpenVINO moves constants into bodies, and removes the input of the Loop that brought them.
-        Here that is the condition, and the next input takes its place. The model is refused if
-        there is none (`node index is out of range`) or if it is not boolean. A boolean one decides
-        whether the Loop runs.
+        Here that is the condition, and the next input takes its place. If there is no next input
+        (`node index is out of range`), or if it is not boolean, the model is refused. If it is
+        boolean, it decides whether the Loop runs.
     Where:
         The port map of a Loop has an entry for input 1, whose value is constant: as an invariant,
         or as a state that no iteration changes.

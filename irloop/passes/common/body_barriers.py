@@ -34,8 +34,8 @@ class BodyBarriers(LoopPass):
         Loop(x):  a' = Maximum(b, b)    b' = Maximum(a, a)    joined Maximum(a, a), axis 0
                   y = SoftMax(Maximum(x, x))
 
-    OpenVINO's CPU plugin copies back edges one after the other into the memory of the parameters,
-    and takes the next slice before that. The maximum of a value with itself (for booleans,
+    OpenVINO's CPU plugin copies back edges one after the other into the memory of the parameters;
+    before that, it copies the next slice. The maximum of a value with itself (for booleans,
     LogicalOr) is an operation that the plugin neither removes nor computes in place; Concat, Tile,
     Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is left alone.
 

@@ -46,11 +46,11 @@ class CanonicalPorts(LoopPass):
           a: h, a' = a + p                 p: x[axis 1, -1..0, stride -1]   -> last a
         (readers of last b read w)
 
-    Axes count from the front, and whole ranges are written 0..-1 or -1..0. A partial range is
-    sliced before the loop, because OpenVINO's CPU plugin starts every slice at the end of the axis.
-    Equal connections are merged, states that never change become invariants or constants, and
-    unread parameters are removed, as is a loop that is left without outputs. States come first,
-    then slices, then invariants; outputs keep their order. An axis of unknown rank is left alone. A
+    Axes become non-negative, and whole ranges are written 0..-1 or -1..0. A partial range is sliced
+    before the loop, because OpenVINO's CPU plugin starts every slice at the end of the axis. Equal
+    connections are merged, states that never change become invariants or constants, and unread
+    parameters are removed, as is a loop that is left without outputs. States come first, then
+    slices, then invariants; outputs keep their order. An axis of unknown rank is left alone. A
     state is kept where its outer value cannot take over the name of a model output, and where it is
     the only state of a Loop before opset 11.
     """
@@ -79,7 +79,7 @@ class CanonicalPorts(LoopPass):
         wires.inputs.sort(key=lambda item: order[type(item.port)])
         made = wires.numbered(node.op)
         if not made.shown:
-            # Every output was one of the values that enter, and its readers now read that value.
+            # Every output returned an input of the loop, which its readers now read directly.
             rewriter.erase(node)
             return
         after = (made.externals, made.ports, made.parameters, made.results)
@@ -112,7 +112,7 @@ def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
     port = replace(port, axis=axis)
     counts = isinstance(node.op, ov.TensorIterator) and not wires.slices
     if counts or port.stride == 0:
-        # Here the range determines the trip count.
+        # The range of this output determines the trip count, so it stays as it is.
         return port
     start, end = (0, -1) if port.stride > 0 else (-1, 0)
     return replace(port, start=start, end=end)

@@ -75,14 +75,14 @@ def _may_be_zero(wires: LoopWires, rewriter: MatchRewriter) -> list[Value]:
 
 
 def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
-    """True where the trip count or the condition before the loop is a constant 0."""
+    """True if the trip count is a constant 0, or the initial condition a constant false."""
     inputs = [value for value in (wires.trip, wires.starts) if value is not None]
     known = [rewriter.inference.constant(value) for value in inputs]
     return any(array is not None and not array.reshape(-1)[0] for array in known)
 
 
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
-    """True where both values have the same static shape and no selection exists yet."""
+    """True if both values have the same static shape, and nothing selects between them yet."""
     dims = shape_of(leaving.output).static()
     same = dims is not None and dims == shape_of(item.outer).static()
     return same and leaving.output.is_used and not _is_chosen(leaving, item)

@@ -39,7 +39,7 @@ class Compression:
     #: The largest rounding error, and the constant in which it occurred.
     largest_error: float = 0.0
     where: str = ""
-    #: Constants with numbers that f16 cannot represent, which were not compressed.
+    #: Constants that were not compressed, because f16 cannot represent some of their values.
     kept: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
@@ -68,7 +68,7 @@ class CompressToFp16(ModelPass):
 
     The Convert has the runtime information `decompression`, by which OpenVINO recognises compressed
     weights; in ONNX it is a Cast. Small constants are left alone, and so is every constant with a
-    number beyond 65504, or in which most numbers would become 0 in f16. `report` describes what was
+    value beyond 65504, or in which most values would become 0 in f16. `report` describes what was
     done.
     """
 
@@ -119,7 +119,7 @@ class CompressToFp16(ModelPass):
 
 
 def _largest_error(tensor: Tensor, half: Tensor) -> float | None:
-    """The largest difference between the numbers; None if f16 cannot represent them."""
+    """The largest rounding error in `half`; None if f16 cannot represent all of `tensor`."""
     before, after = tensor.numpy(), half.numpy()
     if not np.array_equal(np.isfinite(before), np.isfinite(after)):
         return None

@@ -37,7 +37,7 @@ class ConstantFolding(ModelPass):
 
     name = "constant_folding"
 
-    limit: int = option(RESULT_LIMIT, "the most bytes that one result may take")
+    limit: int = option(RESULT_LIMIT, "maximum number of bytes of one result")
 
     def run_on_model(self, model: Model) -> bool:
         Inference().run(model.graph)

@@ -1,4 +1,4 @@
-"""Stores f16 constants that are only converted in the type they are converted to."""
+"""Stores f16 constants that only conversions read in the type to which they are converted."""
 
 from __future__ import annotations
 

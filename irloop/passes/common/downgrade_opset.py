@@ -37,7 +37,7 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["DowngradeOpset"]
 
-#: A bound of a slice from this number on means the end of the axis.
+#: A bound of a slice that is at least this large means the end of the axis.
 OPEN = 2**31 - 1
 
 
@@ -55,7 +55,7 @@ class _Older(Emitter):
         return [value for value in self.node.inputs if value is not None]
 
     def numbers(self, value: Value) -> list[int] | None:
-        """The numbers of a constant list, or None if it is computed."""
+        """The elements of a constant vector, or None if the vector is computed."""
         known = self.inference.constant(value)
         return None if known is None else [int(item) for item in known.reshape(-1)]
 
@@ -122,7 +122,10 @@ def _gather_nd(c: _Older) -> list[Value] | None:
 
 
 def _coordinates(c: _Older, batch_dims: int) -> Value | None:
-    """Coordinates that count from the front; None if the lengths of the axes are unknown."""
+    """The indices of GatherND, or a non-negative form of them if some may be negative.
+
+    None if the sizes of the axes, which must be added to negative indices, are unknown.
+    """
     data, indices = c.inputs
     known, element = c.inference.constant(indices), element_of(indices)
     if known is not None and not (known < 0).any():

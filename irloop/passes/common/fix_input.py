@@ -33,8 +33,8 @@ class FixInput(ModelPass):
         x [2,3]:             y = ReduceSum(x, Const [1])
 
     This is for runtimes that need static shapes: a trip count, a list of axes or a size that is an
-    input makes shapes unknown. The numbers take the shape that the model declares; without one they
-    are a list. Inputs that are not named are left alone.
+    input makes shapes unknown. The numbers take the shape that the model declares for the input;
+    without a declared shape they become a vector. Inputs that are not named are left alone.
     """
 
     values: tuple[str, ...] = option((), "an input and its numbers, as in axes=0,2")
@@ -89,10 +89,10 @@ def _input(model: Model, name: str) -> Node:
 
 
 def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
-    """The numbers as a tensor in type and shape of an input.
+    """The numbers as a tensor that has the type and the shape of an input.
 
     Raises:
-        UsageError: when they do not fit.
+        UsageError: when the input takes no numbers, or another number of them.
     """
     type = node.outputs[0].type
     unfit = not isinstance(type, TensorType) or type.element in (
@@ -107,7 +107,9 @@ def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
     rank = type.shape.rank
     if len(numbers) != int(np.prod(dims)) or rank not in (None, len(dims)):
         raise UsageError(
-            f"{len(numbers)} numbers do not fit input {node.name!r}", expected=str(type)
+            f"input {node.name!r} has another number of elements than given",
+            expected=str(type),
+            found=f"{len(numbers)} given",
         )
     array = np.array(numbers).astype(type.element.numpy()).reshape(dims)
     return ArrayTensor(array, type.element)

@@ -71,7 +71,7 @@ def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None
 
 
 def _enter_constants(node: Node, label: str, session: Session) -> bool:
-    """Copy outer constants into the body, in place of invariants."""
+    """Replace invariants that are small constants by copies in the body; True if there were any."""
     body = node.body(label)
     inner = Rewriter(body.graph)
     first = next(iter(body.graph.nodes), None)

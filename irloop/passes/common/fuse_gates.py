@@ -38,11 +38,11 @@ class FuseGates(MatcherPass):
 
         H1, C1 = LSTMCell(x, h, C, W, R, B)
 
-    The gates may have any order (weights and biases are then reordered), and so may factors and
+    The gates may be in any order (weights and biases are then reordered), and so may factors and
     terms. For a GRU, all three usual formulas that mix the old state with the new one are
-    recognised, with the reset before or after the recurrent product. Left alone are gates that
-    something else reads in part, weights that are not constant and in another order, and
-    activations other than Sigmoid and Tanh.
+    recognised, with the reset before or after the recurrent product. Gates are left alone if
+    another node also reads some of them, if the weights are not constant and in another order, or
+    if an activation is not Sigmoid or Tanh.
     """
 
     name = "fuse_gates"
@@ -94,7 +94,7 @@ def _is_state(value: Value, size: int) -> bool:
 
 
 def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Yield both operands of a node in both orders."""
+    """Yield the two operands of a node, and then the same in reverse order."""
     left, right = node.inputs[:2]
     if left is not None and right is not None:
         yield left, right
@@ -128,7 +128,7 @@ def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Valu
 
 @dataclass(slots=True)
 class _Gates:
-    """The sum of two products and constants that is split into gates, as the inputs of a cell."""
+    """The inputs of a cell, found in a sum of two products that is split into gates."""
 
     x: Value
     h: Value
@@ -139,7 +139,9 @@ class _Gates:
 
     @classmethod
     def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
-        """The cell inputs whose gates, in the order of the cell, are `parts`."""
+        """The inputs of the cell with the gates `parts` (in the cell's order); None if there is
+        none.
+        """
         split = _split_of(parts)
         if split is None:
             return None
@@ -163,7 +165,11 @@ class _Gates:
 
 
 def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
-    """The source of equal parts of the last of two axes, their numbers, and their size."""
+    """The matrix that a node splits into `parts`, the output index of each part, and their size.
+
+    None unless `parts` are all outputs of one Split along the last axis, are equal in size, and
+    have one reader each.
+    """
     node = parts[0].producer
     kinds = (slicing.Split, slicing.VariadicSplit)
     if not isinstance(node.op, kinds) or len(node.outputs) != len(parts):
@@ -197,7 +203,10 @@ Product = tuple[Value, Value, bool]
 
 
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
-    """The products and constants that add up to `value`; over two products if there is more."""
+    """The products and constants that add up to `value`.
+
+    If anything else is added, more than two products are returned, which no cell has.
+    """
     products: list[Product] = []
     constants: list[Value] = []
     pending = [value]
@@ -214,7 +223,7 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
             assert right is not None
             products.append((left, right, node.op.transpose_b))
         else:
-            # Another operand is added, so this is not a cell; three products signal that.
+            # Something else is added, so this is not a cell: return more products than a cell has.
             products += [(one, one, False)] * 3
     return products, constants
 
@@ -222,7 +231,10 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """A matrix in the form of a cell: one row per gate element, gates in the order of the cell."""
+    """The weights of a cell in `matrix`, with these rows of it in this order; None if impossible.
+
+    The matrix gets one row per gate element. A computed matrix can only be used as it is.
+    """
     op = matrix.producer.op
     if not isinstance(op, Constant):
         in_order = transposed and list(rows) == sorted(rows)
@@ -304,7 +316,7 @@ def _is_rest(value: Value, z: Value) -> bool:
 
 
 def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
-    """Emit a GRUCell with this update gate; `own` and `inner` are summed in its candidate.
+    """Emit a GRUCell with this update gate, and the sum of `own` and `inner` as its candidate.
 
     None if the values do not form such a cell.
     """
@@ -337,7 +349,7 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
 
 
 def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
-    """Yield the reset gate of a candidate and the scaled value (None for the state itself)."""
+    """Yield the reset gate of a candidate and the value that it scales (None: the state itself)."""
     yield from _factors(inner, SIGMOID)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None
     if first is not None:
@@ -347,7 +359,7 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """The recurrent part of a cell whose candidate is computed by a product of its own."""
+    """The recurrent part of a cell that computes its candidate in a separate product, or None."""
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)
     if both is None or len(products) != 1:
@@ -364,7 +376,7 @@ def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part |
 
 
 def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
-    """Concatenate matrices by rows; constants give a constant."""
+    """Concatenate matrices along axis 0; the result of constants is a constant."""
     ops = [value.producer.op for value in values]
     arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]
     if len(arrays) == len(values):
@@ -373,7 +385,7 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
-    """Operand, weights and bias of the gates of one product, in the order of the cell."""
+    """Operand, weights, bias and size of the gates `parts` if one product makes them, else None."""
     split = _split_of(parts)
     if split is None:
         return None

@@ -85,7 +85,7 @@ class GatherToSlice(LoopPass):
 
 
 def _indices(number: Value) -> list[Value]:
-    """The iteration number, as a scalar and as a vector of one element."""
+    """The values that equal the iteration number: itself, and one-element vectors made from it."""
     found = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0

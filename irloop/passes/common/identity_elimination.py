@@ -49,7 +49,7 @@ PADS = classes_of("Pad")
 DROPOUTS = classes_of("Dropout")
 SPLITS = classes_of("Split", "VariadicSplit")
 
-#: Ends of slices from this number on mean the end of any axis.
+#: An end of a slice that is at least this large means the end of the axis, however long it is.
 FAR = 2**31 - 1
 
 
@@ -87,7 +87,7 @@ class IdentityElimination(MatcherPass):
         if source is None or element_of(source) is not element_of(node.outputs[0]):
             return False
         if _gives_output(node.outputs[0]) and len(source.producer.outputs) > 1:
-            # The name of one of several outputs cannot be moved to the node.
+            # The producer has several outputs, so it cannot take over the name of this output.
             return False
         if len(node.outputs) == 1:
             return rewriter.eliminate(node, source)
@@ -127,7 +127,7 @@ def _source(node: Node, inference: Inference) -> Value | None:
         return first if _same_shape(node) and len(node.inputs) < 3 else None
     if isinstance(op, PADS):
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
-    # Conversions to the same type.
+    # Only conversions to the same type are left; an unknown type may still differ.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or isinstance(op, IDENTITIES) else None
 
@@ -168,7 +168,7 @@ def _undoes(op: Op, other: Op) -> bool:
 
 
 def _axes(node: Node, inference: Inference) -> list[int] | None:
-    """The axes of a Squeeze or Unsqueeze, ascending, counted from the front."""
+    """The axes of a Squeeze or Unsqueeze, non-negative and ascending; None if they are unknown."""
     named = getattr(node.op, "axes", None)
     if named is None:
         given = node.inputs[1] if len(node.inputs) > 1 else None
@@ -184,7 +184,7 @@ def _axes(node: Node, inference: Inference) -> list[int] | None:
 
 
 def _order(node: Node, inference: Inference) -> list[int] | None:
-    """The order of axes in the result of a Transpose."""
+    """The order of axes in the result of a Transpose; None if it is unknown."""
     first = node.inputs[0]
     rank = None if first is None else shape_of(first).rank
     named = getattr(node.op, "perm", None)

@@ -118,7 +118,7 @@ def _states_keep_shape(wires: LoopWires) -> bool:
 def _indices(
     number: Value, inference: Inference, count: int, captured: dict[Value, Value]
 ) -> list[tuple[Value, bool]]:
-    """The iteration number, and values that count down from the last one."""
+    """Values that equal the iteration number or count down to 0, and whether each counts down."""
     found = [(number, False)]
     for node, position in number.uses:
         first = node.inputs[0]

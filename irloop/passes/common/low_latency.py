@@ -35,7 +35,7 @@ class LowLatency(LoopPass):
     bodies are left alone, and so are states that never change.
     """
 
-    keep_loops: bool = option(False, "leave loops of one iteration as they are")
+    keep_loops: bool = option(False, "leave loops with one iteration as they are")
 
     name = "low_latency"
     dialects = frozenset({"openvino"})

@@ -18,12 +18,12 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["PlainArithmetic"]
 
-#: None if a node needs no other form.
+#: Returns the value that replaces the output of a node, or None if the node may stay.
 Form = Callable[[Emitter, Node], Value | None]
 
 
 def _aligned(c: Emitter, node: Node) -> Value | None:
-    """Append axes of 1 to the second operand where they are aligned in PaddlePaddle's way."""
+    """Replace PaddlePaddle's broadcasting: append axes of size 1 to the second operand."""
     op, (left, right) = node.op, node.inputs
     assert isinstance(op, elementwise.Binary)
     ranks = [None if value is None else shape_of(value).rank for value in (left, right)]
@@ -37,7 +37,7 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
 
 
 def _truth(c: Emitter, node: Node) -> Value | None:
-    """Write a conversion to boolean as a comparison with 0."""
+    """Replace a conversion to boolean by a comparison with 0."""
     op, value = node.op, node.inputs[0]
     assert isinstance(op, convert.Convert)
     if value is None or op.destination_type is not ElementType.BOOLEAN:
@@ -58,7 +58,7 @@ def _logical(c: Emitter, node: Node) -> Value | None:
 
 
 def _explicit(c: Emitter, node: Node) -> Value | None:
-    """Add the result to an Einstein equation that leaves it out."""
+    """Add the labels of the result to an Einsum equation without "->"."""
     op = node.op
     assert isinstance(op, matmul.Einsum)
     if "->" in op.equation:

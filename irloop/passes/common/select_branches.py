@@ -86,7 +86,7 @@ def _parameters(node: Node, body: Body) -> list[Value] | None:
 
 
 def _agree(values: Sequence[Value | None]) -> bool:
-    """True for values of the same type and the same static shape."""
+    """True if all values have the same type and the same static shape."""
     first, second = values
     if first is None or second is None:
         return False

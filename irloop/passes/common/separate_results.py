@@ -33,16 +33,16 @@ class SeparateResults(ModelPass):
     Measured in ONNX Runtime 1.31, with and without its optimisations:
 
     - It swaps the buffers of a Scan's states and writes each value of a Scan body or a branch to
-      one place. A state or a slice that is returned unchanged is lost, and if one value is two
+      one buffer. A state or a slice that is returned unchanged is lost, and if one value is two
       results, only one of them is written.
-    - It counts the iterations of a Loop in one tensor. Where that tensor is a result, every part
-      holds the last number, and a state the number of the next iteration.
-    - It moves the strings that a Loop joins out of their tensors. Where a tensor is joined twice,
-      or is a state that is passed on, all but the first are empty. An Identity shares the tensor of
-      a state; a Reshape copies it.
+    - It counts the iterations of a Loop in one tensor. If that tensor is a scan output, every
+      element has the last number; if it is a state, it has the number of the next iteration.
+    - It moves the strings that a Loop joins out of their tensors. If a tensor is joined twice, or
+      is also the next value of a state, all copies but the first are empty. An Identity shares the
+      tensor of a state; a Reshape copies it.
 
-    All other results of Loops are right, and stay. So do sequences and optionals in opsets whose
-    Identity does not take them (before 14 and 16).
+    All other results of Loops are right and are left alone. Sequences and optionals are left alone
+    in opsets whose Identity does not accept them (before 14 and 16).
     """
 
     name = "separate_results"

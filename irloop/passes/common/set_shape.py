@@ -147,7 +147,7 @@ class _Following(Inference):
         super().visit(node)
 
     def _replace(self, node: Node, position: int, array: object) -> None:
-        """Replace an input of `node` by a constant with these numbers."""
+        """Replace an input of `node` by a constant with these elements."""
         value = node.inputs[position]
         assert value is not None
         op = value.producer.op
@@ -171,7 +171,7 @@ class _Following(Inference):
         """The new pattern of a Reshape; None if the old one still works.
 
         Raises:
-            InferenceError: when it is not certain.
+            InferenceError: when it is not certain which dimension of the pattern changes.
         """
         first = node.inputs[0]
         before = None if first is None else self._old.get(first, Shape(None)).static()
@@ -283,7 +283,7 @@ def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
     """The item along `axis` that a constant repeats for the whole batch.
 
     Raises:
-        InferenceError: when the items differ, or their new number is unknown.
+        InferenceError: when the items differ, or the new number of items is unknown.
     """
     op = value.producer.op
     assert isinstance(op, Constant)
@@ -304,7 +304,8 @@ def _followed(
 ) -> list[Dim] | None:
     """The dimensions of `result` once `before` becomes `after`; None if that is not certain.
 
-    Dimensions are paired from the front: the fewest on either side with the same product.
+    Dimensions are paired from the first axis on: each time the fewest of `before` and of `result`
+    that have the same product.
     """
     dims: list[Dim] = []
     left = right = 0
@@ -345,7 +346,8 @@ def _group(before: Sequence[int], after: Sequence[Dim], result: Sequence[int]) -
     if len(before) == len(result) == 1:
         return list(after)
     if len(result) != 1 or 1 in changed:
-        # It is ambiguous which of several is meant, or whether an axis of 1 was dropped or merged.
+        # It is ambiguous which of several dimensions changes, or whether an axis of size 1 was
+        # dropped or merged.
         return None
     total = 1
     for dim in after:

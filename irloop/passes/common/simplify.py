@@ -36,7 +36,7 @@ class Simplify(Manager):
     """
 
     name = "simplify"
-    rounds: int = option(10, "how often all of them run at most")
+    rounds: int = option(10, "maximum number of rounds, each of which runs all passes")
 
     def __post_init__(self) -> None:
         super().__init__(

@@ -91,7 +91,9 @@ def _keeps_types(wires: LoopWires) -> bool:
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True if slices and joined parts have one element, within a known range of the inputs."""
+    """True if a Loop can express all slices and joined parts: each has one element, and the range
+    of each slice is the whole axis or has a known size.
+    """
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims
         assert isinstance(port, Sliced)

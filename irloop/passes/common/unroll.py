@@ -38,7 +38,7 @@ __all__ = ["FoldTrips", "Unroll"]
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 
-#: Steps of the budget for a copied node: later passes and the writer process it as well.
+#: Steps of the budget for each copied node, which later passes and the writer process as well.
 STEPS_A_COPY = 25
 
 
@@ -59,8 +59,8 @@ class Unroll(ModelPass):
     """
 
     name = "unroll"
-    trips: int = option(64, "the most iterations of a loop that is unrolled")
-    nodes: int = option(20_000, "the most nodes that one loop may become")
+    trips: int = option(64, "maximum number of iterations of a loop to unroll")
+    nodes: int = option(20_000, "maximum number of nodes that replace one loop")
 
     def __post_init__(self) -> None:
         if min(self.trips, self.nodes) < 0:

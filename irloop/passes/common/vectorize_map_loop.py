@@ -239,7 +239,7 @@ class _Whole:
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
     def _aligned(self, item: _All, rank: int) -> Value:
-        """Insert ones after the slice axis, so that the slices broadcast as each of them would."""
+        """Insert axes of size 1 after the slice axis, so that each slice broadcasts as before."""
         if not item.whole or item.rank >= rank:
             return item.value
         dims = shape_of(item.value).static()
@@ -309,7 +309,7 @@ class _Whole:
             made = self._node(node, node.op, data.value, indices.value, where)
         if data.whole:
             return made
-        # The iterations are at the position of the axis.
+        # The axis of the iterations now is at position `axis`: move it to the front.
         return self._forms.moved(made, axis, 0, data.rank + indices.rank)
 
     def _constant(self, item: _All) -> list[int]:
@@ -344,7 +344,7 @@ class _Whole:
 
 
 def _axis_moved(node: Node, given: list[_All]) -> Op:
-    """The operation of `node` with its axis moved by one, after the slice axis."""
+    """The operation of `node` with its axis increased by one: the slice axis comes first."""
     op: Any = node.op
     return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))
 

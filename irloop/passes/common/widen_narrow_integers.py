@@ -23,7 +23,7 @@ OPERATIONS = (
     elementwise.Subtract,
 )
 
-#: For each type, one that holds every number of it and its negative.
+#: For each type, a type that can hold each of its values and the negative of each.
 WIDER = {
     ElementType.I8: ElementType.I32,
     ElementType.U8: ElementType.I32,
@@ -46,7 +46,7 @@ class WidenNarrowIntegers(MatcherPass):
         y = Convert(Convert(x, i32) - Convert(z, i32), u8)
 
     OpenVINO 2021.4 computes x - z as x + (-1 * z) and min(x, z) as -max(-x, -z) in the type itself,
-    which has no -1. u64 is left alone, because no type holds its numbers and their negatives.
+    which has no -1. u64 is left alone, because no type can hold all its values and their negatives.
     """
 
     name = "widen_narrow_integers"

@@ -127,8 +127,8 @@ def test_a_git_lfs_pointer_is_recognised(tmp_path: Path) -> None:
     ("entries", "message"),
     [
         ({"offset": "4"}, "extends beyond the end of the file"),
-        ({"length": "4000"}, "does not fit the shape"),
-        ({"length": "9999"}, "does not fit the shape"),
+        ({"length": "4000"}, "does not match shape"),
+        ({"length": "9999"}, "does not match shape"),
         ({"offset": "-4"}, "offset of the external data is not a number"),
         ({"offset": "1e3"}, "offset of the external data is not a number"),
         ({"length": "99999999999999999999999"}, "length of the external data is not a number"),

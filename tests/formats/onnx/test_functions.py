@@ -105,7 +105,7 @@ def test_sequence_maps_in_each_other() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("float[2] u)", "float[2] u, float[2] more)", "does not fit its body"),
+        ("float[2] u)", "float[2] u, float[2] more)", "does not match its body"),
         ("(parts, w)\n", "(parts, x2)\n", "whether its input 'x2' is a sequence"),
         ("=> (float[2] t)", "=> (t)", "the element type of its output 'mapped' is not declared"),
     ],

@@ -232,7 +232,10 @@ def test_domains_that_only_a_function_imports() -> None:
         ("F (x) => (y) { y = Add (x, w) }", "function 'F' of the model reads 'w'"),
         ("F (x) => (z) { y = Neg (x) }", "function 'F' of the model reads 'z'"),
         ("F (x) => (y) { y = Neg (x)  y = Abs (x) }", "function 'F' of the model: 'y' is defined"),
-        ("F () => (y) { y = Constant <value_int = 2> () }", "does not fit the function 'F'"),
+        (
+            "F () => (y) { y = Constant <value_int = 2> () }",
+            "has more inputs or outputs than function 'F'",
+        ),
         ("F (x) => (y) { y = my.F (x) }", "'F' of the model calls itself"),
     ],
 )

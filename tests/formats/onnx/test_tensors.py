@@ -263,5 +263,5 @@ def test_a_big_tensor_of_the_wrong_size_is_refused(tmp_path: Path) -> None:
     tensor = TensorProto(name="t", data_type=1, dims=[1 << 19], raw_data=bytes((1 << 21) - 4))
     path = tmp_path / "big.onnx"
     path.write_bytes(model_with(tensor).SerializeToString())
-    with pytest.raises(ReadError, match=r"'t': the data does not fit the shape"):
+    with pytest.raises(ReadError, match=r"'t': the size of the data does not match shape"):
         reader.read(path)

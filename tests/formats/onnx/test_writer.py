@@ -245,9 +245,9 @@ def test_attributes_the_class_does_not_know_stay() -> None:
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("alpha = 1", "'alpha' has the wrong kind"),
-        ('alpha = "text"', "'alpha' has the wrong kind"),
-        ("alpha = [0.5]", "'alpha' has the wrong kind"),
+        ("alpha = 1", "'alpha' has the wrong attribute type"),
+        ('alpha = "text"', "'alpha' has the wrong attribute type"),
+        ("alpha = [0.5]", "'alpha' has the wrong attribute type"),
     ],
 )
 def test_attributes_of_another_kind_are_refused(attribute: str, message: str) -> None:
