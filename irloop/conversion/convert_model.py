@@ -142,5 +142,5 @@ def _without_variables(model: Model) -> None:
         for node in left
     ]
     if findings:
-        message = f"{len(findings)} operations use variables of a body"
+        message = f"operations in bodies that use variables: {len(findings)}"
         raise UnsupportedError(message, diagnostics=findings)

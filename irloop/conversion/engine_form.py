@@ -31,8 +31,8 @@ class Form(Record):
     """A pass and a test: `transform` leaves a node alone that had the form before other passes ran.
 
     A pass without a test changes all nodes. `tidies` marks passes that `transform` does not run.
-    `matches` is the test of a `MatcherPass` that rewrites single operations, and `beside` are
-    operations of which a model that has the form has at least one.
+    `matches` is the test of a `MatcherPass` that rewrites single operations. A model that has the
+    form contains at least one of the operations `beside`.
     """
 
     item: Pass
@@ -58,7 +58,9 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """A pass that rewrites single operations; with `always`, those that had the form, too."""
+    """The form of a pass that rewrites single operations; with `always`, it also rewrites those
+    that had the form before.
+    """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)
 

@@ -2,9 +2,9 @@
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
 refuses: a slice without readers, a condition that is constant, a Concat that Abs overwrites.
-Conversion ends with these passes. `transform` runs them after the passes that a user names. It
+Conversion ends with these passes. `transform` runs them after the passes that the user selected. It
 leaves nodes alone that had such a form before, because the user asked for other changes. The
-exception are forms for which the engine returns uninitialised memory: a result that was right by
+exceptions are forms for which the engine returns uninitialised memory: a result that was right by
 chance may become wrong when the model changes elsewhere.
 """
 

@@ -54,7 +54,8 @@ def openvino_forms() -> list[Form]:
         Form(FoldEmptyValues()),
         # OpenVINO cannot run all loops that depend on constants only.
         Form(FoldConstantLoops(), is_constant),
-        # OpenVINO inlines an If of a constant itself, and then refuses the names of its outputs.
+        # OpenVINO itself inlines an If with a constant condition, and then may refuse the output
+        # names.
         Form(InlineConstantIf(), is_constant),
         # OpenVINO cannot compile all Loops that never run.
         Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
@@ -63,11 +64,11 @@ def openvino_forms() -> list[Form]:
         Form(DeadCode(), tidies=True),
         Form(CountIterations()),
         Form(DeadCode(), tidies=True),
-        # OpenVINO counts iterations in 32 bits, and reads no more of a trip count.
+        # OpenVINO reads only the low 32 bits of a trip count.
         Form(LimitCounts(), lambda node, _: is_long_count(node)),
         # Transformations of OpenVINO for Loops fail on some port maps.
         Form(RunnablePorts()),
-        # The readers of states after their loop are known now.
+        # From here on, the readers of the last values of states do not change any more.
         Form(OpenGrowingStates()),
         # OpenVINO loses the initial values of states whose readers are gone.
         Form(ReadStates()),
@@ -85,7 +86,7 @@ def openvino_forms() -> list[Form]:
         single(NarrowCopiesOfSizes(), narrows_a_size),
         # OpenVINO removes an Abs that depends on constants and sizes alone.
         single(KeepAbsOfKnownValues(), leaves_out_abs),
-        # OpenVINO computes numbers from NaN.
+        # OpenVINO turns NaN into numbers in some operations (hazard OVN147).
         single(KeepNans(), lambda node: bool(lost_nans(node)), beside=MAKING),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
@@ -99,9 +100,9 @@ def openvino_forms() -> list[Form]:
         single(ColumnsForScaledVectors(), scales_a_vector_product),
         # OpenVINO moves strides through padded convolutions.
         single(GroupPaddedConvolutions(), pads_skipped_data),
-        # OpenVINO loses dimensions that only a constant of one element brings.
+        # OpenVINO loses dimensions that a result has only because of a one-element constant.
         single(NarrowOneElementConstants(), brings_dimensions),
-        # The readers of the outputs of each If and each loop are known now.
+        # From here on, the readers of the outputs of Ifs and loops do not change any more.
         single(ReadBranchesBySlices(), loses_an_output, always=True),
         Form(ReadLoopsByCopies()),
         # Bodies have their final form now: values that OpenVINO would overwrite are copied.

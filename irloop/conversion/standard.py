@@ -32,7 +32,7 @@ def to_standard(model: Model) -> None:
     inference.run(model.graph)
     opset = model.opsets.get("", 0)
     findings = [_refusal(node, inference, opset) for node in left]
-    message = f"{len(left)} operations cannot be written in standard ones"
+    message = f"operations that cannot be written in standard ones: {len(left)}"
     raise UnsupportedError(message, diagnostics=findings)
 
 

@@ -55,7 +55,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime. `ir_version` is the only version it reads; None if it reads 10 and 11.
+    """A runtime and its limits. `ir_version` is the only version it reads; None if it reads 10 and
+    11.
 
     `types` are the element types that it cannot name or that it reads otherwise than written.
     `computed_weights`: its recurrent operations accept weights that are not constant.
@@ -111,7 +112,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def import_options(target: Target) -> ImportOptions:
-    """Options for a conversion from ONNX that leave little to adapt."""
+    """The options with which a conversion from ONNX leaves little to adapt to `target`."""
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 
@@ -179,9 +180,10 @@ def _passes(target: Target) -> Iterator[Pass]:
         yield FoldShapes()
     if target.name == OLDEST:
         # This target refuses nested TensorIterators and unread slices, slices partial ranges from
-        # the end of the axis, cannot read loops with unneeded connections, returns zeros after no
-        # iteration, loses the rank of a reduction to a scalar, has no ConvertLike, aligns operands
-        # in its own way, and computes differences in types that have no negative numbers.
+        # the end of the axis, cannot read loops with unneeded connections, returns zeros if a loop
+        # runs no iteration, loses the rank of a reduction to a scalar, has no ConvertLike, aligns
+        # operands for broadcasting in its own way, and computes differences of unsigned integers
+        # wrongly.
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()
@@ -208,7 +210,7 @@ def require_readable(model: Model, target: Target) -> None:
     findings = list(_unreadable(model, target))
     if findings:
         raise UnsupportedError(
-            f"{len(findings)} places that {target.name} cannot read", diagnostics=findings
+            f"{target.name} cannot read the model (findings: {len(findings)})", diagnostics=findings
         )
 
 

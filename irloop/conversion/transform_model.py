@@ -1,4 +1,6 @@
-"""Runs passes that a user names on a model, and gives it the forms that its engine runs."""
+"""Runs the passes that the caller selected on a model, then rewrites what its engine would refuse
+or compute wrongly.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 F32, F64 = ElementType.F32, ElementType.F64
 
-#: How many class labels a note names.
+#: Maximum number of class labels that a note lists.
 _SHOWN = 8
 
 no_counterpart(
@@ -35,7 +35,7 @@ no_counterpart(
 
 @imports(onnx.ZipMap)
 def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
-    """ZipMap -> its input: IR has no maps."""
+    """ZipMap -> its input, because IR has no maps."""
     shown = ", ".join(map(str, op.labels[:_SHOWN])) + (", ..." if len(op.labels) > _SHOWN else "")
     c.warn(
         "CNV110",
@@ -54,7 +54,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
             "its keys or its values are strings, which OpenVINO does not compute with",
             "encode and decode labels outside of the model",
         )
-    # The last of equal keys wins: in reverse order it is the first.
+    # Of equal keys, the last one counts; in reverse order it is the first.
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
     element = element_type_of(values.dtype)

@@ -56,7 +56,7 @@ def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
 
 
 def of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
-    """Choose one of two labels per row, from the score [N, 1] of the second one."""
+    """Choose one of two labels per row by the score [N, 1] of the second label."""
     above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
     place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
     return forms.gather(c, c.i64(list(labels)), place, 0)
@@ -134,7 +134,9 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
 
 
 def _votes(c: Conversion, scores: Value, count: int) -> Value:
-    """How many pairwise comparisons each class wins: [N, classes] from scores [N, pairs]."""
+    """The number of pairwise comparisons that each class wins: [N, classes] from scores [N,
+    pairs].
+    """
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
     zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)

@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 LEAF, MEMBER = MODES.index("LEAF"), MODES.index("BRANCH_MEMBER")
 
-#: Deeper trees are refused: their graph would be too large to be useful.
+#: Maximum number of levels of a tree; the graph of a deeper one would be too large to be useful.
 DEEPEST = 64
 
 #: The comparisons of a node, by number.
@@ -44,7 +44,7 @@ class _Descent:
         try:
             self.forest = build()
         except (ValueError, IndexError) as error:
-            raise c.refuse(f"its trees do not fit together: {error}") from None
+            raise c.refuse(f"its trees contradict each other: {error}") from None
         self.c = c
         rows = forms.unsqueeze(c, x, [0]) if needed_rank(c, x) == 1 else x
         wide = element_of(x) is ElementType.F64
@@ -52,7 +52,7 @@ class _Descent:
         if c.opset < 6:
             raise c.refuse("elements are gathered since opset6", "write opset6 or newer")
         inner = self.forest.modes[self.forest.modes != LEAF]
-        #: The comparisons that occur.
+        #: The numbers of the comparisons that occur in the forest.
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
     def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
@@ -110,7 +110,7 @@ class _Descent:
             return self.c(_COMPARISONS[mode](), value, split)
         nodes, members = self.forest.members
         widest = int(np.bincount(nodes, minlength=1).max())
-        # NaN equals nothing, so it pads the smaller sets.
+        # Smaller sets are padded with NaN, which equals no value.
         sets = np.full((len(self.forest.modes), max(widest, 1)), np.nan, members.dtype)
         for node in np.unique(nodes):
             own = members[nodes == node]

@@ -57,7 +57,7 @@ def refined(
 ) -> Value:
     """Shift boxes by fractions of their size and scale them by exponentials, bounded by `limit`.
 
-    With `ends` the border is subtracted from the high corner again.
+    With `ends`, `border` is subtracted from the new high corner.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)
@@ -91,13 +91,13 @@ def with_border(c: Conversion, boxes: Value, border: float) -> Value:
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Empty the boxes whose corners are in the wrong order; ONNX would swap the corners."""
+    """Make boxes empty whose corners are in the wrong order; ONNX would swap their corners."""
     low, high = halves(c, boxes)
     return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
 
 
 def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value, Value]) -> Value:
-    """True for boxes [..., N, 4] of at least a height and a width ([..., 1, 1])."""
+    """True for boxes [..., N, 4] that have at least the height and width `least` ([..., 1, 1])."""
     size = extents(c, boxes, border)
     height, width = least
     wide = at_least(c, forms.slice_(c, size, [0], [1], [-1]), width)
@@ -146,6 +146,6 @@ def both(c: Conversion, marks: Value) -> Value:
 
 
 def shifts(c: Conversion, x: Value, y: Value) -> Value:
-    """Offsets of both corners, [H, W, 1, 4], from places x [.., W, 1, 1] and y [H, 1, 1, 1]."""
+    """Offsets of both corners, [H, W, 1, 4], from positions x [.., W, 1, 1] and y [H, 1, 1, 1]."""
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
     return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))

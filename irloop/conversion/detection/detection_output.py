@@ -30,7 +30,7 @@ def export_detections(
     first_scores: Value | None = None,
     first_moves: Value | None = None,
 ) -> Value:
-    """DetectionOutput -> decoding, TopK, NonMaxSuppression; the list ends at the first item -1."""
+    """DetectionOutput -> decoding, TopK, NonMaxSuppression; a row with item -1 ends the list."""
     suppression.require_opset(c)
     case = _Case(c, op, moves, scores, priors)
     boxes = case.boxes(moves, priors, first_moves)
@@ -150,7 +150,7 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     )
     if found.index is None:
         return rows
-    # The index is per item: all classes share one list of boxes.
+    # One index per item is enough, because all classes share one list of boxes.
     return suppression.Candidates(boxes, worth, _spread(c, case, found.index)).origin(c, rows)
 
 

@@ -53,7 +53,7 @@ def export_grid(
 
 
 def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
-    """The centres of `count` elements along an axis of an image."""
+    """The centres of `count` cells of a feature map along an axis of the image."""
     middle = forms.add(c, places(c, count, F32), c.constant(0.5, F32))
     if stride:
         return forms.mul(c, middle, c.constant(stride, F32))
@@ -180,7 +180,9 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Grow regions to at least one element: RoiAlign with half pixels accepts smaller ones."""
+    """Enlarge regions to at least one cell of the map, because RoiAlign with half pixels does
+    not.
+    """
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))
     return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
@@ -253,8 +255,8 @@ def _suppressed(
 
     NonMaxSuppression ignores the borders, and swaps corners that are in the wrong order. Border
     overlaps alone cannot exceed the threshold t if all sides, including the border, are at least (1
-    + 1/t) / 2. If a candidate is narrower, a Loop computes the result; whichever of the two is not
-    valid gets no candidates.
+    + 1/t) / 2. If a candidate is narrower, a Loop computes the result instead. Both are part of the
+    model, and the one that is not needed gets no candidates.
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
@@ -274,7 +276,7 @@ def _suppressed(
 
 
 def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
-    """The overlap with borders; none where boxes do not touch."""
+    """The overlap with borders; 0 for boxes that do not touch."""
     share = geometry.overlap(c, boxes, taken, 1.0)
     return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
 
@@ -301,7 +303,9 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The order of rows: by score if there are more than `limit`, else unchanged."""
+    """The indices of rows in their new order: by score if there are more than `limit`, else
+    unchanged.
+    """
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))

@@ -26,7 +26,7 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a taken box affects the others.
+    """The rule by which a taken box affects the others.
 
     `share` of boxes [N, L, P, F] and the taken ones, [N, C, 1, F], is their overlap [N, C, P].
     `update` of the remaining scores [N, C, P], the overlap and the `states` gives the scores (minus
@@ -44,12 +44,13 @@ def greedy(
     """The kept rows (item, class, box) [M, 3], best first within a class, and their scores.
 
     Boxes are features [N, L, P, F] of any kind, with L 1 or C; scores [N, C, P] are f32, minus
-    infinity for boxes that are not candidates. At most `limit` (an i64 list of one) per class are
-    kept.
+    infinity for boxes that are not candidates. At most `limit` (a one-element i64 vector) per class
+    are kept.
     """
     trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
     trips = trips if limit is None else forms.minimum(c, trips, limit)
-    # At least one iteration: not every runtime knows the shape of a stack of zero parts.
+    # Run at least one iteration, because not every runtime knows the shape of a stack of zero
+    # parts.
     trips = forms.maximum(c, trips, c.i64([1]))
     # [T, N, C, 1] to [N, C, T].
     chosen, worth = (
@@ -83,7 +84,7 @@ def _stacked(
     own = forms.equal(inner, loop.capture(place), best)
     left = forms.where(inner, own, inner.constant(OUT, F32), left)
     most = forms.reduce(inner, "Max", left, [0, 1, 2], keep=False)
-    # Runtimes return the lowest finite number as the maximum of only minus infinity.
+    # If all scores are minus infinity, runtimes return the lowest finite number as their maximum.
     more = forms.less(inner, inner.constant(LOWEST, F32), most)
     start = c.constant(True, ElementType.BOOLEAN)
     trip = forms.squeeze(c, trips, [0])

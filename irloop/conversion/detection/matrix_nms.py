@@ -53,13 +53,15 @@ def _most(c: Conversion, worth: Value, best: int) -> Value:
 
 
 def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
-    """The factor by which better boxes lower the score of each of [N, C, K, 4], best first."""
+    """The factor by which better boxes lower the score of each of the boxes [N, C, K, 4], best
+    first.
+    """
     border = 0.0 if op.normalized else 1.0
     own, others = forms.unsqueeze(c, boxes, [3]), forms.unsqueeze(c, boxes, [2])
     share = geometry.overlap(c, own, others, border)
     zero, one = c.constant(0.0, F32), c.constant(1.0, F32)
     if border:
-        # Boxes that do not touch do not share a border either.
+        # The border makes boxes wider, but boxes that do not touch must not overlap.
         share = forms.where(c, geometry.touching(c, own, others), share, zero)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     better = forms.less(c, place, forms.unsqueeze(c, place, [1]))

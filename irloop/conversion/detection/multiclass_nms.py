@@ -58,8 +58,8 @@ def export_multiclass(
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
     """Boxes [N, C, P, 4] and scores [N, C, P] of [C, P, 4] and [C, P] that all items share.
 
-    The boxes of an item are a segment of the list, the `numbers` [N] tell how many; the other boxes
-    are not candidates for it.
+    The boxes of an item are a segment of the list, whose length is in `numbers` [N]. The other
+    boxes are not candidates for the item.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
@@ -83,7 +83,8 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
         rows, _ = greedy(c, found.boxes, found.scores, None, _shrinking(c, op, found.scores))
         return found.origin(c, rows)
     bordered = geometry.unfolded(c, geometry.with_border(c, boxes, border))
-    # A box that overlaps by the threshold is suppressed; every box overlaps by at least 0.
+    # A box whose overlap equals the threshold is suppressed: a threshold of 0 leaves one box per
+    # class.
     every = op.iou_threshold <= 0
     return suppression.suppressed(
         c,
@@ -97,7 +98,9 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
 
 
 def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
-    """Suppress boxes that overlap a kept one by a threshold that shrinks while it is above 0.5."""
+    """Suppress boxes that overlap a kept one too much; the threshold shrinks while it is above
+    0.5.
+    """
     border = 0.0 if op.normalized else 1.0
 
     def share(inner: Conversion, boxes: Value, taken: Value) -> Value:

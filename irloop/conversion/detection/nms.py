@@ -152,12 +152,12 @@ def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
 
 
 def listed(c: Conversion, value: Value, element: ElementType) -> Value:
-    """A number as a list of one element."""
+    """A one-element vector of type `element` with the number in `value`."""
     return forms.reshape(c, forms.cast(c, value, element), [1])
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """Limit and threshold for ONNX's "more than" that act like OpenVINO's "at least"."""
+    """The limit and the threshold with which ONNX's "more than" acts like OpenVINO's "at least"."""
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
@@ -170,7 +170,7 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([suppression.just_below(float(number))], F32)
-    # Every box overlaps by at least 0, so only one is left.
+    # The threshold is 0 and every box overlaps by at least 0, so only one box is left.
     return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
 
 
@@ -209,11 +209,11 @@ def _single(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:
-    """A threshold for OpenVINO's "at least" that acts like ONNX's "more than"."""
+    """The threshold with which OpenVINO's "at least" acts like ONNX's "more than"."""
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
-    # The smallest number that no runtime rounds to 0.
+    # The smallest positive number that no runtime rounds to 0.
     tiny = np.finfo(np.float32).tiny
     if known is None:
         assert iou is not None

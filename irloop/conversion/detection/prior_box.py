@@ -21,15 +21,16 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around every element. If `steps` is None, a step is image size / grid size.
+    """Boxes around every cell of a grid. If `steps` is None, a step is image size / grid size.
 
-    A box is a shift of its centre, half a width, half a height, and whether it is clipped. Its
-    half sizes are multiplied by image height ** power, where `powers` has one power for each box.
+    A box consists of the two shifts of its centre, half its width, half its height, and whether it
+    is clipped. Its half sizes are multiplied by image height ** power, where `powers` has one power
+    for each box.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
     powers: Sequence[float]
-    #: The number of boxes for each element: surplus ones are left out, missing ones are zeros.
+    #: The number of boxes for each cell: surplus boxes are left out, missing ones are zeros.
     count: int
     steps: tuple[float, float] | None
     step_power: float
@@ -47,7 +48,7 @@ def export_priors(
     if all(size is not None for size in sizes):
         return c.constant(op.kernel()(*sizes), F32)
     if c.opset < 11:
-        raise c.refuse("sizes that are known only when it runs need Range", opset=11)
+        raise c.refuse("its sizes are known only at run time, which needs Range", opset=11)
     grid = _clustered(op) if isinstance(op, ov.PriorBoxClustered) else _sized(op)
     return _built(c, grid, layer, image)
 
@@ -66,8 +67,9 @@ def _sized(op: ov.SizedPriors) -> _Grid:
     boxes = element_boxes(priors)
     powers = [0.0] * len(boxes)
     if not op.scale_all_sizes:
-        # The smaller sizes are then shares of the image's height; means with the larger ones
-        # grow with its root. The boxes for a height of 4 show which is which.
+        # Then min_size is a fraction of the image's height, and a geometric mean of min_size and
+        # max_size grows with the square root of the height. Boxes with 4 times min_size show which
+        # sizes grow how.
         larger = element_boxes(replace(priors, min_size=tuple(4 * x for x in priors.min_size)))
         ratios = [there[2] / here[2] for here, there in zip(boxes, larger, strict=True)]
         powers = [0.0 if ratio < 1.5 else 0.5 if ratio < 3 else 1.0 for ratio in ratios]
@@ -100,7 +102,7 @@ def _coordinates(
 ) -> Value:
     """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4], 0 for the other coordinate.
 
-    There are `count` elements along `length` pixels of the image, whose height is `tall`.
+    There are `count` cells along `length` pixels of the image, whose height is `tall`.
     """
     size = _number(c, length)
     if grid.steps is not None:
@@ -141,7 +143,7 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
         return forms.clip(c, boxes, 0.0, 1.0)
     if not any(at_once):
         return boxes
-    # Of those only the low corner has a lower bound, and only the high one an upper bound.
+    # Only the low corner of these boxes has a lower bound, and only the high one an upper bound.
     far = 3e38
     low = [[0.0, 0, -far, -far] if once else [-far] * 4 for once in at_once]
     high = [[far, far, 1.0, 1] if once else [far] * 4 for once in at_once]
@@ -150,7 +152,7 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
 
 
 def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
-    """One variance per coordinate, from four per box, a single one for all, or 0.1."""
+    """One variance per coordinate: four for each box, a single one for all boxes, or 0.1."""
     row = list(grid.variance) or [0.1]
     repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
     return forms.tile(c, c.constant(row, F32), repeats)

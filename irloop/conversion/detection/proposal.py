@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 F32, I64 = ElementType.F32, ElementType.I64
 
-#: A box grows by at most this factor, given as a logarithm.
+#: Logarithm of the largest factor by which a box may grow.
 _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 
@@ -42,14 +42,14 @@ class _Image:
         return cls(height, width, (high, along))
 
     def less_border(self, c: Conversion, border: float) -> tuple[Value, Value]:
-        """The largest coordinates, (height, width)."""
+        """The largest coordinates in the image, (y, x)."""
         if not border:
             return self.height, self.width
         one = c.constant(border, F32)
         return forms.sub(c, self.height, one), forms.sub(c, self.width, one)
 
     def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
-        """The smallest sizes (height, width) of a box."""
+        """The minimum height and the minimum width of a box."""
         factor = c.constant(smallest, F32)
         first, last = (forms.mul(c, scale, factor) for scale in self.scales)
         return first, last
@@ -98,7 +98,7 @@ def _chosen(
 
 
 def _grid(c: Conversion, op: ov.Proposing, height: Size, width: Size) -> Value:
-    """Anchors around every element, [1, H * W * A, 4]."""
+    """Anchors around every cell of the map, [1, H * W * A, 4]."""
     from irloop.kernels.proposals import anchor_boxes
 
     base = c.constant(anchor_boxes(op.anchors()), F32)
@@ -120,7 +120,7 @@ def export_proposal(
     tensorflow = op.anchors().tensorflow
     border = 0.0 if tensorflow else 1.0
     frame = _Image.of(c, image, sizes.of(image, 1)[0])
-    # The axes of TensorFlow's are swapped, and so are the sides of the image.
+    # TensorFlow's boxes have x and y swapped, so height and width of the image are swapped, too.
     turned = _Image(frame.width, frame.height, frame.scales) if tensorflow else frame
     half = sizes.list([sizes.by(channels, 2)])
     shown = forms.slice_by(c, forms.cast(c, scores, F32), half, sizes.list([channels]), c.i64([1]))

@@ -33,7 +33,9 @@ def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
 
 
 def _activated(c: Conversion, op: ov.RegionYolo, cells: Value) -> Value:
-    """[N, regions, numbers, H, W]: places, the rest of the box, confidence and classes."""
+    """Apply activations to [N, regions, numbers, H, W]: x and y, other coordinates, confidence,
+    classes.
+    """
     lengths = [min(op.coords, 2), max(op.coords - 2, 0), 1, op.classes]
     parts = iter(forms.split(c, cells, 2, [length for length in lengths if length]))
     result = []

@@ -1,4 +1,4 @@
-"""Samples regions in ONNX: gathers and weighs the four elements around each place.
+"""Samples regions in ONNX: gathers and weighs the four elements around each sampled position.
 
 Samples of regions are [R, bins y, samples y, bins x, samples x].
 """
@@ -24,9 +24,9 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 @dataclass(frozen=True, slots=True)
 class Maps:
-    """Feature maps as a list of elements, [P], or [P, C] with channels last.
+    """Feature maps as a table of elements: [P], or [P, C] with channels last.
 
-    `first` is the start of the map of each sample.
+    `first` is the row at which the map of each sample starts.
     """
 
     table: Value
@@ -35,9 +35,10 @@ class Maps:
     width: Size
 
     def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
-        """Values at places that broadcast; 0 for places more than `margin` outside.
+        """Values at the positions y and x, which broadcast; 0 more than `margin` outside of the
+        map.
 
-        Also returns 1 for each sample inside, else 0.
+        The second result is 1 for each position inside, else 0.
         """
         inside = c(
             comparison.And(),
@@ -77,7 +78,9 @@ def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
 
 
 def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
-    """The two elements around each place, clamped to the map, and their weights."""
+    """The indices of the two elements around each position, clamped to the map, and their
+    weights.
+    """
     last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)
@@ -88,7 +91,7 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """The maps [N, C, H, W] of the items [R]; all channels of a place are read at once.
+    """The maps [N, C, H, W] of the items [R]; all channels of a position are read at once.
 
     Raises:
         RefusedError: before opset 11.
@@ -111,9 +114,11 @@ def number_of(c: Conversion, rois: Value, at: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The samples along one side: their distance from its middle, and the number in each bin.
+    """The samples along one side of each region: their distances from its middle, and their number
+    per bin.
 
-    `own` is true for each sample that its region has; the region with most samples sets the size.
+    All regions have as many samples as the one with most; `own` is true for those that a region
+    really has.
     """
 
     place: Value
@@ -126,7 +131,7 @@ def side(
 ) -> Side:
     """Samples of sides [R, 1, 1, 1, 1]: the bins and their samples along two axes.
 
-    Without a ratio there is about one sample per element, and at least `least`.
+    Without a ratio there is about one sample per cell of the map, and at least `least` per bin.
     """
     if ratio > 0:
         count = c.constant([[[[[float(ratio)]]]]], F32)

@@ -94,7 +94,7 @@ def _channels(outputs: int, group: int) -> object:
 
 
 def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int) -> Value:
-    """A bound of the region in elements of the map; the last element is included."""
+    """A bound of the region in cells of the map; the last cell is included."""
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), forms.add(c, c(elementwise.Abs(), number), half))
     whole = forms.mul(c, c(elementwise.Sign(), number), size)
@@ -135,7 +135,9 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Places on one axis: bins along `axis`, samples along the second axis after it."""
+    """Positions on one axis of the map: groups along `axis`, bins along the second axis after
+    it.
+    """
     import numpy as np
 
     shapes = np.ones((2, 6), np.int64)

@@ -24,7 +24,7 @@ __all__: list[str] = []
 
 F32, F64, I64 = ElementType.F32, ElementType.F64, ElementType.I64
 
-#: The corners of both boxes and the crossings of their sides.
+#: The number of corners of both boxes and crossings of their sides.
 _POINTS = 4 + 4 + 16
 
 #: Both coordinates of points or directions, which broadcast.
@@ -167,7 +167,7 @@ def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
         points = forms.concat(c, [*ends, crossing[axis]], 3)
         total = forms.reduce(c, "Sum", forms.where(c, known, points, zero), [3])
         away = forms.sub(c, points, forms.div(c, total, number))
-        # Points that do not exist move to the middle and add no area.
+        # Points that do not exist are moved to the middle, where they add no area.
         around.append(forms.where(c, known, away, zero))
     turn = forms.where(c, known, _turn(c, (around[0], around[1])), c.constant(9.0, F64))
     _, order = forms.topk(c, turn, c.i64([_POINTS]), 3, largest=False)

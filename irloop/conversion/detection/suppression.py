@@ -53,7 +53,7 @@ def require_opset(c: Conversion) -> None:
 
 
 def number(c: Conversion, values: Value) -> Value:
-    """The number of rows, an i64 list of one element."""
+    """The number of rows, a one-element i64 vector."""
     return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
 
 
@@ -82,7 +82,7 @@ def without_class(c: Conversion, scores: Value, classes: Size, background: int) 
 
 
 def just_below(number: float) -> float:
-    """The next smaller f32: "more than" it means "at least" the number."""
+    """The next smaller f32: "more than" this f32 means "at least" `number`."""
     import numpy as np
 
     return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
@@ -140,7 +140,7 @@ def candidates(c: Conversion, boxes: Value, scores: Value, best: int) -> Candida
 
 
 def _at_most(c: Conversion, count: Size, limit: int) -> Value:
-    """The smaller of both, as a list."""
+    """The smaller of `count` and `limit`, as a one-element vector."""
     if isinstance(count, int):
         return c.i64([min(count, limit)])
     return forms.minimum(c, count, c.i64([limit]))
@@ -158,9 +158,9 @@ def suppressed(
 ) -> Value:
     """NonMaxSuppression: keep boxes that overlap no better box of their class by too much.
 
-    Too much is more than `overlap`. Only scores above `least` count (None: all candidates); the
-    `best` boxes of a class take part, and `limit` of a class are kept. The order is by item, class
-    and score.
+    "Too much" is more than `overlap`. Only boxes with scores above `least` are candidates (None:
+    all). The `best` ones of each class take part, and at most `limit` of each class are kept. The
+    order is by item, class and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)
@@ -194,7 +194,7 @@ def ordered(c: Conversion, *keys: Value) -> Value:
         count = number(c, given)
         whole = element_of(given).is_integer
         if whole:
-            # All keys are distinct: not every runtime has a stable TopK.
+            # Make all keys distinct, because not every runtime has a stable TopK.
             place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
             given = forms.add(c, forms.mul(c, given, count), place)
         _, own = forms.topk(c, given, count, 0, largest=not whole)

@@ -82,13 +82,13 @@ def import_hard_sigmoid(c: Conversion, op: onnx.HardSigmoid, x: Value) -> Value:
 
 
 def number_of(c: Conversion, value: Value) -> float | None:
-    """The number in a constant of one element, or None."""
+    """The number in a one-element constant; None for any other value."""
     array = c.constant_of(value)
     return None if array is None or array.size != 1 else float(array.reshape(()))
 
 
 def as_scalar(c: Conversion, value: Value) -> Value:
-    """Reshape a value of one element to a scalar."""
+    """Reshape a one-element value to a scalar."""
     return value if shape_of(value).rank == 0 else forms.reshape(c, value, [])
 
 
@@ -252,7 +252,7 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
-        # A slope of another size broadcasts as in NumPy, which ends at the last axis too.
+        # A slope of another size broadcasts as in NumPy, which also aligns with the last axis.
         channels = shape_of(x).dim(1) if rank > 1 else size
         if rank > 2 and (channels == size or not isinstance(channels, int)):
             slope = forms.unsqueeze(c, slope, list(range(1, rank - 1)))
@@ -329,7 +329,7 @@ def _integer_bounds(
 
 
 def integer_range(element: ElementType) -> tuple[int, int]:
-    """The smallest and the largest number of an integer type."""
+    """The smallest and the largest value of an integer type."""
     if element.value.startswith("u"):
         return 0, 2**element.bits - 1
     return -(2 ** (element.bits - 1)), 2 ** (element.bits - 1) - 1

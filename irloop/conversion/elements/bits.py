@@ -23,10 +23,10 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-#: The number of bits summed at a time.
+#: The number of bits that are summed at a time in ONNX.
 HALF = 32
 
-#: 2^16.
+#: The base of the digits of 16 bits into which integers are split in OpenVINO.
 DIGIT = 2**16
 
 
@@ -188,7 +188,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     for pair in reversed(list(zip(*digits, strict=True))):
         digit = _joined_digits(c, logical, *pair)
         if total is None:
-            # The sign is in the last 16 bits.
+            # This is the most significant digit, which contains the sign bit.
             total = _signed_digit(c, digit) if is_signed(element) else digit
             continue
         shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))

@@ -25,7 +25,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: The largest number of each 4 and 8-bit float type of OpenVINO.
+#: The largest value of each 4-bit and 8-bit float type of OpenVINO.
 _LARGEST = {
     ElementType.F8E4M3: 448.0,
     ElementType.F8E5M2: 57344.0,
@@ -48,7 +48,7 @@ def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _is_exact(x: Value) -> bool:
-    """True when f16 can represent every number of the type of `x`."""
+    """True if f16 can represent every value of the element type of `x`."""
     element = element_of(x)
     return element.bits <= 8 or element is ElementType.BOOLEAN
 
@@ -78,17 +78,17 @@ def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def is_small(element: ElementType) -> bool:
-    """True for 4 and 8-bit floats."""
+    """True for 4-bit and 8-bit floats."""
     return element.is_float and element.bits <= 8
 
 
-#: Types whose numbers OpenVINO rounds to 8-bit floats once.
+#: Types whose values OpenVINO rounds only once when it converts them to 8-bit floats.
 _HALVES = frozenset({ElementType.F16, ElementType.BF16})
 
 #: Bits of the fraction, and the smallest exponent of a normal number.
 _PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
 
-#: The largest f16 number that rounds to the largest 8-bit float.
+#: The largest f16 value that rounds to the largest 8-bit float.
 _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 
 
@@ -182,7 +182,7 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
         exact = source.bits <= 8 or source is ElementType.BOOLEAN
         return (ov_forms.convert if exact else _rounded_once)(c, limited, element)
     high, low = (ov_forms.scalar(c, bound, x) for bound in (largest, -largest))
-    # Not Clamp: the CPU plugin returns the lower bound for NaN.
+    # Clamp cannot be used, because the CPU plugin returns its lower bound for NaN.
     limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
     limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
     if element is ElementType.F4E2M1:
@@ -233,7 +233,7 @@ def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
 
 @exports(ov.ConvertLike)
 def export_convert_like(c: Conversion, op: ov.ConvertLike, x: Value, like: Value) -> Value:
-    """The type of the second operand is known, so its value is not needed."""
+    """ConvertLike -> Cast to the type of the second operand, or CastLike if that is unknown."""
     element = element_of(like)
     if element is not ElementType.DYNAMIC:
         return _cast(c, x, element)

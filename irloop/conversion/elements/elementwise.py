@@ -40,7 +40,7 @@ FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
     (ov.Tanh, onnx.Tanh),
 )
 
-#: Functions whose integer results need more digits than f32 has.
+#: Functions whose results for integers need more digits than f32 has.
 FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
 
@@ -142,7 +142,7 @@ def import_reciprocal(c: Conversion, op: onnx.Reciprocal, x: Value) -> Value:
 
 
 def aligned(c: Conversion, left: Value, right: Value, axis: int) -> Value:
-    """`right` with ones appended so that numpy broadcasting aligns it at `axis` of `left`."""
+    """`right` with axes of size 1 appended, so that NumPy aligns it with axis `axis` of `left`."""
     whole, part = shape_of(left).rank, shape_of(right).rank
     if axis == -1 or whole is None or part is None:
         if axis == -1:

@@ -43,7 +43,7 @@ def _range(c: Conversion, element: ElementType, *bounds: Value) -> Value:
     chosen = element
     if element not in _RANGES:
         chosen = ElementType.I64 if element.is_integer else ElementType.F32
-    # Cast to the final type first: it decides the truncation.
+    # Cast the bounds to the final type first, because it determines how they are truncated.
     exact = [onnx_forms.cast(c, _scalar(c, bound), element) for bound in bounds]
     first, last, step = (onnx_forms.cast(c, bound, chosen) for bound in exact)
     return onnx_forms.cast(c, onnx_forms.range_(c, first, last, step), element)
@@ -216,7 +216,7 @@ def _window(
 
 @imports(onnx.MelWeightMatrix)
 def import_mel_weight_matrix(c: Conversion, op: onnx.MelWeightMatrix, *inputs: Value) -> Value:
-    """MelWeightMatrix -> a constant: its inputs are parameters of a model, not data."""
+    """MelWeightMatrix -> a constant, because its inputs are settings of a model and not data."""
     arrays = [c.constant_of(value) for value in inputs]
     if any(array is None for array in arrays):
         raise c.refuse("its inputs are computed while the model runs", "make them constants")

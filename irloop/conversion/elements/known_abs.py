@@ -1,4 +1,4 @@
-"""Keeps each Abs that OpenVINO would remove because it takes its operand for sizes."""
+"""Keeps each Abs that OpenVINO would remove because it takes the operand of the Abs for sizes."""
 
 from __future__ import annotations
 

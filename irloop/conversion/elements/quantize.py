@@ -23,7 +23,7 @@ from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
 
-#: The most operations that are looked at to tell whether numbers are whole.
+#: Maximum number of operations visited to find out whether values are whole numbers.
 _MOST_PARTS = 16
 
 
@@ -75,7 +75,7 @@ def _difference(c: Conversion, left: Value, right: Value) -> Value:
 def _guarded(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """Like `_stepped`, for limits that may be equal: there the output is selected, not divided."""
+    """Like `_stepped`, but for limits that may be equal; where they are, the output is selected."""
     least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
     steps = forms.scalar(c, levels - 1, x)
     ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
@@ -153,7 +153,7 @@ def _quantized(
         if element.is_integer:
             return _saturated(c, rounded, element)
         return converted_float(c, rounded, element, saturate=saturate)
-    # Limited before the zero point is added: DequantizeLinear then need not subtract it.
+    # Limit before the zero point is added, so that DequantizeLinear need not subtract it again.
     low, high = integer_range(element)
     limited = c(ov_activation.Clamp(float(low - shift), float(high - shift)), rounded)
     if shift:
@@ -162,7 +162,9 @@ def _quantized(
 
 
 def _shift(c: Conversion, zero: Value | None) -> int | None:
-    """A constant zero point of one element; 0 if there is none."""
+    """The integer in a one-element constant zero point, 0 if it is omitted; None for other
+    values.
+    """
     known = None if zero is None else c.constant_of(zero)
     if known is None or known.size != 1:
         return 0 if zero is None else None
@@ -170,9 +172,9 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """An integer in f32; the f32 of which it was made, if that is a whole number in its range.
+    """`value`, which is of an integer type, in f32: if possible, the f32 that was converted to it.
 
-    A Convert to 8 bits and back takes OpenVINO as long as a matrix product.
+    This saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
     """
     found = _limited(c, value)
     if found is None:
@@ -182,9 +184,9 @@ def _wide(c: Conversion, value: Value) -> Value:
 
 
 def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
-    """Whole numbers in f32, and what was added to them before they became `value`.
+    """The whole numbers in f32 of which `value` was made, and the zero point added to them.
 
-    None if that is not a Convert of numbers that were rounded and limited to its type.
+    None if `value` is not a Convert of numbers that were rounded and limited to its type.
     """
     wide, shift = _made_of(value, ov_convert.Convert), 0
     if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:
@@ -210,7 +212,7 @@ def _made_of(value: Value, op: type[Op]) -> Value | None:
 
 
 def _is_whole(c: Conversion, value: Value | None) -> bool:
-    """True for numbers that are known to have no fraction."""
+    """True if all elements of `value` are known to be whole numbers."""
     pending = [value]
     for item in pending:
         if item is None or len(pending) > _MOST_PARTS:
@@ -324,7 +326,7 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
     element = element_of(scale)
     limited = _limited(c, x)
     if limited is not None and limited[1] == _shift(c, zero):
-        # The zero point that QuantizeLinear added is the one to subtract.
+        # QuantizeLinear added the zero point that has to be subtracted here: leave out both.
         wide = limited[0]
     elif element_of(x) is ElementType.I32:
         wide = x if zero is None else ov_forms.subtract(c, x, zero)
@@ -345,7 +347,7 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
         for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
     )
     scale = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
-    # Only all-zero elements give a scale of 0, and then any divisor is right.
+    # The scale is 0 only if all elements are 0, and then any divisor is right.
     flat = ov_forms.equal(c, scale, nothing)
     divisor = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), scale)
     offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), divisor))

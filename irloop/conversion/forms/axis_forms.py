@@ -11,12 +11,12 @@ from irloop.graph.types import Dim, ElementType
 
 __all__ = ["filled", "merge_axes", "split_axis"]
 
-#: Larger constants are computed at run time.
+#: Constants with more elements than this are computed at run time.
 STORED_LIMIT = 1024
 
 
 def filled(c: Conversion, number: float, element: ElementType, shape: list[int]) -> Value:
-    """A tensor of one number."""
+    """A tensor of this shape with `number` as each element."""
     count = 1
     for dim in shape:
         count *= dim

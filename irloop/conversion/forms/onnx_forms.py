@@ -113,7 +113,7 @@ ELEMENT_SINCE = {
     ElementType.I2: 25,
     ElementType.U2: 25,
 }
-#: For fewer nf4 codes than this, plain numbers take no more space.
+#: Fewer nf4 codes than this are stored as plain floats, which take no more space than a table.
 TABLE_FROM = 64
 
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
@@ -197,7 +197,7 @@ def stand_in(
 def numeric(
     c: Conversion, op: Op, *values: Value, small: int | None = 14, half: int | None = 14
 ) -> Value:
-    """Emit `op` of numbers of one type, computed in a type that the operation accepts."""
+    """Emit `op` on operands of one type, converted to a type that the operation accepts."""
     element = element_of(values[0])
     chosen = stand_in(c, element, small=small, half=half)
     if chosen is element:
@@ -283,11 +283,12 @@ def logical_not(c: Conversion, value: Value) -> Value:
 def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
     """Where: the second operand where the first is true, else the third."""
     if element_of(then) is ElementType.BOOLEAN:
-        # By logic: ONNX Runtime has no Where of booleans.
+        # Select by logic, because ONNX Runtime has no Where of booleans.
         rest = c(comparison.And(), logical_not(c, condition), otherwise)
         return c(comparison.Or(), c(comparison.And(), condition, then), rest)
     if element_of(then) is ElementType.U64:
-        # As a sum: ONNX Runtime has no Where of u64, and no other integer type holds all of them.
+        # Select by a sum, because ONNX Runtime has no Where of u64 and no other integer type holds
+        # all of its values.
         kept = mul(c, cast(c, condition, ElementType.U64), then)
         return add(c, kept, mul(c, cast(c, logical_not(c, condition), ElementType.U64), otherwise))
     chosen = stand_in(c, element_of(then), small=9, half=None)
@@ -326,7 +327,8 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
     """left / right of integers, rounded toward minus infinity.
 
-    q = truncated quotient; minus one where the remainder is not 0 and has the other sign.
+    The truncated quotient, minus one where the remainder is not 0 and its sign differs from the
+    divisor's.
     """
 
     def build(a: Value, b: Value) -> Value:
@@ -393,7 +395,7 @@ def reduce(
     """A reduction (Sum, Mean, Prod, Max, Min, L1, L2) over axes that are known and not empty."""
     rank = static_shape(value).rank
     if rank is not None:
-        # ONNX Runtime 1.31 returns an empty value unchanged if an axis counts from the end.
+        # ONNX Runtime 1.31 returns an empty value unchanged if an axis is negative.
         axes = [axis + rank if axis < 0 else axis for axis in axes]
 
     def build(x: Value) -> Value:
@@ -406,7 +408,8 @@ def reduce(
 
 
 def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
-    """The type to reduce in: ONNX Runtime reduces no u32, which i64 holds, and no u64.
+    """The type to reduce in: i64 for u32, and for sums and products of u64, which ONNX Runtime
+    lacks.
 
     Sums and products in i64 have the same bits as in u64.
     """
@@ -458,7 +461,7 @@ def _along(
 def _along_last(
     c: Conversion, older: type[activation.Flattening], value: Value, axis: int
 ) -> Value:
-    # Before 13 all dimensions from the axis on are one: right only for the last axis.
+    # Before 13, all axes from `axis` on are normalised together, which is right only for the last.
     rank = static_shape(value).rank
     if rank is None:
         raise c.refuse("its rank is not known", opset=13)

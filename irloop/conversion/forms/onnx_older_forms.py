@@ -24,7 +24,7 @@ HALF = 2**32
 
 
 def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Where for integers: the sum of two terms, one of which is 0."""
+    """Where for integers, computed as the sum of two terms of which one is 0."""
     yes = c(convert.Cast6(element_of(then)), condition)
     no = c(convert.Cast6(element_of(then)), c(comparison.Not(), condition))
     left, right = c(elementwise.Mul(), yes, then), c(elementwise.Mul(), no, otherwise)
@@ -32,10 +32,11 @@ def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Valu
 
 
 def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value | None:
-    """Where by a Gather from both tensors; None if a size is unknown.
+    """Where, computed by a Gather from both tensors; None if a size is unknown.
 
-    Given three tensors of n elements after broadcasting; result: the elements at 0..n-1 of both
-    concatenated where the condition is true, at n..2n-1 elsewhere. Infinities and NaN are kept.
+    The two tensors, of n elements each after broadcasting, are concatenated. The Gather reads
+    elements 0..n-1 where the condition is true, and elements n..2n-1 elsewhere. Infinities and NaN
+    are kept.
     """
     shape = broadcast_shapes(map(shape_of, (condition, then, otherwise)))
     dims = None if shape is None else shape.static()
@@ -66,7 +67,9 @@ def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def less_whole(c: Conversion, left: Value, right: Value) -> Value:
-    """left < right of i64 before opset 9, which only compares floats: by halves, in f64."""
+    """left < right of i64 before opset 9, which compares only floats: the halves are compared in
+    f64.
+    """
     high, low = zip(*(_halves(c, value) for value in (left, right)), strict=True)
     below = c(comparison.Less(), *(_f64(c, value) for value in high))
     same = c(comparison.Equal(), *high)

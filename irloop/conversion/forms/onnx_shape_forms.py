@@ -155,9 +155,9 @@ def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
     """Reshape to a pattern that may contain 0, for opsets in which 0 copies a dimension.
 
     All dimensions of a value without elements are made 0 first, so that each 0 copies a 0. Given a
-    value of n elements and a pattern of three numbers; result:
-    Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 without elements
-    and 1 otherwise. A -1 in the pattern is 0 without elements.
+    value of n elements and a pattern of three numbers; result: Reshape(Expand(Reshape(value, [-1,
+    1, 1]), [n, k, k]), pattern), where k is 0 without elements and 1 otherwise. A -1 in the pattern
+    becomes 0 if the value has no elements.
     """
     rank = shape_of(pattern).count()
     if rank is None:
@@ -270,7 +270,9 @@ def _sliced_before_10(
     axes: Sequence[int],
     steps: Sequence[int],
 ) -> Value | None:
-    """A slice by known bounds: Slice-1 for steps of 1, else a Gather; None for unknown lengths."""
+    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None if a size is
+    unknown.
+    """
     bounds = list(zip(starts, ends, axes, steps, strict=True))
     ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
     if ones:
@@ -287,12 +289,15 @@ def _sliced_before_10(
 
 
 def _end(end: int, step: int, size: int) -> int | None:
-    """Replace an end before the first element, which ONNX would count from the end of the axis."""
+    """`end`, or None if a reversed slice ends before the first element: no negative end means
+    that.
+    """
     return None if step < 0 and end < -size else end
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Ends that every runtime clamps: the largest integers have another meaning in reverse.
+    """Replace the largest integers among `ends` if the step is negative: runtimes interpret them
+    differently.
 
     ONNX Runtime reads them as "up to the end" in either direction.
     """
@@ -359,7 +364,7 @@ def topk(
 ) -> tuple[Value, Value]:
     """The largest (or smallest) elements along an axis and their i64 positions.
 
-    `k` is an i64 list of one element.
+    `k` is a one-element i64 vector.
     """
     if c.opset == 10 and largest:
         values, indices = c.emit(search.TopK10(axis), value, k, n_outputs=2).outputs

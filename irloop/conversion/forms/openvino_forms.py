@@ -106,7 +106,7 @@ def convert(c: Conversion, value: Value, element: ElementType) -> Value:
         raise c.refuse(f"OpenVINO IR has no element type {element}")
     source = element_of(value)
     if element is ElementType.BOOLEAN:
-        # Hazard OVN120: such a Convert reads output 0 of its producer.
+        # Because of hazard OVN120, a Convert to boolean must not read a node with several outputs.
         if source is ElementType.BOOLEAN:
             return c(comparison.LogicalOr(), value, value)
         if one_of_several(value) and source.bits >= 8:

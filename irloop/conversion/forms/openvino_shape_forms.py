@@ -62,7 +62,7 @@ def as_list(c: Conversion, value: Value) -> Value:
 
 
 def as_scalar(c: Conversion, value: Value) -> Value:
-    """A value of one element as a scalar."""
+    """A one-element value as a scalar."""
     return value if static_shape(value).rank == 0 else _reshaped(c, value, [])
 
 
@@ -141,7 +141,7 @@ def slice_(
     """Slice from `starts` to `ends` along `axes`.
 
     Raises:
-        RefusedError: for axes counted from both ends of an unknown rank before opset8.
+        RefusedError: before opset8, for axes of mixed sign if the rank is unknown.
     """
     strides = [1] * len(axes) if steps is None else list(steps)
     if c.opset >= 8:
@@ -161,7 +161,7 @@ def slice_by(
     """Slice between bounds that are integer lists.
 
     Raises:
-        RefusedError: for axes counted from both ends of an unknown rank before opset8.
+        RefusedError: before opset8, for axes of mixed sign if the rank is unknown.
     """
     if c.opset >= 8:
         return c(slicing.Slice(), value, starts, ends, steps, c.i64(list(axes)))
@@ -173,9 +173,9 @@ def slice_by(
 
 
 class _Positions(Record):
-    """The positions of axes in the lists of a StridedSlice.
+    """The positions of axes in the bounds of a StridedSlice.
 
-    A leading ellipsis allows axes to count from the end if the rank is unknown.
+    If the rank is unknown, a leading ellipsis makes negative axes possible.
     """
 
     at: list[int]
@@ -191,7 +191,8 @@ class _Positions(Record):
             return cls([count + axis for axis in axes], count, ellipsis=True)
         if rank is None and any(axis < 0 for axis in axes):
             raise c.refuse(
-                "its axes count from both ends and the rank is not known", "write opset8"
+                "some of its axes are negative and some are not, and the rank is not known",
+                "write opset8",
             )
         at = [axis if rank is None else axis % rank for axis in axes]
         return cls(at, max(at, default=-1) + 1)
@@ -246,7 +247,7 @@ def _strided_by(
 
 
 def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
-    """A list with the given items at the positions and `filler` elsewhere."""
+    """A list that has the given items at their positions, and `filler` elsewhere."""
     items = as_i64(c, items)
     at, count = positions.at, positions.count
     if at == list(range(count)):

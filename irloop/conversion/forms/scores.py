@@ -20,7 +20,7 @@ def at_least(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def places(c: Conversion, count: Size, element: ElementType = ElementType.I64) -> Value:
-    """0, 1, ... count - 1."""
+    """The vector 0, 1, ... count - 1."""
     if isinstance(count, int):
         return c.constant(list(range(count)), element)
     limit = forms.squeeze(c, count, [0])

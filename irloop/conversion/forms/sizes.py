@@ -4,7 +4,7 @@
     batch, channels, *space = sizes.of(data)
     sizes.reshape(data, [batch, sizes.by(channels, 4), 4, *space])
 
-A size is a number, or a list of one i64 element if the model computes it.
+A size is an int, or a one-element i64 vector if the model computes it.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class OnnxSizes(Sizes):
         return onnx_forms.concat(self.c, pieces, 0)
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        # Before opset 14 a 0 copies a dimension: usually right, and there is no alternative.
+        # Before opset 14 a 0 copies a dimension, which is usually right; there is no alternative.
         copies = not may_be_empty or self.c.opset < 14
         return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
 

@@ -114,7 +114,7 @@ def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
-    """Refuse inputs that are sequences or optionals, and outputs that hold no known tensors."""
+    """Refuse inputs that are sequences or optionals, and outputs that cannot become tensors."""
     for node in source.parameters:
         type = node.outputs[0].type
         if not isinstance(type, TensorType):
@@ -168,7 +168,7 @@ def require_known_types(graph: Graph) -> None:
         if element_of(value) in ov_forms.UNKNOWN_TO_OPENVINO
     ]
     if found:
-        raise UnsupportedError(f"{len(found)} values cannot be converted", diagnostics=found)
+        raise UnsupportedError(f"values that cannot be converted: {len(found)}", diagnostics=found)
 
 
 def _unknown_element(what: str, node: Node) -> Diagnostic:
@@ -201,7 +201,9 @@ def require_known_ranks(graph: Graph) -> None:
         if shape_of(value).dims is None
     ]
     if found:
-        raise UnsupportedError(f"{len(found)} ranks are not known", diagnostics=found)
+        raise UnsupportedError(
+            f"inputs and outputs of unknown rank: {len(found)}", diagnostics=found
+        )
 
 
 def as_it_is(c: Conversion, name: str, value: Value) -> Value:
@@ -213,7 +215,7 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     """Return a value with the name `name` and its own layer.
 
     The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
-    outputs, and one tensor name on two of them. Hazard OVN128 is why some inputs are copied.
+    outputs, and one tensor name on two of them. Some inputs are copied because of hazard OVN128.
     """
     producer = value.producer
     is_input = producer in c.graph.parameters

@@ -1,9 +1,9 @@
 """Casts narrow elements to a wider type around ONNX operations that cannot move them.
 
-OpenVINO moves elements of every type. Most ONNX operations that only move elements accept no
-4-bit integers and no 8-bit floats, and ONNX Runtime lacks kernels for some that the standard
-allows (`OnnxOp.not_moved`). Such an operation gets a Cast before it, to a type that holds every
-number of the narrow one, and a Cast back after it.
+OpenVINO moves elements of every type. Most ONNX operations that only move elements accept no 4-bit
+integers and no 8-bit floats, and ONNX Runtime lacks kernels for some that the standard allows
+(`OnnxOp.not_moved`). A Cast before such an operation converts to a type that holds every value of
+the narrow type, and a Cast after it converts back.
 """
 
 from __future__ import annotations

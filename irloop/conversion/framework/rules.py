@@ -29,11 +29,11 @@ class Rules:
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._families = Families("irloop.conversion", modules)
         self._rules: dict[type[Op], Rule] = {}
-        #: The reasons of operations without a counterpart in the other format.
+        #: The reason why each operation without a counterpart in the other format has none.
         self._reasons: dict[type[Op], str] = {}
 
     def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
-        """Register a rule; one that always refuses has the reason.
+        """Register a rule. `reason` is given for a rule that always refuses.
 
         Raises:
             TypeError: when the operation has a rule already.

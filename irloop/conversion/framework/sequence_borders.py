@@ -1,6 +1,7 @@
 """Replaces sequences and optionals among a model's inputs and outputs by the tensors they hold.
 
-IR has tensors only. The user gives the number of tensors of an input; an output shows its own.
+IR has tensors only. The user gives the number of tensors of an input; that of an output follows
+from the model.
 """
 
 from __future__ import annotations

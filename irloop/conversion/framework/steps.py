@@ -78,7 +78,7 @@ class ExpandScan8(ModelPass):
 
 
 class StandardizeFirst(Standardize):
-    """Writes operations of ONNX Runtime out in standard ones, as `Standardize`.
+    """Replaces operations of ONNX Runtime by standard ones, as the pass `Standardize` does.
 
     Given::
 
@@ -181,7 +181,7 @@ class Translate(ModelPass):
         refuse_not_tensors(source, converted, converter)
         if converter.refusals:
             raise UnsupportedError(
-                f"{len(converter.refusals)} operations cannot be converted",
+                f"operations that cannot be converted: {len(converter.refusals)}",
                 diagnostics=converter.refusals,
             )
         for name, node, value in zip(names.outputs, source.results, converted, strict=True):
@@ -297,7 +297,9 @@ class RequireElementTypes(ModelPass):
                 self._converter.cures.append(since)
                 found.append(_too_new(node, element, since))
         if found:
-            raise UnsupportedError(f"{len(found)} constants cannot be written", diagnostics=found)
+            raise UnsupportedError(
+                f"constants that cannot be written: {len(found)}", diagnostics=found
+            )
         return False
 
 

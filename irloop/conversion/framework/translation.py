@@ -96,7 +96,7 @@ class Converter:
     notes: list[Diagnostic] = field(default_factory=list)
     #: The translations of values that bodies capture, by source value.
     in_bodies: list[tuple[Value, Value]] = field(default_factory=list)
-    #: For each refusal the opset that would avoid it, 0 if there is none.
+    #: For each refusal, the first opset in which the node can be converted; 0 if there is none.
     cures: list[int] = field(default_factory=list)
     #: Known constants and partly known shapes of the source graph.
     source: Inference = field(default_factory=Inference)
@@ -249,7 +249,8 @@ class Conversion(Builder):
             self._refused(node, error)
             return self._placeholder(node)
         except (ArithmeticError, ValueError) as error:
-            # Attributes and constants of a file may be any numbers: infinite, zero, huge.
+            # Attributes and constants of a file may be infinite, zero or huge, so rules may fail on
+            # them.
             reason = f"its attributes or shapes contradict each other: {plain_reason(error)}"
             reason = reason.removesuffix(": ")
             self._refused(node, RefusedError(reason))
