@@ -44,7 +44,7 @@ class LowerThroughOnnx(MatcherPass):
 
     opset: int = option(7, "the newest opset to use; 7 is that of OpenVINO 2021.4")
     computed_weights: bool = option(
-        True, "leave recurrent operations whose weights are not constant"
+        True, "leave recurrent operations with computed weights as they are"
     )
 
     def pattern(self) -> Pattern:

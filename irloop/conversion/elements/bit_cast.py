@@ -24,8 +24,10 @@ __all__: list[str] = []
 
 F32, I32 = ElementType.F32, ElementType.I32
 
-#: The bits of the fraction of an f32, and the bias of its exponent.
-FRACTION, BIAS = 23, 127
+#: The number of bits of the fraction of an f32.
+FRACTION = 23
+#: The bias of the exponent of an f32.
+BIAS = 127
 
 #: The bits of the NaN that engines produce.
 NAN = 0x7FC00000

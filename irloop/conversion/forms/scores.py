@@ -10,8 +10,10 @@ from irloop.graph.types import ElementType
 
 __all__ = ["LOWEST", "OUT", "at_least", "places"]
 
-#: The score of an element that is not a candidate, and a threshold above only that score.
-OUT, LOWEST = float("-inf"), -3.4028234663852886e38
+#: The score of an element that is not a candidate.
+OUT = float("-inf")
+#: The lowest finite f32: every score of a candidate is above it, and `OUT` is not.
+LOWEST = -3.4028234663852886e38
 
 
 def at_least(c: Conversion, left: Value, right: Value) -> Value:

@@ -115,7 +115,7 @@ class _Branch:
         results = self.inner.convert_any(body.graph, parameters)
         given = {port.external: results[port.result] for port in body.ports.outputs}
         if len(given) != len(c.node.outputs):
-            raise c.refuse(f"branch {body.label} does not give every output")
+            raise c.refuse(f"branch {body.label} does not return every output")
         self.gives = [given[external] for external in range(len(given))]
 
     def _enter(self, value: Converted) -> Converted:

@@ -30,8 +30,8 @@ class ReadBranchesBySlices(MatcherPass):
 
         y [?, 4] = If(c, ...)    s = Slice(y, [0, 0], ShapeOf(y))    z = s + w
 
-    Hazard OVN123 is the reason: the shape of this Slice depends on numbers, so that what follows
-    gets its memory after the If ran.
+    Hazard OVN123 is the reason. The shape of this Slice depends on values, so that the operations
+    after it get their memory after the If ran.
     """
 
     name = "read_branches_by_slices"
@@ -43,7 +43,7 @@ class ReadBranchesBySlices(MatcherPass):
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         for value in match.root.outputs:
             _read_by_slice(value, rewriter)
-        # The If itself stays.
+        # The pass does not replace the If itself.
         return False
 
 

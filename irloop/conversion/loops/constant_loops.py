@@ -33,11 +33,12 @@ LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
 
 BRANCHES = (ov.If, onnx.If)
 
-#: The most iterations and bytes of one loop: longer loops are left to the engine.
+#: A loop of more iterations than this is left to the engine.
 MOST_ITERATIONS = 1000
+#: A loop that takes more bytes than this is left to the engine.
 MOST_BYTES = 1 << 28
 
-#: The budget of all loops of a model together.
+#: Maximum number of seconds for running all loops of a model together.
 SECONDS = 10.0
 
 
@@ -101,7 +102,7 @@ class FoldConstantLoops(ModelPass):
         folding = _Folding(work, self.transformation_callback, time.monotonic() + SECONDS)
         if not folding.run(work.graph, {}):
             return False
-        # A result may choose a branch, or make the inputs of another loop constant.
+        # A folded result may decide a branch, or make the inputs of another loop constant.
         while ConstantFolding().run(work, self.config) and folding.run(work.graph, {}):
             pass
         model.graph = work.graph
@@ -193,7 +194,9 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The constant parameters of a body; only determined if it contains a loop or an If."""
+        """The constant parameters of a body and their values; empty if the body has no loop and no
+        If.
+        """
         if not any(isinstance(inner.op, LOOPS + BRANCHES) for inner in all_nodes(body.graph)):
             return {}
         found = {}
@@ -233,7 +236,7 @@ class _Folding:
             session = Session(replace(self._model, graph=graph))
             limits = Limits(MOST_ITERATIONS, MOST_BYTES, seconds)
             found = session.run((), limits=limits).values()
-        except IrloopError:  # It is left unchanged; the engine reports the reason.
+        except IrloopError:  # the node is left unchanged; the engine reports the reason
             return None
         tensors: list[Tensor] = []
         for array, value in zip(found, graph.outputs, strict=True):
@@ -258,7 +261,9 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _stand_ins(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Zeros in place of values that only unread inputs, of a node or of nodes before it, refer to.
+    """Zeros for the values that only unread inputs of a node, or of nodes before it, refer to.
+
+    A body does not read these inputs, but the executor needs values for them.
 
     None if zeros cannot be made for the type of one of them.
     """

@@ -83,11 +83,12 @@ class OpenGrowingStates(LoopPass):
 
 
 def _growing_axes(item: Entering) -> list[int]:
-    """The axes whose size changes between iterations, or may change."""
+    """The axes whose size may change between iterations."""
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
-    # OpenVINO bounds unknown sizes, too: a Slice of a joined output has at most the trip count.
+    # OpenVINO knows upper bounds of unknown sizes, too: for a Slice of a joined output, the trip
+    # count.
     bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
         axis
@@ -110,7 +111,7 @@ def _keeps_size(item: Entering) -> bool:
     value = item.result
     while value is not None and value is not item.parameter:
         node, own = value.producer, shape_of(value)
-        # A single number does not change the shape; another tensor might.
+        # A one-element operand does not change the shape, but another operand might.
         wide = [x for x in node.inputs if x is not None and shape_of(x).count() != 1]
         if not node.op.elementwise or len(set(wide)) != 1 or shape_of(wide[0]) != own:
             return False
@@ -119,7 +120,9 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """A number computed from a value that is not constant; None for strings and missing values."""
+    """Emit a number that depends on `value` at run time; None if it is constant or has no
+    number.
+    """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

@@ -65,7 +65,7 @@ class CutJoined(LoopPass):
 
 
 def _has_static_count(node: Node, inference: Inference) -> bool:
-    """True if OpenVINO derives the size of joined outputs of a Loop that may not start."""
+    """True if a Loop might not start, but OpenVINO derives a fixed size for its joined outputs."""
     count, starts = number_of(node.inputs[0]), number_of(node.inputs[1])
     goes_on = _constant_condition(node, inference)
     if goes_on is None or count == 0:
@@ -86,7 +86,7 @@ def _constant_condition(node: Node, inference: Inference) -> bool | None:
 
 
 def _started(forms: Forms, node: Node, starts: Value) -> Value:
-    """Compute whether the Loop has any iteration: a boolean list of one element."""
+    """Emit a one-element boolean vector: true if the Loop runs at least one iteration."""
     started = forms.reshaped(starts, [1])
     trip = node.inputs[0]
     if trip is None or number_of(trip) is not None:

@@ -38,7 +38,7 @@ from irloop.graph.types import ElementType, Shape, TensorType
 
 __all__ = ["export_loop", "import_loop", "part_of", "without_iterations"]
 
-#: The ONNX trip count for "no limit" where M cannot be omitted.
+#: The ONNX trip count that means "no limit" if M cannot be omitted.
 NO_LIMIT = 2**63 - 1
 
 
@@ -149,7 +149,9 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """Reshape to [1] if the body declares that: engines allow it, the specification does not."""
+    """The shape [1] if the body declares that, which only engines allow; else the shape of a
+    scalar.
+    """
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
 
@@ -238,8 +240,8 @@ def _condition_is_trivial(c: Conversion, body: Body) -> bool:
 def _trip(c: Conversion, limit: Value | None) -> Value:
     """Convert ONNX's M to OpenVINO's trip count: -1 if M is omitted, 0 if M is negative.
 
-    OpenVINO counts in 32 bits, so larger numbers mean no limit. The pass `LimitCounts` takes care
-    of those that are inputs of the model.
+    OpenVINO counts in 32 bits, so a larger constant becomes -1. The pass `LimitCounts` limits trip
+    counts that are inputs of the model.
     """
     if limit is None:
         return c.i64(-1)

@@ -20,7 +20,7 @@ __all__ = ["runs_at_all", "sizes_hidden_by_tile", "unknown_axes", "with_bounds_o
 
 
 def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
-    """Compute whether a Loop has any iteration: a boolean list of one element."""
+    """Emit a one-element boolean vector: true if a Loop runs at least one iteration."""
     runs = shape_forms.reshape(c, starts, [1])
     if c.constant_of(trip) is not None:
         return runs

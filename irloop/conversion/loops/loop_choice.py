@@ -29,10 +29,10 @@ from irloop.passes.trips import trip_count
 
 __all__ = ["Loops", "SourceLoop", "describe", "loops_of", "rewrite"]
 
-#: keep: the nearest form; any other word: that form where it is possible.
+#: "keep" is the form nearest to the source; any other word is a form to use where possible.
 Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
 
-#: The passes that produce each form, by dialect. OpenVINO's form of a scan is the TensorIterator.
+#: The pass that produces each form in each dialect. OpenVINO's form of a scan is TensorIterator.
 PASSES: dict[tuple[str, Loops], type[Pass]] = {
     ("openvino", "scan"): LoopToTensorIterator,
     ("openvino", "loop"): TensorIteratorToLoop,
@@ -61,7 +61,7 @@ STAYS: dict[Loops, str] = {
     "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
 }
 
-#: Why a loop becomes another operation in the target, keyed by the types of both.
+#: The reasons why a loop becomes another operation, keyed by the types in source and target.
 NEAREST = {
     ("TensorIterator", "Scan"): "its slices are all of an axis",
     ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",

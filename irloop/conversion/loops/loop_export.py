@@ -79,7 +79,9 @@ def export_as_loop(
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
-    """A start that counts from the end, as a number (one element); None for any other start."""
+    """The one-element index of a negative start, which counts from the end; None for other
+    starts.
+    """
     if port.start >= 0:
         return None
     size = shape_of(value).dim(port.axis)

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def scalar(c: Conversion, value: Value) -> Value:
-    """Return a value of one element as a scalar: ONNX requires rank 0 where IR allows [1]."""
+    """Return a one-element value as a scalar, because ONNX requires rank 0 where IR allows [1]."""
     return value if shape_of(value).rank == 0 else shape_forms.reshape(c, value, [])
 
 
@@ -87,7 +87,7 @@ def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> C
 
 
 def is_single(dim: object, port: Concatenated) -> bool:
-    """True when each iteration adds one element to a concatenated output."""
+    """True if each iteration adds exactly one element to a concatenated output."""
     return dim == 1 or (not isinstance(dim, int) and port.part_size == 1)
 
 
@@ -100,9 +100,9 @@ class LoopPlan:
     carried: list[Carried] = field(default_factory=list)
     invariant: list[Invariant] = field(default_factory=list)
     sliced: list[Sliced] = field(default_factory=list)
-    #: Last values without a state, or whose state has another element type.
+    #: Last values that have no state, or a state of another element type.
     extra: list[LastValue] = field(default_factory=list)
-    #: The position in `carried` of each other last value, keyed by the output of the loop.
+    #: The position in `carried` of the state of every other last value, keyed by the loop output.
     last: dict[int, int] = field(default_factory=dict)
     joined: list[Concatenated] = field(default_factory=list)
     #: Parameters that hold the condition, which is true in every iteration that runs.
@@ -113,7 +113,7 @@ class LoopPlan:
         """Sort the port map of the node that `c` converts.
 
         Raises:
-            RefusedError: when an axis counts from the end of a tensor of unknown rank.
+            RefusedError: when an axis is negative and the rank of the tensor is unknown.
         """
         plan = cls(c.node.body(), c)
         body = plan.body
@@ -153,7 +153,7 @@ class LoopPlan:
         port = self._counted(port, shape_of(value).rank)
         if not is_loop:
             return port
-        # A Loop starts at an end of the axis, whatever start and end are.
+        # A Loop always starts at an end of the axis, whatever its port map says.
         whole = (0, -1) if port.stride > 0 else (-1, 0)
         return replace(port, start=whole[0], end=whole[1])
 
@@ -162,8 +162,8 @@ class LoopPlan:
         if found.axis >= 0:
             return found
         raise self.c.refuse(
-            f"axis {port.axis} of a port map counts from the end, and the rank is not known",
-            "count the axis from the front",
+            f"axis {port.axis} of a port map is negative, and the rank is not known",
+            "use a non-negative axis",
         )
 
     def _state_of(self, out: LastValue) -> int | None:

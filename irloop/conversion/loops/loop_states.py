@@ -50,7 +50,7 @@ class _State:
     before: Converted
     view: Converted
     type: ValueType
-    #: True when the body returns it unchanged, so that it needs no state.
+    #: True if the body returns the value unchanged, so that it needs no state.
     stays: bool = False
 
 
@@ -121,8 +121,8 @@ class LoopStates:
             held = result.item if isinstance(result, Maybe) else result
             if (held is None) != (view.item is None):
                 raise RefusedError(
-                    "the loop carries an optional that holds something in some iterations only",
-                    "carry a tensor and a boolean that is true if it holds something",
+                    "the loop carries an optional that has a value in some iterations only",
+                    "carry a tensor, and a boolean that tells whether it is present",
                 )
             if held is None or view.item is None:
                 return []
@@ -200,7 +200,7 @@ def _can_be_joined(type: ValueType) -> bool:
 
 
 def _share_a_shape(type: ValueType) -> bool:
-    """True when all items are known to have one shape, by numbers or by dimension names."""
+    """True if all items certainly have one shape: each dimension is a number or has a name."""
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None
     dims = item.shape.dims if isinstance(item, TensorType) else None
     return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)

@@ -20,14 +20,16 @@ from irloop.graph.types import ElementType
 
 __all__ = ["trips_over_sequences", "unrolled"]
 
-#: Loops of more iterations are not unrolled.
+#: Maximum number of iterations of a loop that is unrolled.
 LIMIT = 256
 
 
 def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
-    """The trip count of a loop over sequences; None if it is unknown or has no sequences."""
+    """The trip count of a loop over sequences; None if it is unknown or the loop has no
+    sequences.
+    """
     count, starts = (_constant(c, inputs, at) for at in (0, 1))
     if not any(isinstance(value, Items) for value in inputs) or count is None:
         return None
@@ -48,7 +50,7 @@ def _constant(
 def unrolled(
     c: Conversion, body: Body, inputs: Sequence[Converted | None], trips: int
 ) -> list[Converted | None]:
-    """Write the body `trips` times in a row."""
+    """Emit the body `trips` times, one copy after the other."""
     states = {port.result: inputs[port.external] for port in body.ports.carried}
     scans: dict[int, list[Value]] = {
         out.result: [] for out in body.ports.outputs if isinstance(out, ScanOutput)

@@ -180,7 +180,7 @@ class OnnxScanBuilder:
         return [*values[:held], *(self._placed(value, *scan[1:]) for value, scan in placed)]
 
     def _placed(self, value: Value, axis: int, reverse: bool) -> Value:
-        """Move the axis that counts the iterations from the front to `axis`."""
+        """Move the axis of the iterations, which is axis 0, to `axis`."""
         if reverse:
             value = reverse_axis(self.c, value, 0)
         if axis == 0:
@@ -226,7 +226,7 @@ class OnnxScanBuilder:
 def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     """Reverse the elements along `axis`.
 
-    Before opset 10 Slice only goes forwards: an axis of unknown length is gathered.
+    Before opset 10, Slice only goes forwards, so an axis of unknown length is gathered.
     """
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):

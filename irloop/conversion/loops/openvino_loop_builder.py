@@ -54,7 +54,7 @@ SCALAR = Shape(())
 
 
 class Scanned(Record):
-    """A body value whose values of all iterations are concatenated along `axis`, an axis it has."""
+    """A body value that is concatenated over all iterations along its axis `axis`."""
 
     value: Value
     axis: int
@@ -104,7 +104,8 @@ class OpenVinoLoopBuilder:
         self._invariants: dict[Value, Value] = {}
         self._states = 0
         self._iteration: Value | None = None
-        #: Whether the Loop had any iteration, a list of one boolean; None if it certainly had one.
+        #: A one-element boolean vector: true if the Loop ran an iteration; None if it certainly
+        #: did.
         self.ran: Value | None = None
 
     def iteration(self, shape: Shape = SCALAR) -> Value:
@@ -288,8 +289,8 @@ class OpenVinoLoopBuilder:
     def _open_scan(self, scan: Scanned) -> Scanned:
         """Hide dimensions of a scan output that may be 0 but whose bounds forbid it.
 
-        OpenVINO would also take such a dimension for an equal one elsewhere in the model, which is
-        not 0 if the Loop does not start.
+        OpenVINO would also equate such a dimension with one elsewhere in the model that is not 0 if
+        the Loop does not start.
         """
         dims = shape_of(scan.value).dims or ()
         axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}
@@ -341,10 +342,11 @@ class OpenVinoLoopBuilder:
         return node
 
     def _drop_unread(self, runs: bool) -> None:
-        """Leave out parameters without readers, and such states if an iteration is certain.
+        """Remove parameters without readers; of states, only if the loop certainly runs an
+        iteration.
 
-        Otherwise an initial value that is a slice of an outer loop would keep that slice, which
-        OpenVINO drops.
+        If it does, an unread state could only keep its initial value alive. That may be a slice of
+        an outer loop, which OpenVINO would remove.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []

@@ -272,7 +272,7 @@ def export_lstm_cell(
     at_gate, at_candidate, at_output = op.functions()
     total = gates.projected(h, r, gates.projected(x, w, bias))
     if op.clip > 0:
-        # One Clip for all gates instead of four.
+        # A single Clip of all gates does the same as four.
         total = forms.clip(c, total, -op.clip, op.clip)
     gates = _Gates(c, 0.0)
     f, i, candidate, o = forms.split(c, total, 1, [size] * 4)

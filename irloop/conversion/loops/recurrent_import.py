@@ -29,7 +29,7 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
-#: Zeros of more elements are made by an operation instead of a constant, to keep the file small.
+#: Zeros with more elements than this are made by an operation, to keep the file small.
 _STORED = 1 << 16
 
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
@@ -61,7 +61,7 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
 
 
 def _extent(c: Conversion, x: Value, axis: int) -> Value:
-    """The size of an axis as an i64 vector of one element."""
+    """The size of an axis as a one-element i64 vector."""
     return forms.gather(c, forms.shape_of(c, x), c.i64([axis]), 0)
 
 
@@ -76,7 +76,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """The full number of steps for each item: the meaning of an omitted sequence_lens."""
+    """The full number of steps for each item, which is what an omitted sequence_lens means."""
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)

@@ -77,7 +77,7 @@ def taken(
 
 
 def gate_rows(order: Sequence[int], size: int) -> list[int]:
-    """The row numbers of gates of `size` rows each, arranged in `order`."""
+    """The row indices of gates in the order `order`; each gate has `size` rows."""
     return [gate * size + row for gate in order for row in range(size)]
 
 

@@ -112,7 +112,7 @@ def import_scan(
 
 
 def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> bool:
-    """True when a state changes its size, which only a Loop may do.
+    """True if the size of a state changes, which only a Loop allows.
 
     The specification of Scan forbids it, but a Loop written as a Scan may have such a state.
     """
@@ -128,8 +128,8 @@ def _axis(c: Conversion, axis: int, rank: int | None) -> int:
     normal = normal_axis(axis, rank)
     if normal < 0:
         raise c.refuse(
-            f"scan axis {axis} counts from the end of a tensor whose rank is not known",
-            "give the axis from the front, or the tensor a rank",
+            f"scan axis {axis} is negative, and the rank of the tensor is not known",
+            "use a non-negative axis, or declare the rank of the tensor",
         )
     return normal
 

@@ -39,8 +39,8 @@ class ScanAlongFront(LoopPass):
     ONNX Runtime 1.31 transposes inputs and outputs of a Scan along an axis other than 0. It crashes
     (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
     a Loop or TensorIterator joins values along an axis other than 0 and an axis before it is empty
-    (OVN132). The Transpose operations have no such fault. A loop stays unchanged if its dimensions
-    exclude that, or if a rank is unknown.
+    (OVN132). The Transpose operations have no such fault. A loop is left alone if its known
+    dimensions exclude such a crash, or if a rank is unknown.
     """
 
     name = "scan_along_front"
@@ -74,7 +74,9 @@ class ScanAlongFront(LoopPass):
 
 
 def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
-    """The body value with `axis` as axis 0. If an Unsqueeze makes the axis, it makes axis 0."""
+    """The body value with `axis` moved to the front; an Unsqueeze that made the axis is
+    replaced.
+    """
     node = value.producer
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])

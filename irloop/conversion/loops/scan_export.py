@@ -27,12 +27,12 @@ __all__ = ["can_scan", "export_as_scan"]
 #: A slice bound beyond every end, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
-#: A dimension that models hardly ever have.
+#: A size that models hardly ever have, which stands for unknown dimensions.
 SOME_LENGTH = 7919
 
 
 def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """True when slices have no gaps or overlap and states keep their shape, as Scan requires."""
+    """True if slices have no gaps or overlaps and states keep their shape, as Scan requires."""
     for port in plan.sliced:
         value = inputs[port.external]
         known_rank = value is not None and shape_of(value).rank is not None

@@ -162,19 +162,20 @@ def _never_empty(stack: Value) -> bool:
 
 
 def _items_known(stack: Value) -> bool:
-    """True if the item dimensions are all known, or the rank is unknown: nothing can be fitted
-    then.
+    """True if `_fitted` cannot change the items: all their dimensions are known, or the rank is
+    not.
     """
     dims = shape_of(stack).dims
     return dims is None or all(isinstance(dim, int) for dim in dims[1:])
 
 
 def _fitted(c: Conversion, stack: Value, other: Value) -> Value:
-    """Return the stack; if it is empty, with the item dimensions of `other`."""
+    """`stack` itself or, if it is empty, an empty stack with the item dimensions of `other`."""
     rank = shape_of(stack).rank
     own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)
     empty = forms.equal(c, shape_forms.gather(c, own, c.i64([0]), 0), c.i64([0]))
-    # OpenVINO 2026.4 computes a Concat of two numbers gathered from shapes wrong.
+    # A Concat would be shorter, but OpenVINO 2026.4 computes a Concat of numbers gathered from two
+    # shapes wrongly.
     no_items = forms.multiply(c, dims, c.i64([0, *[1] * ((rank or 1) - 1)]))
     pattern = forms.select(c, empty, no_items, own)
     value = shape_forms.reshape_to(c, stack, pattern, special_zero=False)

@@ -18,13 +18,13 @@ from irloop.passes.session import Session
 
 __all__ = ["COUNTABLE", "LimitCounts", "is_long_count"]
 
-#: OpenVINO counts in 32 bits: larger trip counts mean no limit.
+#: The largest trip count that OpenVINO can count to in 32 bits; larger ones mean no limit.
 COUNTABLE = 2**31 - 1
 
-#: The limit for larger counts. Small numbers may be added to it.
+#: The trip count that replaces larger ones; adding a small number to it does not overflow.
 UNREACHED = 2**30
 
-#: Operations between a trip count and the Loop that uses it.
+#: Operations that may occur between a trip count and the Loop that uses it.
 _BETWEEN = (Add, Convert, Maximum, Minimum, Reshape, Select, Squeeze, Subtract, Unsqueeze)
 
 
@@ -82,7 +82,7 @@ def _long_counts(value: Value) -> list[Use]:
 
 
 def _limits(node: Node) -> bool:
-    """True for a choice between a number and a limit, which an earlier conversion wrote."""
+    """True for a Select between a trip count and a limit, which an earlier conversion inserted."""
     condition = node.inputs[0] if isinstance(node.op, Select) else None
     return condition is not None and isinstance(condition.producer.op, Less)
 

@@ -61,7 +61,7 @@ def _shared(c: Conversion, x: Value, query: Value) -> Value:
     """Repeat each key head for the query heads that share it."""
     have, want = shape_of(x).dim(1), shape_of(query).dim(1)
     if not isinstance(have, int) or not isinstance(want, int):
-        raise c.refuse("its numbers of heads are not known", "declare the shapes of the inputs")
+        raise c.refuse("the numbers of heads are not known", "declare the shapes of the inputs")
     if have == want:
         return x
     if not have or want % have:
@@ -124,7 +124,9 @@ class _Places:
 
 
 def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Value | None:
-    """The bias of the scores: the mask, and minus infinity for masked keys."""
+    """The attention bias: the mask, and minus infinity for masked keys; None if there is
+    neither.
+    """
     zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
     bias = None
     if mask is not None:
@@ -184,12 +186,14 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The root of the scale, by which queries and keys are scaled to keep the products small."""
+    """The square root of the scale. Queries and keys are both multiplied by it, so products stay
+    small.
+    """
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)
     if isinstance(size, int):
-        # An empty tensor may be scaled by any number.
+        # If the size is 0, the tensor is empty, and any scale is right.
         return forms.scalar(c, max(size, 1) ** -0.25, query)
     number = forms.convert(c, forms.size_of(c, query, 3), element_of(query))
     return c(elementwise.Power(), number, forms.scalar(c, -0.25, query))

@@ -1,7 +1,7 @@
 """Converts transposed convolutions.
 
 The cropping of the result is written in numbers if the sizes are known: for a given output shape,
-the two formats crop the larger half of an odd rest at opposite ends.
+an odd number of elements to crop is divided differently in the two formats.
 """
 
 from __future__ import annotations

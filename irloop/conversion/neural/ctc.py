@@ -72,7 +72,7 @@ def _size(c: Conversion, labels: Value) -> Value:
 
 
 def _places(c: Conversion, labels: Value) -> Value:
-    """0, 1, ... frames - 1."""
+    """The vector 0, 1, ... frames - 1."""
     if c.opset < 11:
         raise c.refuse("Range needs ONNX opset 11 or later", opset=11)
     return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
@@ -100,7 +100,7 @@ def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
     """Move the kept elements of rows [N, T] to the front, padded with -1; also the counts [N]."""
     number, places = forms.cast(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])
-    # Kept elements rank before the others, both in their old order.
+    # Rank kept elements before the others; both groups stay in their old order.
     rank = forms.sub(c, forms.mul(c, number, size), places)
     _, order = forms.topk(c, rank, size, 1)
     moved = c(gather.GatherElements(1), labels, order)

@@ -72,7 +72,7 @@ def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Val
 
 
 def _inside(c: Conversion, place: Value, size: int) -> Value:
-    """1 where 0 <= place < size, else 0."""
+    """1 for positions with 0 <= place < size, else 0."""
     low = forms.less(c, place, forms.scalar(c, 0.0, place))
     high = forms.less(c, place, forms.scalar(c, float(size), place))
     zero, one = forms.scalar(c, 0.0, place), forms.scalar(c, 1.0, place)
@@ -265,7 +265,7 @@ def _no_state(c: Conversion, data: Value, channels: int, kept: int) -> Value:
 def _last(c: Conversion, seen: Value, kept: int) -> Value:
     """The last `kept` elements of axis 2."""
     if kept == 0:
-        # A slice that starts at the end is empty.
+        # If nothing is kept, the slice starts at the end of the axis and is empty.
         size = ov_forms.gather(c, ov_forms.shape_of(c, seen), c.i64([2]), 0)
         return ov_forms.slice_by(c, seen, size, size, [2], c.i64([1]))
     node = c.emit(slicing.VariadicSplit(), seen, c.i64(2), c.i64([-1, kept]), n_outputs=2)

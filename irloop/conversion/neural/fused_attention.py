@@ -25,9 +25,9 @@ __all__ = ["FuseAttention"]
 
 _RESHAPES = (Reshape, Reshape14)
 
-#: Positions and heads exchanged: [batch, positions, heads, size] and back.
+#: The permutation that exchanges positions and heads: [batch, positions, heads, size] and back.
 _HEADS = (0, 2, 1, 3)
-#: The same for keys, whose positions become the last axis.
+#: The permutation for keys, whose positions become the last axis.
 _KEYS = (0, 2, 3, 1)
 _LAST = (0, 1, 3, 2)
 
@@ -164,7 +164,9 @@ def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
 
 
 def _unscaled(value: Value) -> tuple[Value, float]:
-    """A value before constant numbers multiply or divide it, and their product."""
+    """The value that constants multiply or divide to give `value`, and the product of these
+    factors.
+    """
     scale = 1.0
     while isinstance(value.producer.op, Mul | Div):
         first, second = value.producer.inputs
@@ -180,7 +182,9 @@ def _unscaled(value: Value) -> tuple[Value, float]:
 
 
 def _number(value: Value) -> float | None:
-    """A constant of one element, which adds no dimensions to scores."""
+    """The number in a one-element constant that adds no dimensions to scores; None for other
+    values.
+    """
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.count != 1 or len(op.tensor.shape) > 4:
         return None

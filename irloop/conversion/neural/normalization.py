@@ -27,7 +27,7 @@ def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
 
 
 def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
-    """A reduction that keeps the rank; over no axes it changes nothing."""
+    """A reduction that keeps the rank; without axes it returns `value` unchanged."""
     if isinstance(axes, Value):
         return computed_axes.reduce(c, kind, value, axes)
     return forms.reduce(c, kind, value, axes) if axes else value
@@ -158,7 +158,7 @@ def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) ->
     padded = forms.pad(c, value, c.i64(pads))
     total = None
     for shift in range(2 * side + 1):
-        # A negative end, so that the length of the axis need not be known.
+        # The end is negative, so that the length of the axis need not be known.
         end = shift - 2 * side if shift < 2 * side else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [axis])
         total = piece if total is None else forms.add(c, total, piece)

@@ -263,7 +263,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
     padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
     total = None
     for shift in range(size):
-        # A negative end, so that the number of channels need not be known.
+        # The end is negative, so that the number of channels need not be known.
         end = shift - size + 1 if shift < size - 1 else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [1])
         total = piece if total is None else forms.add(c, total, piece)

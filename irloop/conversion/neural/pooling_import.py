@@ -167,7 +167,9 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """The maximum of one strided slice per element of the window, and its position."""
+    """The maximum over strided slices of the data, one slice for each element of the window, and
+    its position.
+    """
     shape = shape_of(data).static()
     if shape is None:
         raise c.refuse(
@@ -215,7 +217,10 @@ def _flat_places(
     *,
     by_columns: bool,
 ) -> Value:
-    """The flat index that one element of each window has in the data, [N, C, ...]."""
+    """The flat index in the data of the element at `offset` in each window, [N, C, ...].
+
+    `by_columns` counts in column-major order.
+    """
     import numpy as np
 
     from irloop.kernels.pooling import flat_index

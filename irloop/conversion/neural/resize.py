@@ -243,7 +243,7 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """The axes with a known size; None if another axis may change."""
+    """The positions in `axes` of axes of known size; None if an axis of unknown size may change."""
     kept = []
     for at, axis in enumerate(axes):
         if isinstance(dims[axis], int):
@@ -301,7 +301,7 @@ def _emit_resize(
 
 
 def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
-    """One size for each axis of the data."""
+    """The new size of each axis of the data."""
     if axes == list(range(rank)):
         return sizes
     known, dims = c.constant_of(sizes), shape_of(data).dims

@@ -28,7 +28,9 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The request for each of `axes`: scales or sizes, and the region of tf_crop_and_resize."""
+    """What a Resize asks for along `axes`: scales or sizes with the policy that keeps the aspect
+    ratio, and the region of tf_crop_and_resize.
+    """
 
     axes: Sequence[int]
     scales: Value | None
@@ -211,7 +213,9 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Positions in equal steps over a distance; `alone` is the position of a single one."""
+        """Positions in equal steps over a distance; `alone` is the position if there is only
+        one.
+        """
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))
         none = forms.equal(c, span, self._number(0))

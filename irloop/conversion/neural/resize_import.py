@@ -217,7 +217,9 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """linear_onnx has up to three axes, linear any number; both mean the same here."""
+    """The name of the linear mode: linear_onnx for up to three axes, else linear, which is equal
+    here.
+    """
     if how.mode != "linear":
         return how.mode
     return "linear_onnx" if axes <= 3 else "linear"

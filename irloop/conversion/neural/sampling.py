@@ -231,7 +231,7 @@ class _Sampler:
         c = self.c
         low = self._number(0.0 if self.align else -0.5)
         span = last if self.align else forms.add(c, last, self._number(1.0))
-        # One aligned element has no span: everything is reflected to it.
+        # With aligned corners, a single element has no span, and all positions are reflected to it.
         double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
         distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
         mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))
@@ -240,7 +240,10 @@ class _Sampler:
     def _element(
         self, place: Value, last: Value, weight: Value | None
     ) -> tuple[Value, Value | None]:
-        """An integral position as an index; its weight is 0 where it counts as zero."""
+        """The index of the element at an integral position, and its weight.
+
+        With zero padding, the weight of positions outside of the data is 0.
+        """
         c = self.c
         if self.padding == "reflection" and self.mode != "nearest":
             place = self._reflected(place, last)

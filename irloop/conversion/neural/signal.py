@@ -23,7 +23,9 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """The first and last (lower) frequency whose conjugates complete half a spectrum."""
+    """The first and the last frequency, in descending order, whose conjugates complete half a
+    spectrum.
+    """
     return (count - 1) // 2, 0
 
 
@@ -77,7 +79,7 @@ def _by_matrix(
     kept = count // 2 + 1 if onesided else count
     times, frequencies = np.arange(size)[:, None], np.arange(kept)[None, :]
     angles = 2 * np.pi / count * (times * frequencies % count) * (1 if inverse else -1)
-    # Elements beyond the transformed length do not count.
+    # Elements beyond the transformed length get the weight 0.
     scale = (times < count) / (count if inverse else 1)
     real, imaginary = scale * np.cos(angles), scale * np.sin(angles)
     rows = [np.stack([real, imaginary], -1), np.stack([-imaginary, real], -1)]

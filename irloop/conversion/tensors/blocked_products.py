@@ -29,14 +29,14 @@ __all__ = ["BlockedProducts"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The sizes of blocks that ONNX Runtime has, and those tried here: larger ones need fewer scales.
+#: The block sizes of ONNX Runtime that are tried, the largest first: it needs the fewest scales.
 BLOCKS = (128, 64, 32, 16)
 
 #: The number added to codes of each type to make them unsigned. Opsets before 21 store 4 bits in 8.
 _SHIFTS = {ElementType.U4: 0, ElementType.I4: 8, ElementType.U8: 0, ElementType.I8: 8}
 _FLOATS = frozenset({ElementType.F32, ElementType.F16, ElementType.BF16})
 
-#: The most operations between a constant and the product that reads it.
+#: Maximum number of operations between a constant and the product that reads it.
 _DEPTH = 8
 
 
@@ -49,7 +49,7 @@ class _Weights:
     scales: Array
 
     def moved(self, shape: Sequence[int] | None, perm: Sequence[int] | None = None) -> _Weights:
-        """All three in another shape, or with their axes in another order."""
+        """Codes, zeros and scales in another shape, or with their axes in another order."""
 
         def move(array: Array) -> Array:
             return array.transpose(perm) if shape is None else array.reshape(shape)
@@ -194,7 +194,9 @@ def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights |
 
 
 def _codes(value: Value) -> tuple[Array, int] | None:
-    """The 4-bit constant that a Cast to floats reads, and what makes it unsigned."""
+    """The 4-bit constant that a Cast to floats reads, and the number that makes its codes
+    unsigned.
+    """
     op, source = value.producer.op, value.producer.inputs[:1]
     if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:
         return None
@@ -209,7 +211,7 @@ def _stored(value: Value) -> tuple[Array, int] | None:
 
 
 def _number(value: Value) -> Array | None:
-    """A constant, or one that a Cast converts, as f32."""
+    """The f32 elements of a constant, which a Cast may convert; None for other values."""
     while isinstance(value.producer.op, Cast6):
         source = value.producer.inputs[0]
         if source is None:

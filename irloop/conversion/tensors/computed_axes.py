@@ -42,7 +42,7 @@ def _without(c: Conversion, value: Value, axes: Value, marks: Value) -> Value:
     kept = c(Compress(axis=0), forms.shape(c, value), forms.logical_not(c, marks))
     removed = length(axes)
     if removed is not None:
-        # This fixes the rank.
+        # This Reshape makes the rank of the result known.
         kept = forms.reshape(c, kept, [needed_rank(c, value) - removed])
     return forms.reshape_to(c, value, kept, special_zero=c.opset < 14)
 
@@ -60,7 +60,7 @@ def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
         return forms.reshape(c, value, [1] * added)
     marks = _marks(c, axes, rank + added)
     old = forms.cast(c, forms.logical_not(c, marks), ElementType.I32)
-    # The number of old axes up to each place is one more than the place of the last of them.
+    # The old axis at each position: the number of old axes up to there, minus one.
     place = forms.sub(c, c(CumSum(), old, c.i64(0)), c.constant([1], ElementType.I32))
     first = forms.maximum(c, forms.as_i64(c, place), c.i64([0]))
     dims = forms.gather(c, forms.shape(c, value), first, 0)

@@ -1,4 +1,4 @@
-"""Folds sums of f64 constants, at which OpenVINO's compilation never ends."""
+"""Folds sums of f64 constants, because OpenVINO never finishes compiling some of them."""
 
 from __future__ import annotations
 

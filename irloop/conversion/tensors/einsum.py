@@ -12,7 +12,7 @@ from irloop.graph.model import Value
 
 __all__ = ["einsum"]
 
-#: A label, or the number from the end of a dimension under ``...``.
+#: A letter, or the negative axis of a dimension under ``...``.
 Label = str | int
 
 
@@ -69,7 +69,7 @@ def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label
 
 
 def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
-    """The diagonal of two axes, as the first of them."""
+    """The diagonal over two axes, which replaces the first of them."""
     import numpy as np
 
     shape = shape_of(value)

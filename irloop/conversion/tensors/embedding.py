@@ -91,7 +91,9 @@ def _by_offsets(
     default: Value | None,
     weights: Value | None,
 ) -> Value:
-    """The bag of an index is the number of offsets not above its position, less 1."""
+    """Sum the rows of each bag: an index belongs to the last bag whose offset is not above its
+    position.
+    """
     table, indices, offsets = inputs
     starts = forms.as_list(c, offsets)
     count = forms.gather(c, forms.shape(c, forms.as_list(c, indices)), c.i64(0), 0)
@@ -202,7 +204,8 @@ def export_segment_max(
     lowest = lowest_number(element)
     blank = forms.constant_of_shape(c, shape, lowest, element)
     inside = forms.less(c, where, size)
-    # An index beyond the end is replaced by 0, with the lowest number, which changes no maximum.
+    # An index beyond the end is replaced by 0, and its value by the lowest number, which changes no
+    # maximum.
     kept = forms.where(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
     rows = forms.where(c, _upright(c, inside, data), data, bottom)

@@ -1,4 +1,4 @@
-"""Protects constants of one element that add dimensions, from OpenVINO's CPU plugin."""
+"""Keeps dimensions that one-element constants add, which OpenVINO's CPU plugin would lose."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["WidenRank3Reductions", "is_reduced_wrongly"]
 
 
 class WidenRank3Reductions(MatcherPass):
-    """Reduces two axes, one of size 1, of a tensor of rank 3 whose result meets a constant.
+    """Adds an axis of size 1 to a tensor of rank 3, and reduces it, too, if a constant follows.
 
     Given::
 

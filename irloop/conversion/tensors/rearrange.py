@@ -180,7 +180,7 @@ def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value)
     for row in range(op.sizes[0]):
         for column in range(op.sizes[1]):
             starts = [row * op.rates[0], column * op.rates[1]]
-            # As many steps as fit if the other positions of the kernel stay inside too.
+            # Each slice ends where the remaining positions of the kernel are still inside the data.
             left = [span - 1 - start for span, start in zip(spans, starts, strict=True)]
             stops = [-size or TO_THE_END for size in left]
             pieces.append(onnx_forms.slice_(c, data, starts, stops, [2, 3], op.strides))

@@ -23,7 +23,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: Operations that tell infinity from the largest number.
+#: Operations whose results differ for infinity and for the largest finite number.
 _FINDING_INFINITY = (onnx_comparison.Equal, onnx_legacy.Equal1, onnx_comparison.IsInf)
 
 
@@ -48,7 +48,7 @@ def _export(kind: str) -> Callable[..., Value]:
 
 
 def _unreduced(c: Conversion, kind: str, data: Value) -> Value:
-    """Each element reduced by itself."""
+    """The result of reducing each element by itself."""
     if kind in ("L1", "L2"):
         return c(onnx_math.Abs(), data)
     return forms.identity(c, data)

@@ -105,6 +105,6 @@ def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = N
 
 
 def _numbers(c: Conversion, data: Value, axis: int) -> Value:
-    """0, 1, 2, ... for one axis."""
+    """The indices 0, 1, 2, ... of one axis."""
     size = openvino_forms.size_of(c, data, axis)
     return openvino_forms.range_(c, c.i64(0), size, c.i64(1))

@@ -20,7 +20,7 @@ from irloop.graph.types import Dim, ElementType
 
 __all__ = ["ONNX", "OPENVINO", "Words", "elements_by_comparing", "neutral", "rows_by_comparing"]
 
-#: Larger tables are refused.
+#: Maximum number of elements of a table; larger ones are refused.
 LARGEST_TABLE = 2**26
 
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
@@ -79,8 +79,8 @@ def elements_by_comparing(
     """ScatterElements of data, indices, updates with a reduction (add, mul, min, max).
 
     Raises:
-        RefusedError: where indices and data may differ in an axis other than the scattered one,
-            or the table would be too large.
+        RefusedError: if indices and data may differ in size along an axis other than the scattered
+        one, or the table would be too large.
     """
     data, indices, updates = inputs
     f = words.forms
@@ -126,10 +126,10 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
 def rows_by_comparing(
     c: Conversion, words: Words, reduction: str, inputs: tuple[Value, Value, Value]
 ) -> Value:
-    """ScatterND of data, indices, updates with a reduction: coordinates become flat places.
+    """ScatterND of data, indices, updates with a reduction: coordinates become flat indices.
 
     Raises:
-        RefusedError: where the number of coordinates is not known, or the table too large.
+        RefusedError: if the number of coordinates is not known, or the table would be too large.
     """
     data, indices, updates = inputs
     f = words.forms
@@ -153,7 +153,7 @@ def rows_by_comparing(
 
 
 def _places(c: Conversion, words: Words, indices: Value, lead: Value, depth: int) -> Value:
-    """Coordinates [.., depth] as places in the flat data, [updates, 1]."""
+    """Coordinates [.., depth] as indices into the flat data, [updates, 1]."""
     f = words.forms
     flat = _non_negative(c, words, f.reshape(c, indices, [-1, depth]), lead)
     place = c.i64([[0]])

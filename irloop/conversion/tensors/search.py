@@ -146,14 +146,14 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """CumProd -> for each element the product of a table row in which later elements are 1.
+    """CumProd -> for each element, the product of a row of a table in which later elements are 1.
 
     The table has the axis twice. A computed axis is selected from the results of all axes.
     """
     rank, known = needed_rank(c, data), ints(c, axis)
     if known is not None:
         return _products(c, op, data, known[0] % rank)
-    # Along each axis; the requested one is selected.
+    # Compute the result along each axis, and select that of the requested axis.
     at = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, axis))
     result = _products(c, op, data, 0)
     for candidate in range(1, rank):
@@ -208,7 +208,7 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """A type that holds the numbers of both; f64 if they differ."""
+    """A type that holds the values of both types: f64 if they differ."""
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

@@ -293,7 +293,7 @@ def _broadcast(
         rank = needed_rank(c, data)
         size = _needed_length(c, target)
         first = size - rank if axis == -1 else axis
-        # Trailing ones that do not fit are dropped, as in PaddlePaddle.
+        # Trailing dimensions of 1 beyond the rank of the target are dropped, as in PaddlePaddle.
         kept = min(rank, size - first)
         if kept < rank:
             data = onnx_forms.squeeze(c, data, list(range(kept, rank)))

@@ -86,7 +86,7 @@ def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int
 
 
 def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
-    """The lengths, with -1 replaced by the rest of the axis."""
+    """The lengths, with -1 replaced by the length that remains of the axis."""
     sizes = onnx_forms.as_list(c, lengths)
     dim = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     given = onnx_forms.reduce(c, "Sum", sizes, [0])
@@ -95,7 +95,9 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """The parts around one of unknown length, counted from both ends."""
+    """The parts, of which one has an unknown length: those after it are sliced by negative
+    bounds.
+    """
     rest = lengths.index(-1)
     bounds = [0]
     for size in lengths[:rest]:

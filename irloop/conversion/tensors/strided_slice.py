@@ -19,7 +19,9 @@ TO_THE_END = 2**63 - 1
 
 @dataclass(slots=True)
 class _Position:
-    """One axis that a strided slice cuts; negative axes count from the end."""
+    """One axis that a strided slice cuts: `at` is its position in the bounds, `axis` may be
+    negative.
+    """
 
     at: int
     axis: int
@@ -192,7 +194,9 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """Open bounds, which depend on a direction known only at run time."""
+        """The bounds `given`, with masked ones replaced; these depend on the sign of the stride at
+        run time.
+        """
         c = self.c
         opens = [
             self._is_open(which, item.at) and not shrinks

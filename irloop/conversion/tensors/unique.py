@@ -47,7 +47,7 @@ def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
 class _Groups:
     """Groups equal slices of an axis by comparing every slice with every other.
 
-    The first equal slice names the group. Groups are numbered by value (the first difference
+    A group is identified by its first slice. Groups are numbered by value (the first difference
     between slices decides), or by first position if the order is to be kept.
     """
 

@@ -118,7 +118,7 @@ def test_sparse_initializers_become_dense(indices: list[int], shape: list[int]) 
         ([6, 0], [2], [2, 3], "outside its shape"),
         ([-1, 0], [2], [2, 3], "outside its shape"),
         ([0, 3, 0, 0], [2, 2], [2, 3], "outside its shape"),
-        ([0, 1, 2], [3], [2, 3], "do not fit"),
+        ([0, 1, 2], [3], [2, 3], "have contradictory shapes"),
         ([0, 1], [2], [1 << 20, 1 << 20], "too large"),
     ],
 )

@@ -292,7 +292,7 @@ def test_operations_of_another_opset_are_refused_by_name() -> None:
     graph.add_result(add(graph, x, "layer"), "y")
     with pytest.raises(
         WriteError,
-        match=r"Add-7 'layer' is a different version of the operation than that of opset 6",
+        match=r"Add-7 'layer' is another version of the operation than the one in opset 6",
     ):
         writer.to_proto_model(model(graph, 6))
 
