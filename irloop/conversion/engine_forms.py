@@ -31,7 +31,8 @@ def engine_forms(dialect: str) -> list[Pass]:
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
-    """The passes that give a model the forms its engine runs, once other passes have changed it.
+    """The passes that repair what its engine would not run correctly, once other passes have
+    changed a model.
 
     Call this before any pass changes the model, with the inference of its types: nodes that have
     one of the forms already are left as they are. What `config` disables does not run.

@@ -66,7 +66,7 @@ def failures_named(name: str, node: Node | None = None, what: str = "") -> Itera
     try:
         yield
     except (IrloopError, MemoryError, RecursionError):
-        raise  # `guarded` names the limit
+        raise  # `guarded` turns these into errors that name the limit
     except Exception as error:
         subject = " ".join(filter(None, (what, f"pass {name} failed")))
         place = "" if node is None else f" at {node.op.label} {node_path(node)!r}"
@@ -117,7 +117,7 @@ class ModelPass(Pass):
         return self.run_on_model(model)
 
     def transformation_callback(self, node: Node) -> bool:
-        """True when the user wants `node` left alone; a pass asks before it changes one."""
+        """True if the user wants `node` left alone; a pass calls this before it changes a node."""
         return self.config.skips(self, node)
 
 

@@ -81,7 +81,7 @@ def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwis
 
 
 class Forms(Emitter):
-    """Emits operations that either dialect has, in that of the model."""
+    """Emits operations that both dialects have, in the dialect of the model."""
 
     def __init__(
         self, model: Model, rewriter: MatchRewriter, before: Node | None, stem: str

@@ -295,7 +295,9 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Make the readers of an output read the result of `change` instead, names included."""
+        """Let the readers of an output read the result of `change` instead, which also takes its
+        names.
+        """
         old = leaving.output
         before = old.uses
         new = change(old)

@@ -1,4 +1,4 @@
-"""Converts feature operations of ai.onnx.ml on numbers to OpenVINO."""
+"""Converts ai.onnx.ml operations that compute features of numbers to OpenVINO."""
 
 from __future__ import annotations
 

@@ -72,7 +72,10 @@ def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
     """LinearClassifier of integers -> scores, TopK, Gather; a single row of scores is compared."""
     if op.classlabels_strings:
-        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+        raise c.refuse(
+            "its labels are strings",
+            "use integer labels, and look up their names outside of the model",
+        )
     scores = _scores(c, op, x)
     if op.rows > 1:
         found = labelled(c, scores, op.classlabels_ints)
@@ -107,7 +110,10 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
     """SVMClassifier of integers -> similarities, one MatMul for all pairs of classes, votes."""
     if op.classlabels_strings:
-        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+        raise c.refuse(
+            "its labels are strings",
+            "use integer labels, and look up their names outside of the model",
+        )
     if op.vectors_per_class and op.prob_a:
         raise c.refuse(
             "its probabilities are computed iteratively from pairs of classes",

@@ -50,7 +50,9 @@ class _Descent:
         wide = element_of(x) is ElementType.F64
         self.x = forms.converted(c, rows, ElementType.F64 if wide else ElementType.F32)
         if c.opset < 6:
-            raise c.refuse("elements are gathered since opset6", "write opset6 or newer")
+            raise c.refuse(
+                "it needs GatherElements, which OpenVINO has since opset6", "write opset6 or newer"
+            )
         inner = self.forest.modes[self.forest.modes != LEAF]
         #: The numbers of the comparisons that occur in the forest.
         self.modes: list[int] = sorted({int(mode) for mode in inner})
@@ -157,7 +159,10 @@ def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -
 def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
     """TreeEnsembleClassifier of integers -> as TreeEnsemble, TopK and Gather."""
     if op.classlabels_strings:
-        raise c.refuse("its labels are strings", "give it integers and look the names up outside")
+        raise c.refuse(
+            "its labels are strings",
+            "use integer labels, and look up their names outside of the model",
+        )
     descent = _Descent(c, op.forest, x)
     scores = descent.scores("SUM", op.numbers("base_values"))
     voted = np.flatnonzero(descent.forest.votes.any(axis=0))

@@ -215,7 +215,7 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
     total = einsum(c, "roijhw,rih,rjw->roij", own, rows, columns)
     counts = [forms.reduce(c, "Sum", mask, [2]) for mask in (rows, columns)]
     area = forms.mul(c, counts[0], forms.transpose(c, counts[1], [0, 2, 1]))
-    # An empty bin has the sum 0.
+    # The sum of an empty bin is 0, which any divisor keeps; 1 avoids a division by zero.
     area = forms.maximum(c, area, forms.scalar(c, 1.0, area))
     return forms.div(c, total, forms.unsqueeze(c, area, [1]))
 

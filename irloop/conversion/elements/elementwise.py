@@ -201,7 +201,9 @@ def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
 
 @exports(ov.FloorMod)
 def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
-    """FloorMod; for floats a - b * floor(a / b): ONNX has the divisor's sign for integers only."""
+    """FloorMod -> Mod; for floats a - b * floor(a / b), because Mod has the dividend's sign
+    there.
+    """
     left, right = operands(c, op, left, right)
     if element_of(left).is_integer:
         return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)

@@ -12,7 +12,7 @@ __all__ = ["LOWEST", "OUT", "at_least", "places"]
 
 #: The score of an element that is not a candidate.
 OUT = float("-inf")
-#: The lowest finite f32: every score of a candidate is above it, and `OUT` is not.
+#: The lowest finite f32; elements with scores above it are candidates.
 LOWEST = -3.4028234663852886e38
 
 

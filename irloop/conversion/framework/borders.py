@@ -37,7 +37,8 @@ SINK_SUFFIX = "/sink_port_0"
 
 
 def onnx_input_name(node: Node) -> str:
-    """Choose the name of an input: the tensor name that is the layer's name, else the first.
+    """Choose the name of an input: the layer's name if it is a tensor name, else the first of
+    these.
 
     If the value is also an output, OpenVINO gives the tensor names to that output only.
     """
@@ -48,7 +49,9 @@ def onnx_input_name(node: Node) -> str:
 
 
 def onnx_output_name(node: Node) -> str:
-    """Choose the name of an output: the tensor name that is the layer's name, else the first."""
+    """Choose the name of an output: the layer's name if it is a tensor name, else the first of
+    these.
+    """
     value, name = node.inputs[0], _without_port(node.name)
     if value is None or name in value.names or not (value.names and value.producer.inputs):
         return name

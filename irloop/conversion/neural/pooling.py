@@ -123,7 +123,7 @@ def _average(
     if any(step != 1 for step in window.dilations) and c.opset < 19:
         return _average_by_convolution(c, op, window, x)
     if include and window.rounding == "ceil_torch":
-        # ONNX also divides by the elements within the declared padding.
+        # The divisor of ONNX, too, counts elements within the declared padding, but none beyond it.
         attributes = _steps(window) | _dynamic(c, window)
         if not _rounds_up(window, x):
             # Shape inference before 19 counts a window that starts in the end padding.

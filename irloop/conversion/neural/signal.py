@@ -160,7 +160,9 @@ def export_irdft(
 
 
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
-    """All frequencies of a real signal from the first half; -1 for the even length."""
+    """All frequencies of a real signal, from the first half; a `length` of -1 means an even
+    length.
+    """
     if length == -1:
         first, behind = -2, 0
     else:
@@ -264,7 +266,7 @@ def _added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
 
 
 def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) -> Value:
-    """The sum of the squared windows over each sample [1, 1, samples], infinite for none."""
+    """The sum of the squared windows over each sample, [1, 1, samples]; infinity where it is 0."""
     frames = forms.gather(c, forms.shape(c, data), c.i64([2]), 0)
     wanted = forms.concat(c, [c.i64([1]), frames, c.i64([count])], 0)
     squared = forms.expand(c, forms.mul(c, window, window), wanted)
@@ -274,7 +276,9 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
-    """[B, 1, samples] without `margin` samples at both ends, or `length` after the margin."""
+    """`signal` [B, 1, samples] without `margin` samples at both ends, or `length` samples after the
+    first margin.
+    """
     axis = c.i64([2])
     if length is None:
         return forms.slice_(c, signal, [margin], [-margin], [2]) if margin else signal

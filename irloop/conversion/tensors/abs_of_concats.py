@@ -44,7 +44,7 @@ class KeepConcatsOfAbs(MatcherPass):
 def write_in_two_dimensions(node: Node, rewriter: MatchRewriter) -> None:
     """Compute an Abs with one dimension more: OpenVINO changes only those of rank 1.
 
-    The maximum of x and -x would be -0 for 0.
+    Maximum(x, -x) could not replace it, because that would be -0 for 0.
     """
     data = node.inputs[0]
     assert data is not None

@@ -174,7 +174,7 @@ def _upright(c: Conversion, numbers: Value, table: Value) -> Value:
 def _filled(
     c: Conversion, total: Value, sizes: Value, table: Value, default: Value | None
 ) -> Value:
-    """Empty bags replaced by the default row of the table; -1 leaves them unchanged."""
+    """Replace empty bags by the default row of the table; the default -1 leaves them unchanged."""
     known = ints(c, default)
     if default is None or known == [-1]:
         return total

@@ -36,14 +36,14 @@ class ExternalFiles:
         self._windows: dict[bytes, tuple[int, int]] = {}
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
-        """Keep the weights inside the model file: (offset, size), keyed by their token."""
+        """Remember where the weights inside the model file are: (offset, size), keyed by token."""
         self._own = file
         self._windows = windows
 
     def embedded(
         self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
     ) -> MappedTensor | None:
-        """The tensor that a token represents; None if these bytes are data.
+        """The tensor that a token represents; None if the bytes are not a token, but data.
 
         Raises:
             ReadError: when the number of bytes does not match the shape.

@@ -92,7 +92,7 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
 
 
 def _may_expand(model: Model, expand: Expand | None) -> bool:
-    """True if `expand` asks for an operation of a model that was read without it."""
+    """True if `expand` selects an operation of a model that was read without `expand`."""
     if expand is None:
         return False
     ops = (node.op for node in all_nodes(model.graph))

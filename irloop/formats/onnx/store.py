@@ -152,7 +152,7 @@ class Store:
         return pieces
 
     def _point(self, target: Path) -> None:
-        """Point all entries that are mapped from a file to that file."""
+        """Let the entries of tensors that are mapped from a file refer to that file."""
         folder = target.parent.resolve()
         for entry in self._entries:
             tensor = entry.tensor

@@ -97,7 +97,8 @@ class Shared:
                 problem = problems.missing_attribute(at_port(layer, port), "port", "precision")
             raise problem.error(self.file)
         if not port.dims and not self.is_static:
-            # Dimensions are missing for two reasons in files with unknown shapes.
+            # In files with unknown shapes, a port without dimensions may be a scalar or of unknown
+            # rank.
             return TensorType(element, UNKNOWN_SHAPE)
         dims = []
         for text in port.dims:

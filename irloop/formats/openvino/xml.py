@@ -226,8 +226,8 @@ class _Builder:
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal in_dim
             if ends:
-                # Calling Python at every end tag would cost as much as all the rest; they are
-                # collected and taken off when the next element starts.
+                # Calling Python at every end tag would cost as much as all the rest, so end tags
+                # are collected, and their tables are removed when the next element starts.
                 del stack[-len(ends) :]
                 ends.clear()
                 if self._owners:

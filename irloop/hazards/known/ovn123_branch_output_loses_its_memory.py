@@ -24,10 +24,10 @@ class BranchOutputLosesItsMemory(
     """An output of an If whose size is known only at run time.
 
     What happens:
-        The plugin infers the shapes of the following operations, and allocates their memory, before
-        it computes them, up to an operation whose shape depends on values. It does not consider
-        that the output of the If is still needed then, and gives its memory to another value: the
-        output is lost if that value is larger than in any inference or iteration before. An output
+        Before the plugin computes the operations after the If, it infers their shapes and allocates
+        their memory, up to an operation whose shape depends on values. It does not consider that
+        these operations still need the output of the If, and gives its memory to another value. The
+        output is lost if that value is larger than in any earlier inference or iteration. An output
         of the model counts as a following operation if the plugin converts its element type.
     Where:
         An operation other than ShapeOf or Slice reads an output of an If of unknown size.
