@@ -59,8 +59,8 @@ def openvino_forms() -> list[Form]:
         Form(InlineConstantIf(), is_constant),
         # OpenVINO cannot compile all Loops that never run.
         Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
-        # Translation folds branches and states: unused values are removed, and iterations are
-        # counted where that removed the slices.
+        # Folded branches and states leave unused values, which are removed. Where slices become
+        # unread, the loop counts its iterations instead.
         Form(DeadCode(), tidies=True),
         Form(CountIterations()),
         Form(DeadCode(), tidies=True),
@@ -105,6 +105,7 @@ def openvino_forms() -> list[Form]:
         # From here on, the readers of the outputs of Ifs and loops do not change any more.
         single(ReadBranchesBySlices(), loses_an_output, always=True),
         Form(ReadLoopsByCopies()),
-        # Bodies have their final form now: values that OpenVINO would overwrite are copied.
+        # From here on, bodies do not change any more: values that OpenVINO would overwrite are
+        # copied.
         Form(BodyBarriers()),
     ]

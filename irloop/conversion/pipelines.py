@@ -139,9 +139,9 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     return [
         # Refusals come first, before any time is spent on the rest.
         Translate(converter, names, as_it_is),
-        # Unused values need no types, casts or names; replaced weights go.
+        # Unused values need no types, casts or names, and replaced weights are not needed any more.
         DropUnread(),
-        # Operations that only move elements take constants of any type.
+        # The rules of operations that only move elements accept constants of any type.
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
@@ -206,7 +206,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         PruneBodies(),
         # Refusals come first, before any time is spent on the rest.
         Translate(converter, names, own_producer),
-        # Unused values need no types or names; replaced weights go.
+        # Unused values need no types or names, and replaced weights are not needed any more.
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),

@@ -31,7 +31,7 @@ class MatcherPass(Pass):
     node; it may edit other nodes and return False.
     """
 
-    #: How often it matched in its last run on its own.
+    #: How often each matcher matched when the pass last ran on its own.
     matches: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
@@ -206,7 +206,7 @@ class _Run:
 
 
 def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
-    """Whether the callback replaced the root; nodes that become unread are erased."""
+    """True if the callback replaced the root; nodes that became unread are then erased."""
     root = match.root
     touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
     with failures_named(matcher.name, root):

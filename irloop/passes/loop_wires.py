@@ -367,7 +367,8 @@ class LoopWires:
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
-            # The condition is not read from input 1 itself: OpenVINO would drop that (OVN148).
+            # A port must not read input 1, the condition: OpenVINO would remove that input
+            # (OVN148).
             at = len(externals)
             externals.append(item.outer)
             parameter = parameters.index(item.parameter)

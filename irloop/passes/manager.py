@@ -87,7 +87,7 @@ class Manager(Pass):
         return self._run_all(model, config, self, 0)
 
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
-        """Run as part of `outer`, which decides about observers and checks."""
+        """Run all passes as a part of `outer`, whose observers and checks apply."""
         self.records = []
         if not depth:
             outer._nodes = None

@@ -108,7 +108,8 @@ class MatchRewriter(Rewriter):
             self.erase(node)
 
     def eliminate(self, node: Node, value: Value) -> bool:
-        """Make readers of the only output of `node` read `value`; its names are kept.
+        """Let readers of the only output of `node` read `value`, which takes over the names of the
+        output.
 
         Returns False and changes nothing if two names that must stay would collide: an input of the
         graph, or one of several outputs, cannot take over the name of an output.

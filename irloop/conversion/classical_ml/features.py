@@ -101,7 +101,7 @@ def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
 
 @imports(onnx.Imputer)
 def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
-    """Imputer -> a comparison and Select; NaN is the value that does not equal itself."""
+    """Imputer -> a comparison and Select; NaN is found because it does not equal itself."""
     floats = element_of(data).is_float
     replaced = op.replaced_value_float if floats else op.replaced_value_int64
     if math.isnan(replaced):

@@ -70,7 +70,9 @@ def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """LinearClassifier of integers -> scores, TopK, Gather; a single row of scores is compared."""
+    """LinearClassifier with integer labels -> scores, then TopK and Gather, or a comparison
+    with 0.
+    """
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",
@@ -92,7 +94,7 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
 
 @imports(onnx.SVMRegressor)
 def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Value:
-    """SVMRegressor -> kernel values, MatMul, Add; a comparison for one class."""
+    """SVMRegressor -> kernel values, MatMul, Add; with one_class also a comparison with 0."""
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     rows = forms.converted(c, x, F32)
@@ -108,7 +110,9 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 
 @imports(onnx.SVMClassifier)
 def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
-    """SVMClassifier of integers -> similarities, one MatMul for all pairs of classes, votes."""
+    """SVMClassifier with integer labels -> kernel values, a MatMul for all pairs of classes,
+    votes.
+    """
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",

@@ -150,14 +150,14 @@ def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
 
 @imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
 def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
-    """TreeEnsembleRegressor -> as TreeEnsemble, in f32."""
+    """TreeEnsembleRegressor -> the same as for TreeEnsemble, in f32."""
     scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
     return forms.converted(c, transformed(c, scores, op.post_transform), ElementType.F32)
 
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
 def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
-    """TreeEnsembleClassifier of integers -> as TreeEnsemble, TopK and Gather."""
+    """TreeEnsembleClassifier with integer labels -> as TreeEnsemble, then TopK and Gather."""
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",

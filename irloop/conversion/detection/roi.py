@@ -106,7 +106,7 @@ def _inside(c: Conversion, x: Value, y: Value) -> Value:
 def export_roi_align(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """ROIAlign -> RoiAlign; the maximum by finer sampling and MaxPool."""
+    """ROIAlign -> RoiAlign; in mode max, RoiAlign with a bin for each sample, then MaxPool."""
     aligned = op.alignment()
     finest = op.mode.lower() == "max"
     ratio = op.sampling_ratio

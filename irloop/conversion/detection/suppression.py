@@ -184,7 +184,7 @@ def suppressed(
 
 
 def ordered(c: Conversion, *keys: Value) -> Value:
-    """The order [M] by several keys [M]; the last key is the most significant.
+    """The indices [M] that sort rows by several keys [M]; the last key is the most significant.
 
     Integers are sorted in ascending order, scores in descending order.
     """
@@ -210,7 +210,7 @@ def counted(c: Conversion, item: Value, items: Size) -> Value:
 
 
 def starts(c: Conversion, counts: Value) -> Value:
-    """The first row of each item where rows are sorted by item."""
+    """The index of the first row of each item, if rows are sorted by item."""
     return c(CumSum(exclusive=True), counts, c.i64(0))
 
 

@@ -260,7 +260,7 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
 
 
 def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
-    """PRelu of floats: ONNX Runtime has no integer kernel for it."""
+    """PRelu, computed in floats, because ONNX Runtime has no integer kernel for it."""
     element = element_of(x)
     if not element.is_integer:
         return forms.numeric(c, onnx.PRelu(), x, slope)

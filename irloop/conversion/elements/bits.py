@@ -64,7 +64,9 @@ def _wide(element: ElementType) -> ElementType:
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine halves separately: ONNX Runtime sums i64 in floating point, exact to 32 bits."""
+    """Combine halves separately, because ONNX Runtime sums i64 in floating point, exact to 32
+    bits.
+    """
     element = element_of(left)
     powers = powers_of(element)
     total = None
@@ -179,7 +181,7 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine 16 bits at a time, which OpenVINO's CPU divides exactly in f32."""
+    """Combine 16 bits at a time, because OpenVINO's CPU divides in f32, which is exact for them."""
     original = element_of(left)
     element = ElementType.I32 if original.bits < 32 else original
     wide = [ov_forms.converted(c, value, element) for value in (left, right)]
@@ -270,13 +272,13 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """The product with 2^n or the quotient by it; beyond the width only the sign remains."""
+    """BitShift -> x * 2^n or x / 2^n; if n exceeds the width of the type, only the sign remains."""
     element = element_of(x)
     widest = element.bits - 1
     low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
     high = c(ov.Greater(), amount, c.constant(widest, element))
     outside = c(ov.LogicalOr(), low, high)
-    # A table, because a power computed in floating point loses the last bit.
+    # Look 2^n up in a table, because a power computed in floating point loses the last bit.
     table = c.constant([_wrapped(2**bit, element) for bit in range(element.bits)], element)
     safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
     factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)

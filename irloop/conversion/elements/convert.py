@@ -54,7 +54,9 @@ def _is_exact(x: Value) -> bool:
 
 
 def _through_half(c: Conversion, x: Value) -> Value:
-    """Round `x` to f16 and return it in f32: OpenVINO converts to 8-bit floats that way."""
+    """Round `x` to f16 and return it in f32, because OpenVINO converts to 8-bit floats by way of
+    f16.
+    """
     wide = forms.cast(c, x, ElementType.F32)
     if element_of(x) is ElementType.F16:
         return wide
@@ -62,7 +64,8 @@ def _through_half(c: Conversion, x: Value) -> Value:
 
 
 def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
-    """Convert f32 to an 8-bit float; too large numbers become NaN (f8e4m3) or infinity (f8e5m2).
+    """Convert f32 to an 8-bit float; values that are too large become NaN (f8e4m3) or infinity
+    (f8e5m2).
 
     This is computed explicitly, because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
     """
@@ -85,7 +88,7 @@ def is_small(element: ElementType) -> bool:
 #: Types whose values OpenVINO rounds only once when it converts them to 8-bit floats.
 _HALVES = frozenset({ElementType.F16, ElementType.BF16})
 
-#: Bits of the fraction, and the smallest exponent of a normal number.
+#: For each 8-bit float type: the number of bits of its fraction, and its smallest normal exponent.
 _PRECISION = {ElementType.F8E4M3: (3, -6), ElementType.F8E5M2: (2, -14)}
 
 #: The largest f16 value that rounds to the largest 8-bit float.
@@ -168,7 +171,7 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
 
 
 def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: bool) -> Value:
-    """Convert `x` to a 4 or 8-bit float; with `saturate`, too large numbers become the largest."""
+    """Convert `x` to a 4-bit or 8-bit float; `saturate` limits values that are too large."""
     source = element_of(x)
     if not saturate:
         return _rounded_once(c, x, element)
@@ -193,7 +196,7 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
 
 
 def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
-    """Convert `x` to a 4 or 8-bit float, rounded once.
+    """Convert `x` to a 4-bit or 8-bit float, rounded only once.
 
     OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
     nearer to one of them, `near`. The other one is the neighbour of `x` mirrored at `near`.
@@ -211,7 +214,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _holds_halves(c: Conversion, x: Value) -> bool:
-    """True if `x` holds numbers of f16 or bf16, or was chosen from them and constants.
+    """True if `x` holds values of f16 or bf16, or was chosen from such values and constants.
 
     OpenVINO computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
     """

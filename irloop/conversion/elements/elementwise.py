@@ -125,7 +125,7 @@ def export_sign(c: Conversion, op: ov.Sign, x: Value) -> Value:
 
 @exports(ov.Negative)
 def export_negative(c: Conversion, op: ov.Negative, x: Value) -> Value:
-    """Neg has no unsigned integers: 0 - x wraps the same way."""
+    """Negative -> Neg; for unsigned integers 0 - x, which wraps in the same way."""
     if element_of(x).value.startswith("u"):
         return forms.sub(c, forms.scalar(c, 0, x), x)
     return forms.numeric(c, onnx.Neg(), x, small=6, half=6)
@@ -186,7 +186,7 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
-    """The quotient. OpenVINO rounds quotients of integer constants down and truncates others."""
+    """Divide -> Div. OpenVINO rounds quotients of integer constants down and truncates others."""
     left, right = operands(c, op, left, right)
     of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)
     if op.m_pythondiv and element_of(left).is_integer and of_constants:
@@ -217,7 +217,7 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
 
 @exports(ov.Power)
 def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
-    """Pow has i32 and i64 since 12; other integers are computed in i32 or f64."""
+    """Power -> Pow, which has i32 and i64 since 12; other integers are computed in i32 or f64."""
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)
     chosen = forms.stand_in(c, element, small=None, half=None)
@@ -269,9 +269,10 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> FloorMod; a finite number modulo an infinite one is either of the two.
+    """Mod -> FloorMod, but for an infinite divisor and a finite dividend one of the two operands.
 
-    OpenVINO's CPU computes it as infinity times 0.
+    OpenVINO's CPU would multiply infinity by 0. The result is the dividend, or the divisor if their
+    signs differ.
     """
     if op.fmod:
         return c(ov.Mod(), left, right)

@@ -142,7 +142,9 @@ def _quantized(
     *,
     saturate: bool = True,
 ) -> Value:
-    """round(x / scale) + zero point in f32, limited to `element`, as that type."""
+    """round(x / scale) + zero point, computed in f32, limited to the range of `element` and
+    converted.
+    """
     wide = ov_forms.converted(c, x, ElementType.F32)
     ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
@@ -207,7 +209,7 @@ def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
 
 
 def _made_of(value: Value, op: type[Op]) -> Value | None:
-    """The first input of the node that computes a value, if that is such an operation."""
+    """The first input of the node that computes `value` if its operation is an `op`, else None."""
     return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
 
 
@@ -289,7 +291,9 @@ def import_dequantize13(
 
 
 def _unpacked(c: Conversion, value: Value) -> Value:
-    """Store 4-bit constants in 8 bits: OpenVINO's CPU rejects 4 bits with a scale per element."""
+    """Store 4-bit constants in 8 bits, because OpenVINO's CPU rejects 4 bits with a scale per
+    element.
+    """
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
         return value
@@ -302,8 +306,7 @@ def _in_blocks(
     """Reshape data, scale and zero point so that the elements of a block have an axis of their own.
 
     OpenVINO recognises grouped weights in this form. For 4-bit weights with a scale per element its
-    CPU plugin (2026.4) computes wrong numbers or crashes. None if the blocks do not divide the
-    axis.
+    CPU plugin (2026.4) computes wrong values or crashes. None if the blocks do not divide the axis.
     """
     dims, rank = shape_of(x).static(), shape_of(x).rank
     if dims is None or rank is None:
@@ -447,7 +450,7 @@ def import_conv_integer(
 
 
 def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
-    """The convolution of floats with the same attributes."""
+    """A Conv of floats with the attributes of `op`."""
     return onnx_convolution.Conv(
         op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides
     )

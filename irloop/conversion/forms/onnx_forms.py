@@ -152,7 +152,7 @@ def representable(c: Conversion, value: Value) -> Value:
     if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
         return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
     if isinstance(op, Constant) and (not known or element is ElementType.F4E2M1):
-        # ONNX Runtime 1.31 has no Cast of f4e2m1, whose numbers fit wider types.
+        # ONNX Runtime 1.31 has no Cast of f4e2m1, so its values are stored in a wider type.
         return c.tensor(UnpackedTensor(op.tensor), f"{value.producer.name}/unpacked")
     require_element(c, element)
     return value

@@ -19,7 +19,7 @@ from irloop.graph.types import ElementType, broadcast_shapes
 
 __all__ = ["chosen", "chosen_integer", "equal_floats", "less_whole"]
 
-#: Splits a 64-bit integer into halves that f64 represents exactly.
+#: The base by which a 64-bit integer is split into two halves that f64 represents exactly.
 HALF = 2**32
 
 

@@ -133,7 +133,7 @@ def constant_loops(graph: Graph) -> frozenset[str]:
 
 
 class _Folding:
-    """Folds the loops of one model, until the time is over."""
+    """Folds the loops of one model until its time limit."""
 
     def __init__(self, model: Model, leave: Callback, end: float) -> None:
         self._model = model

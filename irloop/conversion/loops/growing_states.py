@@ -107,7 +107,7 @@ def _is_model_input(value: Value) -> bool:
 
 
 def _keeps_size(item: Entering) -> bool:
-    """True if the next value is the state itself, computed on element by element."""
+    """True if only elementwise operations compute the next value from the state, or none."""
     value = item.result
     while value is not None and value is not item.parameter:
         node, own = value.producer, shape_of(value)

@@ -206,7 +206,9 @@ class OpenVinoLoopBuilder:
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
 
     def _drop_dead(self, values: list[Value]) -> None:
-        """Erase nodes that none of these values depends on: they would count as readers."""
+        """Erase nodes on which none of these values depends, because they would count as
+        readers.
+        """
         live = _live_values(values)
         rewriter = Rewriter(self.inner.graph)
         for node in reversed(self.inner.graph):

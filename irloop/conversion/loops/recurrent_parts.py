@@ -136,7 +136,7 @@ def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
             return onnx_forms.mul(
                 c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
             )
-    # ONNX's ThresholdedRelu is strict, but a recurrent activation keeps x equal to alpha.
+    # ThresholdedRelu gives 0 if x equals alpha, but the recurrent activation gives x then.
     below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
     return onnx_forms.where(c, below, onnx_forms.scalar(c, 0.0, x), x)
 

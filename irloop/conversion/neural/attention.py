@@ -174,8 +174,7 @@ def _attended(
         exact = forms.converted(c, scores, op.softmax_precision)
     shares = forms.converted(c, forms.softmax(c, exact, 3), element)
     if bias is not None:
-        # A query without any key gets zeros. (For numbers that are all minus infinity OpenVINO's
-        # CPU
+        # A query without any key gets zeros. (If all scores are minus infinity, OpenVINO's CPU
         # returns the lowest finite number as their maximum.)
         seen = c(comparison.Greater(), bias, forms.scalar(c, NEVER, bias))
         sees = forms.reduce(c, "Or", seen, [-1])
@@ -228,7 +227,7 @@ def import_rotary_embedding(
 
 
 def _pairs(c: Conversion, x: Value, size: int, *, interleaved: bool) -> tuple[Value, Value]:
-    """First and second elements of the pairs among the first `size`."""
+    """The first and the second elements of the pairs among the first `size` elements."""
     if interleaved:
         first = forms.slice_(c, x, [0], [size], [3], [2])
         return first, forms.slice_(c, x, [1], [size], [3], [2])

@@ -1,7 +1,7 @@
 """Converts convolutions.
 
-Padding is written in numbers if the sizes are known: runtimes differ in how they divide an odd
-padding between the two ends.
+Padding is written in numbers if the sizes are known, because runtimes differ in how they divide an
+odd padding between the two ends.
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewrite
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
-    """The bias repeated for each position of the query, which ONNX Runtime does not do."""
+    """The bias, repeated for each position of the query, because ONNX Runtime does not broadcast
+    it.
+    """
     positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
     if given != 1 or positions == 1:
         return bias
@@ -205,7 +207,9 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
 
 
 def _keeps_batch(reshape: Node) -> bool:
-    """True for a Reshape of the last axes only: batch and positions are known to be the same."""
+    """True for a Reshape that certainly keeps the batch and the positions, and changes only later
+    axes.
+    """
     data, target = reshape.inputs[:2]
     if data is None or target is None:
         return False
@@ -243,5 +247,5 @@ def _fits(bias: Value, query: Value, key: Value, heads: int) -> bool:
 
 
 def _is_known(dim: object) -> bool:
-    """True for a number and for a name: two dimensions of one name are equal."""
+    """True for a dimension that is a number or has a name: dimensions of one name are equal."""
     return isinstance(dim, int) or (isinstance(dim, DynamicDim) and dim.symbol is not None)

@@ -66,7 +66,8 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
         return _Plan(attributes | _dynamic(c, window))
     begins, ends = reached_pads(window, sizes)
     if any(pad < 0 for pad in ends):
-        # No window covers the last elements: rounding down leaves them out.
+        # Where the padding is negative, no window covers the last elements, and rounding down skips
+        # them.
         ends = tuple(max(pad, 0) for pad in ends)
     too_wide = any(max(begins[axis], ends[axis]) >= window.kernel[axis] for axis in range(rank))
     if too_wide:
@@ -126,7 +127,8 @@ def _average(
         # The divisor of ONNX, too, counts elements within the declared padding, but none beyond it.
         attributes = _steps(window) | _dynamic(c, window)
         if not _rounds_up(window, x):
-            # Shape inference before 19 counts a window that starts in the end padding.
+            # Shape inference before opset 19 wrongly counts a window that starts in the end
+            # padding.
             attributes.pop("ceil_mode", None)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
         return forms.numeric(c, pool, x)
@@ -142,7 +144,9 @@ def _average(
 def _average_by_convolution(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
-    """A mean of each channel by a convolution: AveragePool has dilations from opset 19 on."""
+    """The mean of each channel by a convolution, because AveragePool has dilations only since opset
+    19.
+    """
     import numpy as np
 
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)

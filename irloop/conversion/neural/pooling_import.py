@@ -30,7 +30,8 @@ def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
         begins, ends = reached_pads(window, sizes)
         return attributes | {
             "pads_begin": begins,
-            # A negative end means elements outside all windows; rounding down leaves them out.
+            # A negative end means that no window covers the last elements; rounding down skips
+            # them.
             "pads_end": tuple(max(pad, 0) for pad in ends),
         }
     pads = [window.pads(axis, 0) for axis in range(rank)]

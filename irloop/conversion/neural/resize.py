@@ -191,7 +191,7 @@ def _nearest_at_run_time(
 def _inputs(
     c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
 ) -> tuple[Value | None, Value | None, Value | list[int] | None]:
-    """The sizes or the scales, whichever count, and the axes (None: all)."""
+    """The sizes or the scales, whichever the operation uses, and the axes (None: all)."""
     if isinstance(op, ov.Interpolate1):
         return inputs[1], None, list(op.axes)
     if isinstance(op, ov.Interpolate11):

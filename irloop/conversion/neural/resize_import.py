@@ -105,7 +105,7 @@ def _imported(
     request = Request(axes, scales, sizes, policy, region)
     plans = _onnx_plans(c, how, data, request)
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
-    # OpenVINO leaves an axis that keeps its size unchanged, whatever its scale.
+    # If an axis keeps its size, OpenVINO leaves it unchanged, whatever its scale.
     exact = plans is None or all(
         plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
     )
@@ -123,7 +123,7 @@ def _imported(
 
 
 def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
-    """True when OpenVINO's CPU plugin resizes these axes, correctly in case of a cubic."""
+    """True if OpenVINO's CPU plugin can resize these axes and, in cubic mode, does so correctly."""
     if rank <= 2 or (rank == 3 and mode != "cubic"):
         return True
     return rank > 3 and min(axes, default=2) >= 2 and (mode != "cubic" or len(axes) < 3)

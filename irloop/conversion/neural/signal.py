@@ -247,7 +247,7 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
     bins = count // 2 + 1
     frequency, place = np.arange(bins)[:, None], np.arange(count)
     angle = 2 * np.pi * (frequency * place % count) / count
-    # All frequencies but the first and, if their number is even, the last represent two.
+    # Each frequency stands for two, except for the first and, if `count` is even, the last.
     twice = np.where((frequency == 0) | (2 * frequency == count), 1.0, 2.0) / count
     matrix = np.stack((twice * np.cos(angle), -twice * np.sin(angle)), axis=1)
     rows = forms.reshape(c, forms.transpose(c, data, [0, 2, 1, 3]), [0, 0, 2 * bins])

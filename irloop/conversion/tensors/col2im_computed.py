@@ -38,7 +38,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
         moved = forms.transpose(c, value, [*order, *pair])
         kept = forms.gather(c, forms.shape_of(c, value), c.i64(order), 0)
         pairs = forms.multiply(c, axis.block, axis.count)
-        # Multiplied as matrices, which engines support whatever the other axes are.
+        # Multiply as matrices, which engines support whatever the other axes are.
         product = c(MatMul(), _reshaped(c, moved, [c.i64(-1), pairs]), axis.matrix(c, real))
         dims = forms.concat(c, [kept, forms.reshape(c, axis.size, [1])], 0)
         value = forms.reshape_to(c, product, dims, special_zero=False)

@@ -14,7 +14,7 @@ from irloop.passes.predicates import producer_is
 
 __all__ = ["ConvertScaledWeightsTwice"]
 
-#: Narrow types with numbers that f16 does not represent.
+#: Narrow types with values that f16 cannot represent.
 _WIDER = frozenset({ElementType.NF4, ElementType.F8E8M0})
 
 

@@ -185,7 +185,7 @@ def _import_gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Valu
 
 @imports(onnx.Compress)
 def import_compress(c: Conversion, op: onnx.Compress, data: Value, condition: Value) -> Value:
-    """Gather at the positions where the condition holds."""
+    """Compress -> Gather at the positions where the condition is true."""
     if op.axis is None:
         data = openvino_forms.reshape(c, data, [-1])
     found = c(ov_search.NonZero(ElementType.I64), openvino_forms.as_list(c, condition))

@@ -98,7 +98,7 @@ def import_space_to_depth_28(c: Conversion, op: onnx.SpaceToDepth28, data: Value
 def export_batch_to_space(
     c: Conversion, op: ov.BatchToSpace, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
-    """Reshape, Transpose, Reshape, and a Slice for the crops."""
+    """BatchToSpace -> Reshape, Transpose, Reshape, and a Slice for the crops."""
     sizes = OnnxSizes(c)
     batch, *space = sizes.of(data)
     rank = len(space) + 1
@@ -130,7 +130,7 @@ def _cropped(c: Conversion, whole: Value, begins: Value, ends: Value) -> Value:
 def export_space_to_batch(
     c: Conversion, op: ov.SpaceToBatch, data: Value, block: Value, begins: Value, ends: Value
 ) -> Value:
-    """A Pad with zeros, then Reshape, Transpose, Reshape."""
+    """SpaceToBatch -> a Pad with zeros, then Reshape, Transpose, Reshape."""
     pads = [onnx_forms.as_list(c, value) for value in (begins, ends)]
     if any(number != 0 for value in pads for number in ints(c, value) or [1]):
         data = onnx_forms.pad(c, data, onnx_forms.concat(c, pads, 0))
@@ -147,7 +147,7 @@ def export_space_to_batch(
 
 @exports(ov.ShuffleChannels)
 def export_shuffle_channels(c: Conversion, op: ov.ShuffleChannels, data: Value) -> Value:
-    """Reshape to rows, Transpose, Reshape back."""
+    """ShuffleChannels -> Reshape to rows, Transpose, Reshape back."""
     rank = needed_rank(c, data)
     at = op.axis % rank
     sizes = OnnxSizes(c)
@@ -160,7 +160,7 @@ def export_shuffle_channels(c: Conversion, op: ov.ShuffleChannels, data: Value) 
 
 @exports(ov.ReorgYolo, ov.ReorgYolo1)
 def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
-    """[n, c / s s, h, s, w, s], the blocks moved in front, [n, c s s, h / s, w / s]."""
+    """ReorgYolo -> Reshape, Transpose that moves the blocks in front of the channels, Reshape."""
     by = op.stride[0]
     sizes = OnnxSizes(c)
     batch, channels, height, width = sizes.of(data, rank=4)
@@ -172,7 +172,9 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
 
 @exports(ov.ExtractImagePatches)
 def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
-    """A strided Slice for each position in the kernel; all joined as channels."""
+    """ExtractImagePatches -> a strided Slice for each position in the kernel, joined as
+    channels.
+    """
     spans = [(size - 1) * rate + 1 for size, rate in zip(op.sizes, op.rates, strict=True)]
     if op.auto_pad.lower() != "valid":
         data = _same_padded(c, op, data, spans)

@@ -112,7 +112,8 @@ def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value 
 def _flat_if_all_is_reduced(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value:
-    """The data with one axis if all axes of an unknown rank are reduced to a scalar.
+    """`data` with one axis if its rank is unknown and all axes are reduced to a scalar, else
+    `data`.
 
     With axes that are computed from the rank, the rank of the result would be unknown, too.
     """

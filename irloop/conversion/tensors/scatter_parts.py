@@ -90,7 +90,7 @@ def elements_by_comparing(
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
     size = words.size(c, data, at)
     where = _non_negative(c, words, f.as_i64(c, indices), size)
-    # [.., n, ..] -> [.., n, 1, ..] against 0, 1, ... in the new axis.
+    # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = f.range_(c, c.i64(0), size, c.i64(1))
     positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
     meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
@@ -143,7 +143,7 @@ def rows_by_comparing(
     count = f.reduce(c, "Prod", lead, [0], keep=False)
     numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
     meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
-    # [updates, 1, inner] against [updates, places, 1]; inner is 1 for whole coordinates.
+    # Rows [updates, 1, inner] and marks [updates, n, 1]; inner is 1 if coordinates are complete.
     inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
     rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
     blank = c.constant(neutral(reduction, element_of(data)), element_of(data))

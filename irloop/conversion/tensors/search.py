@@ -181,13 +181,13 @@ def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
 
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
-    """The number of bounds below (or not above) each element."""
+    """For each element, the number of bounds that are below it (or not above it)."""
     return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
 
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """The number of elements of its row below (or not above) each value."""
+    """For each value, the number of elements of its row that are below it (or not above it)."""
     if needed_rank(c, table, "sorted input") > 1:
         table = onnx_forms.unsqueeze(c, table, [-2])
     return _count_below(c, table, values, not op.right_mode, op.output_type)

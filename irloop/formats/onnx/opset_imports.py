@@ -13,7 +13,7 @@ from irloop.formats.onnx.versions import domain_of
 
 __all__ = ["ImportOpset", "imported_by", "imports_of", "newest_opset", "smallest_opset"]
 
-#: The number of `opset_import` in a ModelProto, and its tag as a field with a length.
+#: The field number of `opset_import` in a ModelProto, and its tag as a field with a length.
 _FIELD = 8
 _TAG = bytes([_FIELD << 3 | 2])
 

@@ -178,7 +178,7 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
 
 
 def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all files completely, or none of them; the last one is moved into place first."""
+    """Write all files completely, or none of them. The last file is moved to its place first."""
     model = outputs[0][0]
     try:
         with replacing(*(target for target, _ in outputs)) as streams:

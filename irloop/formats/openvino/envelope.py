@@ -52,7 +52,7 @@ class Envelope:
 
     def __init__(self) -> None:
         self.conforms = True
-        #: The lists of attribute names that were found sound, by element.
+        #: The lists of attribute names that were found valid, by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
         #: The tags of the children so far of the open layer, which may have each child once.
         self._children: set[str] = set()

@@ -60,7 +60,7 @@ class NetReader:
         return graph
 
     def _refuse_unnamed(self) -> None:
-        """Raise for layers that no edge could refer to, and for edges without an end."""
+        """Refuse layers to which no edge could refer, and edges that lack an end."""
         index = self.index
         ids_are_sound = are_ids(index.layers)
         for layer in self.net.layers:

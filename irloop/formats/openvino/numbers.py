@@ -35,7 +35,7 @@ _FLOAT = re.compile(
     rf"\s*([+-]?(?:\d++\.?\d*+{_EXPONENT}|\.\d++{_EXPONENT})|(?:-?inf|nan)(?=\s*$))", re.ASCII
 )
 _LARGEST = 2**63 - 1
-#: Numbers with fewer digits always fit into 64 bits.
+#: Integers with fewer digits than this always fit into 64 bits.
 _CERTAIN = 19
 #: A longer text is a 64-bit number only with leading zeros; Python would need quadratic time to
 #: convert a million digits.

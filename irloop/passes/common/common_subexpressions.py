@@ -11,7 +11,7 @@ from irloop.passes.base import ModelPass
 
 __all__ = ["CommonSubexpressions"]
 
-#: Constants of more bytes are compared by their location, not by content.
+#: Constants of more bytes than this are compared by their location, not by content.
 COMPARE_LIMIT = 4096
 
 

@@ -114,7 +114,7 @@ class CompressToFp16(ModelPass):
             self.report.largest_error, self.report.where = error, node.name
         rewriter.replace_node(node, back.outputs)
         if self._names[node.name] > 1:
-            # In ONNX Runtime constants may share a name, but conversions may not.
+            # ONNX Runtime allows two constants of one name, but not two conversions.
             rewriter.rename(back, rewriter.names.fresh(node.name))
 
 

@@ -217,7 +217,9 @@ def _average_pool(c: _Older) -> list[Value] | None:
 
 
 def _interpolate(c: _Older) -> list[Value] | None:
-    """Split the second input into sizes and scales; `shape_calculation_mode` selects one."""
+    """Interpolate-11 -> Interpolate-4, whose sizes and scales are separate inputs;
+    `shape_calculation_mode` selects one.
+    """
     op = c.node.op
     assert isinstance(op, resize.Interpolate11)
     before, after = (shape_of(value).static() for value in (c.inputs[0], c.node.output))
@@ -349,7 +351,9 @@ def _is_finite(c: _Older) -> list[Value] | None:
 
 
 def _identity(c: _Older) -> list[Value] | None:
-    """The maximum of a value with itself: OpenVINO's plugins compute it, so this is a copy."""
+    """A copy, written as the maximum of a value with itself, which OpenVINO's plugins really
+    compute.
+    """
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]

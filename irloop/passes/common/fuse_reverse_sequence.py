@@ -177,7 +177,7 @@ def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) ->
     """The value that `node` reverses along `axis` up to the items' `lengths` (axis 0), or None."""
     source = _reversed(node, axis, known)
     if source is not None:
-        # This reverses the whole axis, so the lengths must reach its end.
+        # `node` reverses the whole axis, so the lengths must reach its end.
         numbers, size = known.constant(lengths), shape_of(source).dim(axis)
         full = numbers is not None and bool((numbers == size).all())
         return source if full else None

@@ -140,7 +140,9 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The first value, upstream of reshaping operations, that has the shape of this one."""
+    """The nearest earlier value of the same shape, before reshaping operations; else as
+    `_unpaired`.
+    """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
     while isinstance(value.producer.op, RESHAPING):
@@ -154,7 +156,7 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
-    """The input of a Squeeze and an Unsqueeze of the same axes, in either order."""
+    """The value that a Squeeze and an Unsqueeze (in either order) leave unchanged, or None."""
     first = node.inputs[0]
     before = None if first is None else first.producer
     if before is None or not (_undoes(node.op, before.op) or _undoes(before.op, node.op)):

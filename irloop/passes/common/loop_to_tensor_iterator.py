@@ -115,7 +115,7 @@ def _grows(item: Entering) -> bool:
 
 
 def _held(wires: LoopWires) -> list[Entering]:
-    """The states of a loop, without a condition that only the loop reads."""
+    """The states of a loop, except for a condition that only the loop itself reads."""
     return [
         item
         for item in wires.states

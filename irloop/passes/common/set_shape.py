@@ -239,7 +239,7 @@ class _Following(Inference):
                     self._replace(node, port.external, np.repeat(items, _known(new), 0))
 
     def _both_dims(self, value: Value | None) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-        """The old and the new dimensions of a value; nothing if either is unknown."""
+        """The old and the new dimensions of a value; both empty if either is unknown."""
         before = None if value is None else self._old.get(value, Shape(None)).dims
         after = None if value is None else shape_of(value).dims
         return ((), ()) if before is None or after is None else (before, after)

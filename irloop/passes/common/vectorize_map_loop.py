@@ -173,7 +173,7 @@ class _Whole:
         if not isinstance(size, int) or part != port.part_size:
             raise _StaysError
         if isinstance(self._wires.node.op, ov.Loop):
-            # Slices beyond the last iteration are left over at the far end.
+            # If there are more slices than iterations, those at the far end are not read.
             taken = self._count * part
             low = 0 if port.stride > 0 else size - taken
             high = low + taken
@@ -247,7 +247,7 @@ class _Whole:
         return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
     def product(self, node: Node, given: list[_All]) -> Value:
-        """MatMul: every slice by its own matrix or by a common one."""
+        """MatMul: each slice is multiplied by its own matrix or by one that all share."""
         left, right = given
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):
