@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import attribute_changes, may_correspond
+from irloop.comparison.likeness import attribute_changes, content, may_correspond
 from irloop.comparison.loop_causes import LOOPS, LoopCauses
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree, traced
+from irloop.comparison.shape_causes import ShapeCauses
 from irloop.comparison.verdict import Verdict, verdict_of
 from irloop.errors import IrloopError, UsageError
 from irloop.graph.model import Model, Node, Value
@@ -34,6 +35,9 @@ MORE = 10
 
 #: Maximum number of nodes that are searched for the decomposition of one operation.
 MOST_NODES = 100
+
+#: The most parts of a decomposition that are named.
+MOST_PARTS = 8
 
 #: The nodes that a run could not compute, with the reasons.
 _Failures = list[tuple[Node, str]]
@@ -85,6 +89,7 @@ class _Search:
         self._seen = seen
         self._failures = failures
         self._in_loops = LoopCauses(seen)
+        self._of_other_shape = ShapeCauses(seen, self._of_either).of
 
     def cause(self) -> Cause | None:
         """The cause that the recordings show, else the one that the models alone show, or None."""
@@ -127,14 +132,11 @@ class _Search:
 
     def _of_nodes(self) -> Cause | None:
         """The cause if no recorded value differs: the first constant or operation that does."""
-        alike = self._seen.models[0].dialect == self._seen.models[1].dialect
         for node in all_nodes(self._seen.models[1].graph):
             mine = None if not node.outputs else self._seen.twin.get(node.outputs[0])
             if mine is None:
                 continue
-            found = self._in_loops.of_constants(mine.producer, node)
-            if found is None and alike:
-                found = self._of_definition(mine.producer, node)
+            found = self._of_either(mine.producer, node)
             if found is not None:
                 return found
         return None
@@ -154,6 +156,8 @@ class _Search:
                 # The node returns a parameter of the body. A difference of that has a cause of its
                 # own.
                 continue
+            if found is None and node.bodies:
+                found = self._of_other_shape(mine, value, at)
             return found or self._of_operation(mine.producer, node, at)
         return None
 
@@ -177,6 +181,7 @@ class _Search:
             found = found or self._in_loops.of_loop_output(left, right, exact=True)
             if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
                 found = self._in_loops.of_wires()
+            found = found or self._of_other_shape(left, right, ())
             if found is not None:
                 return found
             name = results[1][place].name
@@ -220,9 +225,13 @@ class _Search:
                 "by more than the tolerance"
             )
             return self._seen.cause("drift", message, first, second)
+        for _, mine, its in common:
+            found = self._of_other_shape(mine, its, at)
+            if found is not None:
+                return found
         message = (
-            f"{second.op.label} {place} returns different values than {first.op.label} "
-            f"`{first.name}` {other}"
+            f"{second.op.label} {place}{self._parts(second, 1)} returns different values than "
+            f"{first.op.label} `{first.name}` {other}{self._parts(first, 0)}"
         )
         return self._seen.cause("operation", message, first, second)
 
@@ -269,6 +278,30 @@ class _Search:
             return self._seen.cause("constant", message, *nodes)
         return None
 
+    def _parts(self, node: Node, side: int) -> str:
+        """The operations and single numbers of a node's decomposition, in words."""
+        known = self._seen.other if side == 0 else self._seen.twin
+        found: dict[Node, None] = {}
+        pending = [node]
+        while pending and len(found) <= MOST_PARTS:
+            for value in pending.pop().inputs:
+                if value is None or value in known or value.producer in found:
+                    continue
+                if not isinstance(value.producer.op, Parameter):
+                    found[value.producer] = None
+                    pending.append(value.producer)
+        if all(isinstance(item.op, Constant) for item in found) or len(found) > MOST_PARTS:
+            return ""
+        words = [
+            f"{item.op.label} `{item.name}`" for item in found if not isinstance(item.op, Constant)
+        ]
+        words += [
+            f"{content(item.outputs[0])} (`{item.name}`)"
+            for item in found
+            if isinstance(item.op, Constant) and item.op.tensor.count == 1
+        ]
+        return f" [computed with {', '.join(words)}]"
+
     def _constants_above(self, node: Node, side: int) -> list[Node]:
         """The constants from which a node is computed, searched up to values that have a pair."""
         known = self._seen.other if side == 0 else self._seen.twin
@@ -312,6 +345,13 @@ class _Search:
         )
         return self._seen.cause("operation", message, first, second)
 
+    def _of_either(self, first: Node, second: Node) -> Cause | None:
+        """The cause if two constants, or two nodes of one format, are defined differently."""
+        found = self._in_loops.of_constants(first, second)
+        if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
+            found = self._of_definition(first, second)
+        return found
+
     def _of_definition(self, first: Node, second: Node) -> Cause | None:
         """The cause if two nodes of one format differ in type or attributes, else None."""
         if isinstance(second.op, Constant | Parameter) or isinstance(
@@ -345,6 +385,8 @@ class _Search:
 
         Where both read the same parameter, the cause is at the source of that parameter.
         """
+        if self._seen.is_exchanged(first[1], second[1], at):
+            return self._of_other_input(number, first, second)
         found = self._in_loops.of_loop_output(first[1], second[1])
         if found is not None:
             return found
@@ -353,13 +395,17 @@ class _Search:
         if self._seen.twin.get(second[1]) is first[1] and not second[1].producer.inputs:
             # Both nodes read the same parameter, so the cause lies further up.
             found = self._in_loops.of_source(second[1], at)
+            found = found or self._of_other_shape(first[1], second[1], at)
             if found is not None:
                 return found
         producers = first[1].producer, second[1].producer
         constants = [isinstance(item.op, Constant) for item in producers]
         if all(constants) and first[1].type == second[1].type:
             return self._in_loops.of_constants(*producers)
-        return self._of_other_input(number, first, second)
+        found = None
+        if self._seen.may_be_paired(first[1], second[1]):
+            found = self._of_other_shape(first[1], second[1], at)
+        return found or self._of_other_input(number, first, second)
 
     def _of_other_input(
         self, number: int, first: tuple[Node, Value], second: tuple[Node, Value]

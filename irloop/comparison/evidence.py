@@ -22,15 +22,17 @@ __all__ = ["Cause", "Evidence"]
 
 #: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
 #: stands for the name in the first model if both models have the same name.
-_CHANGING = re.compile(r"`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+")
+_CHANGING = re.compile(
+    r" \[computed [^]]*\]|`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+"
+)
 
 
 class Cause(Record):
     """The cause of a difference.
 
     `kind` is one of state, wire, output, constant, operation, input, trip count, condition,
-    initial condition, drift and failure. `path` is the place in the second model; `lines` are the
-    lines in the IR files, if known.
+    initial condition, shape, drift and failure. `path` is the place in the second model; `lines`
+    are the lines in the IR files, if known.
     """
 
     kind: str
@@ -83,6 +85,13 @@ class Evidence:
         if left is None or right is None:
             return False
         return not agree(left, right, self.tolerance)
+
+    def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
+        """True when each value has another counterpart, from which it does not differ."""
+        mine, its = self.twin.get(second), self.other.get(first)
+        if mine is None or its is None or mine is first:
+            return False
+        return not self.differ(mine, second, at) and not self.differ(first, its, at)
 
     def size(self, side: int, value: Value, at: tuple[int, ...]) -> int | None:
         """The number of recorded elements of a value of one model; None if it is not recorded."""

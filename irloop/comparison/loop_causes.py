@@ -9,11 +9,11 @@ import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
 from irloop.comparison.likeness import apart, constants_agree, content, origin
-from irloop.comparison.wire_words import Wires
+from irloop.comparison.wire_words import WireDifference, Wires, WireSide
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
-from irloop.graph.loops import Carried
+from irloop.graph.loops import Carried, Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
@@ -88,7 +88,57 @@ class LoopCauses:
         outer = _outer(nodes, bodies, numbers)
         if outer is None or later or not isinstance(outer[1].producer.op, Parameter):
             return None
-        return self.of_source(outer[1], at[:-1] if isinstance(nodes[1].op, LOOPS) else at)
+        found = self.of_source(outer[1], at[:-1] if isinstance(nodes[1].op, LOOPS) else at)
+        return found or self._of_captured(*outer)
+
+    def _of_captured(self, first: Value, second: Value) -> Cause | None:
+        """The cause if a value that one body captures enters the other through the wrong wire.
+
+        The body of an IR has a parameter for each value that it reads from outside.
+        """
+        (left, mine), (right, its) = self._entered(0, first), self._entered(1, second)
+        shown = its or mine
+        if shown is None or self._seen.may_be_paired(left, right):
+            return None
+        if mine and its and self._seen.loops.get(its[0].node) is not mine[0].node:
+            return None
+        words = [
+            (f"is `{value.name}`, which the body reads from outside", None)
+            if entered is None
+            else entered[0].begun(entered[1])
+            for value, entered in ((left, mine), (right, its))
+        ]
+        side, number = shown
+        found = WireDifference(
+            side.body.graph.inputs[number].producer.name,
+            side.node.name,
+            words[0][0],
+            words[1][0],
+            (words[0][1], words[1][1]),
+            mine[0].body.graph.inputs[mine[1]].producer.name if mine and its else "",
+        )
+        return self._seen.worded("wire", found)
+
+    def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
+        """The outer value of a parameter that is the same in every iteration.
+
+        Also the outermost loop through which it enters, and the number of its parameter there.
+        """
+        entered = None
+        while isinstance(value.producer.op, Parameter):
+            graph = value.producer.graph
+            node = None if graph is None else graph.owner
+            if node is None or graph is None:
+                break
+            body = next(body for body in node.bodies if body.graph is graph)
+            number = graph.inputs.index(value)
+            port = body.ports.by_parameter.get(number)
+            outer = _input(node, port.external) if isinstance(port, Invariant) else None
+            if outer is None:
+                break
+            entered = WireSide(node, body, self._seen.places()[side]), number
+            value = outer
+        return value, entered
 
     def is_computed_wrong(
         self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
@@ -286,7 +336,7 @@ class LoopCauses:
             found = (
                 next(known.carried(wires.inputs()), None)
                 or known.condition()
-                or next(wires.slices(), None)
+                or next(known.slices(), None)
             )
         if found is not None:
             return self._seen.worded("wire", found)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from irloop.comparison.gathered import Gathered, gathered_slices
 from irloop.comparison.likeness import unchanged
 from irloop.dialects.loops import from_front
+from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.control_flow import If as OnnxIf
 from irloop.dialects.openvino.control_flow import If as OpenVinoIf
 from irloop.formats.openvino.wire_places import WirePlaces
@@ -100,6 +101,8 @@ class WireSide(NamedTuple):
         if found is not None:
             return f"port {found.port}, line {found.line}", found.line
         wire = self.feed(parameter)
+        if isinstance(wire, Invariant) and isinstance(self.node.op, OnnxOp):
+            return "captured", None
         return ("" if isinstance(wire, str) else f"input {wire.external}"), None
 
     def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
@@ -116,6 +119,16 @@ class WireSide(NamedTuple):
     def described(self, parameter: int) -> str:
         """What feeds a parameter, in words."""
         return Wires.fed(self, parameter, NOTHING)[0]
+
+    def begun(self, parameter: int) -> tuple[str, int | None]:
+        """The initial value of a state, or the value of an invariant, in words, and its line."""
+        wire = self.feed(parameter)
+        assert not isinstance(wire, str)
+        place, line = self.input_place(parameter)
+        source = self.source(wire)
+        name = "nothing" if source is None else f"`{source.name}`"
+        verb = "starts from" if isinstance(wire, Carried) else "comes from"
+        return f"{verb} {name}" + (f" ({place})" if place else ""), line
 
     def output_place(self, external: int) -> tuple[str, int | None]:
         """The port and line of a wire that leaves."""
@@ -254,6 +267,28 @@ class Wires:
         both = lines[0], lines[1]
         return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
 
+    def joined(
+        self, first: int, second: int, shapes: tuple[Sequence[int], Sequence[int]]
+    ) -> WireDifference | None:
+        """Two outputs whose parts have these shapes; None if one of them is not joined."""
+        phrases, lines = [], []
+        for side, external, shape in zip(self._sides, (first, second), shapes, strict=True):
+            ports = side.body.ports.outputs
+            port = next((port for port in ports if port.external == external), None)
+            if port is None or isinstance(port, LastValue):
+                return None
+            place, line = side.output_place(external)
+            words = _out_words(side, port, None)
+            phrases.append(f"{words} (parts of shape {list(shape)}, {place})")
+            lines.append(line)
+        names = [
+            side.node.outputs[at].name
+            for side, at in zip(self._sides, (first, second), strict=True)
+        ]
+        other_name = "" if names[0] == names[1] else names[0]
+        both = lines[0], lines[1]
+        return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
+
     def state_of_output(self, first: int, second: int) -> WireDifference | None:
         """If two outputs are the last values of states, how these states differ; else None."""
         parameters = []
@@ -268,6 +303,12 @@ class Wires:
             if len(states) != 1:
                 return None
             parameters += states
+        inputs = [
+            side.body.graph.inputs[at] for side, at in zip(self._sides, parameters, strict=True)
+        ]
+        if not self._corresponds(*inputs):
+            # The outputs are the last values of two different states.
+            return None
         return self.input(parameters[0], parameters[1], start=False)
 
     def condition(self) -> WireDifference | None:
@@ -413,14 +454,7 @@ class Wires:
 
     @staticmethod
     def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
-        """The initial value of a state, or the value of an invariant, in words."""
-        wire = side.feed(parameter)
-        assert not isinstance(wire, str)
-        place, line = side.input_place(parameter)
-        source = side.source(wire)
-        name = "nothing" if source is None else f"`{source.name}`"
-        verb = "starts from" if isinstance(wire, Carried) else "comes from"
-        return f"{verb} {name}" + (f" ({place})" if place else ""), line
+        return side.begun(parameter)
 
 
 def _kind(feed: Feed) -> str:

@@ -99,31 +99,50 @@ class Stack:
 
 
 def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
-    """Make the output from `parts` [n, ...]: stacked along a new axis or concatenated along one."""
+    """Make the output from `parts` [n, ...]: stacked along a new axis or concatenated along one.
+
+    Raises:
+        ValueError: when there is no such axis.
+    """
     if isinstance(port, ScanOutput):
         ordered = parts[::-1] if port.reverse else parts
-        return np.moveaxis(ordered, 0, normal_axis(port.axis, parts.ndim))
+        return np.moveaxis(ordered, 0, _axis(port, parts.ndim))
     ordered = parts[::-1] if port.stride < 0 else parts
     if parts.ndim == 1:
         return ordered
-    axis = normal_axis(port.axis, parts.ndim - 1)
+    axis = _axis(port, parts.ndim - 1)
     shape = list(parts.shape[1:])
     shape[axis] *= parts.shape[0]
     return np.moveaxis(ordered, 0, axis).reshape(shape)
 
 
 def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
-    """The output of a loop that ran zero times; unknown dimensions are 0."""
+    """The output of a loop that ran zero times; unknown dimensions are 0.
+
+    Raises:
+        ValueError: when there is no such axis.
+    """
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return np.zeros((0,), _dtype(type))
     dims = [dim if isinstance(dim, int) else 0 for dim in type.shape.dims]
     if isinstance(port, ScanOutput):
-        dims.insert(normal_axis(port.axis, len(dims) + 1), 0)
+        dims.insert(_axis(port, len(dims) + 1), 0)
     elif dims:
-        dims[normal_axis(port.axis, len(dims))] = 0
+        dims[_axis(port, len(dims))] = 0
     else:
         dims = [0]
     return np.zeros(dims, _dtype(type))
+
+
+def _axis(port: Concatenated | ScanOutput, rank: int) -> int:
+    """The axis of an output of this rank along which its parts lie, counted from the front."""
+    axis = normal_axis(port.axis, rank)
+    if not 0 <= axis < rank:
+        raise ValueError(
+            f"output {port.external} joins its parts along axis {port.axis}, "
+            f"but it has only {rank} dimensions"
+        )
+    return axis
 
 
 def empty_value(type: ValueType) -> Array:

@@ -81,7 +81,11 @@ def _size(node: Node, port: Sliced | ScanInput) -> int | None:
     dims = value.type.shape.dims
     if dims is None:
         return None
-    dim = dims[normal_axis(port.axis, len(dims))]
+    axis = normal_axis(port.axis, len(dims))
+    if not 0 <= axis < len(dims):
+        # The port map names an axis that the tensor does not have.
+        return None
+    dim = dims[axis]
     return dim if isinstance(dim, int) else None
 
 

@@ -158,6 +158,11 @@ FAULTS = {
         entry("rows", "output", **REVERSED),
         "`sums` of loop `rows` joins `rows/Unsqueeze` along axis 0, backwards",
     ),
+    "inner output axis": (
+        NESTED,
+        entry("rows", "output", axis="1"),
+        "`sums` of loop `rows` joins `rows/Unsqueeze` along axis 1, forwards",
+    ),
     "outer output": (
         NESTED,
         entry("outer", "output", **REVERSED),

@@ -1,0 +1,199 @@
+"""Causes of values that have other shapes: the first one on the way up from a value that differs.
+
+Values with the same elements in other shapes count as equal while values are compared, because an
+IR keeps the axis of a slice. If nothing else explains a difference, the shapes are followed upwards
+through operations and loops, until the inputs have the same shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from irloop.comparison.evidence import Cause, Evidence
+from irloop.comparison.likeness import may_correspond, origin
+from irloop.comparison.loop_causes import LOOPS
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.op import Constant, Parameter
+
+__all__ = ["ShapeCauses"]
+
+#: Two values that correspond, and the iterations in which they are compared.
+_Pair = tuple[Value, Value, tuple[int, ...]]
+
+
+class ShapeCauses:
+    """Follows two values of different shapes to where the difference begins.
+
+    `definition` finds the cause in two constants, or two operations of one class.
+    """
+
+    def __init__(self, seen: Evidence, definition: Callable[[Node, Node], Cause | None]) -> None:
+        self._seen = seen
+        self._definition = definition
+
+    def of(self, first: Value, second: Value, at: tuple[int, ...]) -> Cause | None:
+        """The cause if two values have other shapes, else None."""
+        here: _Pair = first, second, at
+        if not self._is_other(here):
+            return None
+        visited = {here}
+        while True:
+            found = self._defined(here)
+            if found is not None:
+                return found
+            above = next((pair for pair in self._above(here) if self._is_other(pair)), None)
+            if above is None or above in visited:
+                return self._told(here)
+            visited.add(above)
+            here = above
+
+    def _shapes(self, pair: _Pair) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        held = [
+            recording.values.get((value, pair[2]))
+            for recording, value in zip(self._seen.recordings, pair[:2], strict=True)
+        ]
+        if held[0] is None or held[1] is None:
+            return None
+        return np.shape(held[0]), np.shape(held[1])
+
+    def _is_other(self, pair: _Pair) -> bool:
+        """True when two values have other shapes; a slice of an IR may keep its axis."""
+        shapes = self._shapes(pair)
+        if shapes is None or shapes[0] == shapes[1]:
+            return False
+        kept = [
+            isinstance(value.producer.op, Parameter) and model.dialect == "openvino"
+            for value, model in zip(pair[:2], self._seen.models, strict=True)
+        ]
+        return not any(kept) or np.prod(shapes[0]) != np.prod(shapes[1])
+
+    def _defined(self, pair: _Pair) -> Cause | None:
+        """The cause in the constants or attributes of the two producers."""
+        first, second = pair[0].producer, pair[1].producer
+        if first.op.type != second.op.type or first.bodies:
+            return None
+        for mine, its in zip(first.inputs, second.inputs, strict=False):
+            if mine is None or its is None or not isinstance(mine.producer.op, Constant):
+                continue
+            found = self._definition(mine.producer, its.producer)
+            if found is not None:
+                return found
+        return self._definition(first, second)
+
+    def _above(self, pair: _Pair) -> Iterator[_Pair]:
+        """The pairs from which two values are computed."""
+        first, second, at = pair
+        nodes = first.producer, second.producer
+        if all(isinstance(node.op, Parameter) for node in nodes):
+            yield from self._outside(pair)
+        elif nodes[0].bodies and self._seen.loops.get(nodes[1]) is nodes[0]:
+            yield from self._inside(pair)
+        elif _alike(*nodes):
+            for mine, its in zip(nodes[0].inputs, nodes[1].inputs, strict=True):
+                if mine is not None and its is not None:
+                    yield mine, its, at
+        else:
+            sources = origin(first), origin(second)
+            parameters = all(isinstance(value.producer.op, Parameter) for value in sources)
+            if parameters or self._seen.twin.get(sources[1]) is sources[0]:
+                yield (*sources, at)
+
+    def _outside(self, pair: _Pair) -> Iterator[_Pair]:
+        """The values outside of two body parameters."""
+        first, second, at = pair
+        bodies = _body_of(first), _body_of(second)
+        if bodies[0] is None or bodies[1] is None or not at:
+            return
+        owners = bodies[0].graph.owner, bodies[1].graph.owner
+        if owners[1] is None or self._seen.loops.get(owners[1]) is not owners[0]:
+            return
+        assert owners[0] is not None
+        outer = []
+        for owner, body, value in zip(owners, bodies, (first, second), strict=True):
+            assert owner is not None
+            assert body is not None
+            port = body.ports.by_parameter.get(body.graph.inputs.index(value))
+            source = None if port is None else owner.inputs[port.external]
+            if source is None:
+                return
+            outer.append(source)
+        yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
+
+    def _inside(self, pair: _Pair) -> Iterator[_Pair]:
+        """The values that the bodies of two loops or branches return."""
+        at = (*pair[2], 0) if isinstance(pair[1].producer.op, LOOPS) else pair[2]
+        for first in pair[0].producer.bodies:
+            for second in pair[1].producer.bodies:
+                if first.label != second.label:
+                    continue
+                left, right = _returned(first, pair[0].index), _returned(second, pair[1].index)
+                if left is None or right is None or self._joined(pair) is not None:
+                    continue
+                yield left, right, at
+
+    def _joined(self, pair: _Pair) -> Cause | None:
+        """The cause if two loops of different formats join fitting parts along other axes."""
+        first, second, at = pair
+        nodes = first.producer, second.producer
+        if self._seen.loops.get(nodes[1]) is not nodes[0] or not isinstance(nodes[1].op, LOOPS):
+            return None
+        if type(nodes[0].op) is type(nodes[1].op):
+            return None
+        bodies = nodes[0].bodies[0], nodes[1].bodies[0]
+        left, right = _returned(bodies[0], first.index), _returned(bodies[1], second.index)
+        if left is None or right is None:
+            return None
+        shapes = self._shapes((left, right, (*at, 0)))
+        if shapes is None or not _fit(*shapes):
+            return None
+        wires = self._seen.wires(nodes, bodies)
+        found = wires.joined(first.index, second.index, shapes)
+        return None if found is None else self._seen.worded("output", found)
+
+    def _told(self, pair: _Pair) -> Cause | None:
+        """The cause in words, at the values where the difference begins."""
+        joined = self._joined(pair)
+        shapes = self._shapes(pair)
+        if joined is not None or shapes is None:
+            return joined
+        first, second = pair[0].producer, pair[1].producer
+        if isinstance(first.op, Parameter) and isinstance(second.op, Parameter):
+            return None
+        message = (
+            f"`{pair[1].name}` of {self._seen.place(1, second)} has shape {list(shapes[1])}; in "
+            f"{self._seen.place(0, first)} `{pair[0].name}` has shape {list(shapes[0])}"
+        )
+        return self._seen.cause("shape", message, first, second)
+
+
+def _alike(first: Node, second: Node) -> bool:
+    """True when the inputs of two operations mean the same."""
+    if len(first.inputs) != len(second.inputs):
+        return False
+    if first.op.elementwise and second.op.elementwise:
+        return may_correspond(first.op, second.op)
+    return first.op.type == second.op.type
+
+
+def _body_of(value: Value) -> Body | None:
+    graph = value.producer.graph
+    if graph is None or graph.owner is None:
+        return None
+    return next(body for body in graph.owner.bodies if body.graph is graph)
+
+
+def _returned(body: Body, external: int) -> Value | None:
+    """The body value that an output of a loop is made from."""
+    port = next((port for port in body.ports.outputs if port.external == external), None)
+    return None if port is None else body.graph.results[port.result].inputs[0]
+
+
+def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """True when two shapes are the same but for one axis of size 1: that of the joined parts."""
+    shorter, longer = sorted((first, second), key=len)
+    return any(
+        size == 1 and longer[:axis] + longer[axis + 1 :] == shorter
+        for axis, size in enumerate(longer)
+    )

@@ -1,0 +1,17 @@
+"""A port map may name an axis that the tensor does not have; passes refuse it in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import irloop
+
+BAD = Path(__file__).resolve().parents[1] / "fixtures" / "rules" / "irl622" / "bad_input.xml"
+
+
+def test_the_axis_is_named() -> None:
+    model = irloop.read_model(BAD)
+    with pytest.raises(irloop.InferenceError, match="input 0 has no axis 5 to slice"):
+        irloop.transform(model, ["constant_folding", "dead_code"])
