@@ -5,7 +5,7 @@ from __future__ import annotations
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
 from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
-from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes
+from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes, is_narrow_size
 from irloop.conversion.engine_form import Form, is_constant, single
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
 from irloop.conversion.loops.constant_loops import FoldConstantLoops
@@ -38,7 +38,7 @@ from irloop.hazards.products import (
     scaled_by_a_computed_value,
     scales_a_vector_product,
 )
-from irloop.hazards.sizes import leaves_out_abs, narrows_a_size
+from irloop.hazards.sizes import leaves_out_abs
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -82,8 +82,8 @@ def openvino_forms() -> list[Form]:
         Form(FoldDoubleSums()),
         # OpenVINO refuses choices of booleans between constants and computed values.
         single(ChooseByLogic(), chooses_constants),
-        # OpenVINO takes a size in a narrow type for the size itself.
-        single(NarrowCopiesOfSizes(), narrows_a_size),
+        # OpenVINO takes a size in a narrow type for the size itself, or refuses its bounds.
+        single(NarrowCopiesOfSizes(), is_narrow_size),
         # OpenVINO removes an Abs that depends on constants and sizes alone.
         single(KeepAbsOfKnownValues(), leaves_out_abs),
         # OpenVINO turns NaN into numbers in some operations (hazard OVN147).

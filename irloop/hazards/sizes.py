@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Abs
-from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3, Unsqueeze
+from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3, Squeeze, Unsqueeze
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
@@ -15,17 +16,44 @@ from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
 from irloop.hazards.sources import sources
 
-__all__ = ["leaves_out_abs", "narrows_a_size"]
+__all__ = ["is_running_sum", "leaves_out_abs", "narrows_a_size", "narrows_a_size_with_sign"]
+
+_SIGNED = frozenset({ElementType.I4, ElementType.I8, ElementType.I16})
 
 
 def narrows_a_size(node: Node) -> bool:
     """True for a Convert of a size to boolean or a narrow type that another Convert reads."""
-    given = node.inputs[0] if isinstance(node.op, Convert) else None
-    if given is None or not _is_narrow(element_of(node.output)):
-        return False
-    if _is_narrow(element_of(given)) or is_copy(given) or not _is_size(given):
+    given = _narrowed(node)
+    if given is None or is_copy(given) or is_running_sum(given) or not _is_size(given):
         return False
     return any(isinstance(user.op, Convert) for user, _ in node.output.uses)
+
+
+def narrows_a_size_with_sign(node: Node) -> bool:
+    """True for a Convert of a size to a narrow signed type whose bounds OpenVINO computes."""
+    given = _narrowed(node)
+    if given is None or is_running_sum(given) or element_of(node.output) not in _SIGNED:
+        return False
+    return _is_size(given)
+
+
+def is_running_sum(value: Value) -> bool:
+    """True for the form of a value whose bounds OpenVINO does not compute.
+
+    It is the running sum along a new axis of size 1, which is then removed again.
+    """
+    node = value.producer
+    if not isinstance(node.op, Squeeze) or node.inputs[0] is None:
+        return False
+    return isinstance(node.inputs[0].producer.op, CumSum)
+
+
+def _narrowed(node: Node) -> Value | None:
+    """The operand of a Convert to boolean or a narrow type from one that holds every size."""
+    given = node.inputs[0] if isinstance(node.op, Convert) else None
+    if given is None or _is_narrow(element_of(given)) or not _is_narrow(element_of(node.output)):
+        return None
+    return given
 
 
 def leaves_out_abs(node: Node) -> bool:

@@ -20,6 +20,9 @@ SETS = [[np.ones(dims, F32)] for dims in ((4, 5), (1, 1), (300, 2), (2, 40))]
 SIZES = {
     "boolean": "flag = Cast <to = 9> (n)  y = Cast <to = 7> (flag)",
     "boolean of i32": "m = Cast <to = 6> (n)  flag = Cast <to = 9> (m)  y = Cast <to = 7> (flag)",
+    "i8": "few = Cast <to = 3> (n)  y = Cast <to = 7> (few)",
+    "i16": "few = Cast <to = 5> (n)  y = Cast <to = 7> (few)",
+    "sum of i8": "few = Cast <to = 3> (n)  two_few = Add (few, few)  y = Cast <to = 7> (two_few)",
     "u8": "few = Cast <to = 2> (n)  y = Cast <to = 7> (few)",
     "absolute difference": "d = Sub (n, three)  y = Abs (d)",
     "absolute negative": "d = Neg (n)  y = Abs (d)",

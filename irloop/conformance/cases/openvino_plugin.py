@@ -37,6 +37,7 @@ __all__ = ["CASES", "dropped_before_iteration"]
 FEATURE = "IR: rare forms"
 
 I64, BOOLEAN, F32 = ElementType.I64, ElementType.BOOLEAN, ElementType.F32
+I8 = ElementType.I8
 F64, F8 = ElementType.F64, ElementType.F8E4M3
 
 
@@ -119,6 +120,12 @@ def _size_in_a_narrow_type() -> Model:
     x = m.input("x", None)
     flag = m(Convert(I64), m(Convert(BOOLEAN), m(ShapeOf3(), x)))
     return m.done(m(Broadcast3(), m.constant(2.0), flag))
+
+
+def _size_in_a_signed_type() -> Model:
+    m = IrModel()
+    size = m(Convert(I64), m(Convert(I8), m(ShapeOf3(), m.input("x", None))))
+    return m.done(m(Broadcast3(), m.constant(2.0), size))
 
 
 def _eight_bits() -> Model:
@@ -478,6 +485,14 @@ CASES = (
         "The element of the input in another type: 0 is false, other numbers are true.",
         _size_in_a_narrow_type,
         (run([[7, 8, 9]], [[2]]), run([[5]], [[2]])),
+    ),
+    Case(
+        "openvino_size_in_a_signed_type",
+        FEATURE,
+        "OpenVINO Convert-1",
+        "The element of the input in another type.",
+        _size_in_a_signed_type,
+        (run([[7, 8, 9]], [[2, 2, 2]]), run([[5]], [[2]])),
     ),
     Case(
         "openvino_loop_choice_of_constants",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from irloop.dialects.openvino.convert import Convert
-from irloop.hazards.sizes import narrows_a_size
+from irloop.dialects.openvino.search import CumSum
+from irloop.dialects.openvino.shape import Squeeze, Unsqueeze
+from irloop.graph.model import Node
+from irloop.hazards.sizes import narrows_a_size, narrows_a_size_with_sign
 from irloop.passes.common.body_barriers import copy_of
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
@@ -11,11 +14,11 @@ from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.pattern import Match, Pattern, wrap_type
 from irloop.passes.predicates import producer_is
 
-__all__ = ["NarrowCopiesOfSizes"]
+__all__ = ["NarrowCopiesOfSizes", "is_narrow_size"]
 
 
 class NarrowCopiesOfSizes(MatcherPass):
-    """Copies a size before its Convert to boolean or a narrow type, if another Convert reads it.
+    """Copies a size before its Convert to boolean or a narrow type.
 
     Given::
 
@@ -26,17 +29,35 @@ class NarrowCopiesOfSizes(MatcherPass):
         n = Gather(ShapeOf(x), 0, 0)    c = Maximum(n, n)    b = Convert(c, boolean)
         y = Convert(b, i64)
 
-    Hazard OVN144 is the reason.
+    Hazard OVN144 is the reason. OpenVINO computes the bounds of the copy, too, and refuses those
+    that a signed type makes negative (hazard OVN149). There the copy is a running sum of one
+    element::
+
+        n = Gather(ShapeOf(x), 0, 0)    c = Squeeze(CumSum(Unsqueeze(n, 0), 0), 0)
+        b = Convert(c, i8)              y = Convert(b, i64)
     """
 
     name = "narrow_copies_of_sizes"
     dialects = frozenset({"openvino"})
 
     def pattern(self) -> Pattern:
-        return wrap_type(Convert, where=producer_is(narrows_a_size))
+        return wrap_type(Convert, where=producer_is(is_narrow_size))
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node, size = match.root, match.root.inputs[0]
         assert size is not None
-        rewriter.set_input(node, 0, copy_of(size, Emitter(rewriter, node, node.name).emit))
+        emitter = Emitter(rewriter, node, node.name)
+        if narrows_a_size_with_sign(node):
+            axis = emitter.constant([0])
+            one = emitter.emit(Unsqueeze(), size, axis)
+            copy = emitter.emit(CumSum(), one, emitter.constant(0))
+            copy = emitter.emit(Squeeze(), copy, axis)
+        else:
+            copy = copy_of(size, emitter.emit)
+        rewriter.set_input(node, 0, copy)
         return True
+
+
+def is_narrow_size(node: Node) -> bool:
+    """True for a Convert of a size to a narrow type on which OpenVINO fails."""
+    return narrows_a_size(node) or narrows_a_size_with_sign(node)

@@ -1,0 +1,43 @@
+"""OVN149: a size that is converted to a narrow signed type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.openvino.convert import Convert
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.sizes import narrows_a_size_with_sign
+
+__all__ = ["SizeInASignedType"]
+
+
+class SizeInASignedType(
+    Hazard,
+    code="OVN149",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="A size that is converted to a narrow signed type",
+    effect=Effect.REFUSAL,
+    case="openvino_size_in_a_signed_type",
+    fix="Convert Squeeze(CumSum(Unsqueeze(n, 0), 0), 0), where n is the size.",
+):
+    """A size that is converted to a narrow signed type.
+
+    What happens:
+        OpenVINO converts the upper bound of the size, too: the bound 2^63 - 1 becomes -1, and the
+        model is not compiled (Value for partial shape evaluation can't be lower than zero). A Pad
+        of such a size has a wrong shape.
+    Where:
+        An element of a ShapeOf of unknown value is converted to i4, i8 or i16. The output shape of
+        another operation, for example Broadcast or Tile, follows from the result.
+    What irloop does:
+        Conversion to IR converts a running sum of the single size, whose bounds OpenVINO does not
+        compute.
+    """
+
+    operations = (Convert,)
+
+    def find(self, node: Node) -> Iterator[str]:
+        if narrows_a_size_with_sign(node):
+            yield f"{node.name!r} converts a size to a narrow signed type"
