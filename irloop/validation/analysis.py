@@ -30,7 +30,7 @@ __all__ = ["Analysis", "LightInference", "Numbers", "types_of"]
 
 
 class _Kind:
-    """The part of a NumPy dtype that inference uses."""
+    """The attribute of a NumPy dtype that inference uses: `kind`."""
 
     def __init__(self, element: ElementType) -> None:
         self.kind = "i" if element.is_integer else "f" if element.is_float else "b"
@@ -49,15 +49,15 @@ class Numbers:
         self.size = len(items)
 
     def reshape(self, *_: int) -> Numbers:
-        """The items as a vector; inference needs no other shapes."""
+        """The elements as a vector; inference needs no other shapes."""
         return Numbers(self.items, (self.size,), ElementType.F32)
 
     def tolist(self) -> list[Any]:
-        """The items as a list."""
+        """The elements as a list."""
         return list(self.items)
 
     def item(self) -> Any:
-        """The only item."""
+        """The element of a one-element constant."""
         (only,) = self.items
         return only
 
@@ -80,7 +80,9 @@ class Numbers:
         return float(self.item())
 
     def tobytes(self) -> bytes:
-        """Bytes that are equal exactly for equal numbers."""
+        """Bytes that are equal for two constants if and only if their elements and shapes are
+        equal.
+        """
         return repr((self.items, self.shape)).encode()
 
 
@@ -130,7 +132,9 @@ class LightInference(Inference):
             self._fold_dims(node, partial)
 
     def _compare(self, node: Node, comparator: Callable[[Any, Any], bool]) -> None:
-        """Fold a comparison of two numbers: ranks and sizes may decide which branch is taken."""
+        """Fold a comparison of two integers, since ranks and sizes may decide which branch is
+        taken.
+        """
         pairs = [None if value is None else self.dims(value) for value in node.inputs]
         numbers = [found[0] for found in pairs if found is not None and len(found) == 1]
         if len(numbers) == 2 and all(isinstance(number, int) for number in numbers):
@@ -168,11 +172,12 @@ class Analysis:
         keeps_types: bool = False,
     ) -> None:
         self.errors: list[InferenceError] = []
-        #: Every layer that became a node, together with the node.
+        #: Every layer that became a node, with its node.
         self.pairs: list[tuple[Layer, Node]] = []
         self._alone: dict[Value, ValueType] = {}
         self._model: Model | None = None
-        #: The types that the file declares, for the next reader of the model.
+        #: The types that the file declares, which `released` restores for the next reader of the
+        #: model.
         self._declared: list[tuple[Value, ValueType]] = []
         inference = LightInference()
         by_net = {id(index.net): index for index in nets}
@@ -184,7 +189,8 @@ class Analysis:
             self._model = read_document(document, weights, indexes)
             graph = self._model.graph
             self._declared = types_of(graph) if keeps_types else []
-            # Rules inspect a body on its own, before its owner passes types and shapes to it.
+            # Rules inspect the types that a body has before its owner passes types and shapes to
+            # it.
             bodies = all_graphs(graph) if len(nets) > 1 else ()
             for body in bodies:
                 if body is not graph:
@@ -225,8 +231,9 @@ class Analysis:
     def type_of(self, layer: Layer, port: Port, *, alone: bool = False) -> TensorType | None:
         """The inferred type of an output; None if it is not a tensor or was not inferred.
 
-        With `alone` a body is inferred from the declared types of its Parameters, not from those
-        that its owner passes, which are those of the first iteration.
+        With `alone`, the type inside a body is the one inferred from the declared types of the
+        body's Parameters, instead of the one inferred from the types that the owner passes in the
+        first iteration.
         """
         node = self._nodes.get(id(layer))
         if node is None or isinstance(node.op, UnknownOp):
@@ -238,7 +245,7 @@ class Analysis:
         return None
 
     def released(self) -> Model | None:
-        """The model as it was read, with declared types; this object must not be used any more."""
+        """Return the model with its declared types; this object cannot be used afterwards."""
         model, self._model = self._model, None
         for value, type in self._declared:
             value.type = type
@@ -254,7 +261,7 @@ class Analysis:
 
 
 def types_of(graph: Graph) -> list[tuple[Value, ValueType]]:
-    """Every value of a graph and its bodies with its present type."""
+    """Every value of a graph and its bodies, with its current type."""
     return [
         (value, value.type)
         for each in all_graphs(graph)

@@ -1,4 +1,4 @@
-"""Everything rules may ask about one IR model, computed at the first request only."""
+"""Everything that rules may ask about one IR model, computed when it is first needed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Context"]
 
-#: The largest constant that is read as a trip count or a condition, in elements.
+#: Maximum number of elements of a constant that is read as a trip count or a condition.
 SMALL = 16
-#: Larger files, in bytes, are first checked as a whole, which does not tell where they are wrong.
+#: A file of at least this many bytes is first validated as a whole, which only tells whether it has
+#: errors.
 LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
@@ -50,7 +51,7 @@ class Context:
 
     def __init__(self, document: Document, weights: str, path: ParsedOnce | None = None) -> None:
         self.document = document
-        #: The path that keeps the document and takes over the model that is read.
+        #: The path that keeps the document, and to which the model is handed over once it is read.
         self._path = path
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
@@ -179,7 +180,7 @@ class Context:
 
     @cached_property
     def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
-        """Input ports without an edge; True when no later port is connected.
+        """Input ports without an edge, each with True if no later port of the layer is connected.
 
         A layer with as many edges as ports is skipped: one of its edges names a wrong port, and
         that is the finding.
@@ -201,7 +202,7 @@ class Context:
         return found
 
     def elsewhere(self, index: NetIndex, layer_id: str) -> str:
-        """A hint that another net contains the layer that this one lacks."""
+        """A hint that another net has a layer with this id; empty if none has."""
         for other in self.nets:
             if other is not index and layer_id in other.layers:
                 place = other.net.path or "the root"
@@ -210,7 +211,9 @@ class Context:
 
     @cached_property
     def readable_constants(self) -> list[Constant]:
-        """Constants whose bytes are all in the .bin; each range only once."""
+        """Constants whose bytes are all in the .bin, one for each combination of range and element
+        type.
+        """
         size = self.weights.size
         if not size or self.weights.disguise is not None:
             return []
@@ -234,7 +237,8 @@ class Context:
     def has_dynamic_shapes(self) -> bool:
         """True if a port declares a dynamic dimension, or a Parameter a dynamic rank.
 
-        Such files may also contain values of unknown rank, whose ports look like scalars.
+        Such a file may also contain values of unknown rank, whose ports declare no dimensions, like
+        those of a scalar.
         """
         for index in self.nets:
             if any("-1" in dims for dims in index.ports.dims):
@@ -244,7 +248,7 @@ class Context:
         return False
 
     def declared(self, port: Port) -> Declared:
-        """Element type and dimensions as a port declares them."""
+        """The element type and dimensions that a port declares; None for what it leaves unknown."""
         dims = texts.read_dims(port.dims)
         if dims == () and self.has_dynamic_shapes:
             dims = None
@@ -278,7 +282,9 @@ class Context:
         return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
-        """The known type of an input: of its producer's port, else of the input port itself."""
+        """The known type of an input: that of the producer's port, else that of the input port
+        itself.
+        """
         if position >= len(layer.inputs):
             return UNKNOWN
         source = index.source(layer, position)
@@ -330,7 +336,9 @@ class Context:
         ]
 
     def value_of(self, index: NetIndex, source: Source | None) -> tuple[float, ...] | None:
-        """The elements of a small constant, followed through reshapes and into bodies."""
+        """The elements of a small constant, found through reshapes and from inside bodies; else
+        None.
+        """
         for _ in range(64):
             if source is None:
                 return None
@@ -350,7 +358,7 @@ class Context:
         return None
 
     def _outer_source(self, index: NetIndex, layer: Layer) -> tuple[NetIndex, Source | None] | None:
-        """The outer source of an invariant body Parameter."""
+        """The outer source of an invariant body Parameter; None if it is not invariant."""
         owner, outer = index.net.owner, index.parent
         if owner is None or outer is None:
             return None
@@ -397,7 +405,9 @@ class Context:
         return found is not None and len(found) == 1 and bool(found[0]) is wanted
 
     def stays_true(self, wiring: Wiring) -> bool:
-        """True if the body condition is constant true, or returned unchanged and initially true."""
+        """True if the body condition is constant true, or if it starts true and is returned
+        unchanged.
+        """
         entry, body = wiring.condition, wiring.body
         if entry is None or body is None or entry.inner is None:
             return False
@@ -415,7 +425,7 @@ class Context:
 
     @cached_property
     def branch_outputs(self) -> list[BranchOutput]:
-        """What both branches of each If declare for each output."""
+        """For each output of each If, what both branches declare."""
         found = []
         for _, layer, (then, other) in self.branches:
             first = _by_position(then)
@@ -430,7 +440,7 @@ class Context:
         return found
 
     def arity(self, layer: Layer) -> tuple[int, int | None]:
-        """The smallest and largest number of inputs (None: no limit) of a layer."""
+        """The minimum and maximum number of inputs of a layer (maximum None: no limit)."""
         if layer.type == "Result":
             return 1, 1
         key = layer.type, layer.version
@@ -444,7 +454,9 @@ class Context:
 
     @cached_property
     def misdeclared(self) -> list[tuple[Layer, Port, TensorType, bool]]:
-        """Output ports whose declaration contradicts inference; True if the dimensions do."""
+        """Output ports whose declaration contradicts inference, each with True if the dimensions
+        do.
+        """
         # Many comparisons in a model are equal, so their results are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}
         found = []
@@ -464,9 +476,10 @@ class Context:
 
     @cached_property
     def inference_errors(self) -> list[tuple[Layer, str, InferenceError]]:
-        """Errors of inference, each with the code of the rule that reports it.
+        """Errors of inference, each with its layer and the code of the rule that reports it.
 
-        Errors of TensorIterator, Loop and If are skipped: rules 5xx to 7xx report them in detail.
+        Errors of TensorIterator, Loop and If are skipped, because the rules IRL5xx to IRL7xx report
+        them in detail.
         """
         found = []
         for error in self.analysis.errors:
@@ -478,7 +491,7 @@ class Context:
 
     @cached_property
     def first_analysis(self) -> Analysis:
-        """The inferred graph of the file as it is, before all errors are known."""
+        """The inferred graph of the file as it is, used before all errors are known."""
         from irloop.validation.analysis import Analysis
 
         kept = self._path is not None
@@ -486,7 +499,7 @@ class Context:
 
     @cached_property
     def analysis(self) -> Analysis:
-        """The inferred graph, after all other errors are known."""
+        """The inferred graph without the layers in which other rules found errors."""
         if not self.errors:
             return self.first_analysis
         from irloop.validation.analysis import Analysis
@@ -495,7 +508,7 @@ class Context:
 
 
 def _by_position(wiring: Wiring) -> dict[int, Entry]:
-    """Output entries whose output and Result both exist, keyed by position."""
+    """Output entries for which both the output and the Result exist, keyed by position."""
     return {
         entry.position: entry
         for entry in reversed(wiring.outputs)

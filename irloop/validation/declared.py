@@ -40,7 +40,7 @@ PACKED = {
 
 
 class Declared(NamedTuple):
-    """The declared type of a port; an unknown element type or rank is None."""
+    """The declared type of a port: None for an unknown element type, rank or size."""
 
     element: ElementType | None
     dims: tuple[int | None, ...] | None
@@ -67,7 +67,10 @@ UNKNOWN = Declared(None, None)
 
 
 class BranchOutput(NamedTuple):
-    """One output of an If and its declarations in both branches; `place` is in the else map."""
+    """One output of an If and what both branches declare for it.
+
+    `place` is the location of its entry in the port map of the else branch.
+    """
 
     layer: Layer
     place: Location
@@ -76,7 +79,7 @@ class BranchOutput(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A Const layer with its numbers parsed; None where absent or malformed."""
+    """The attributes of a Const layer, parsed; None where absent or malformed."""
 
     layer: Layer
     element: ElementType | None
@@ -90,7 +93,7 @@ class Constant(NamedTuple):
 
     @property
     def needed(self) -> int | None:
-        """The bytes that shape and element type require; None for strings and unknown types."""
+        """The bytes that shape and element type need; None if unknown, and for strings."""
         count = self.elements
         if count is None or self.element is None or self.element.bits == 0:
             return None
@@ -98,7 +101,7 @@ class Constant(NamedTuple):
 
 
 def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
-    """Whether the dimensions contradict each other, and whether the element types do."""
+    """Whether the dimensions differ, and whether the element types do; unknown ones do not."""
     known = (None, inferred.element)
     type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
     said, dims = declared.dims, inferred.shape.dims
@@ -117,7 +120,7 @@ def known_element(element: ElementType | None) -> ElementType | None:
 
 
 def constant_of(layer: Layer) -> Constant:
-    """A Const layer with its numbers parsed."""
+    """Parse the attributes of a Const layer."""
     data = layer.data
     return Constant(
         layer,

@@ -21,8 +21,8 @@ __all__ = ["editor_schema"]
 
 VERSIONS = (10, 11)
 
-#: Elements of a file: the description, the children with their types, and the attributes with their
-#: types (required ones marked by !), and whether other content is allowed.
+#: Elements of a file, by the name of their type: the children with their types, the attributes with
+#: their types (required ones marked by !), and whether other content is allowed.
 _ELEMENTS: dict[str, tuple[dict[str, str], dict[str, str], bool]] = {
     "layers": ({"layer": "layer"}, {}, False),
     "layer": (
@@ -262,7 +262,7 @@ def _classes() -> list[type[OpenVinoOp]]:
 
 
 def _data() -> Iterator[str]:
-    """The attributes of all operations together."""
+    """The declarations of the attributes of all operations."""
     found: dict[str, list[tuple[str, Attribute]]] = {}
     for cls in _classes():
         for attribute in attributes_of(cls).values():
@@ -290,7 +290,7 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """An attribute type that fits all operations with this attribute."""
+    """The type of an attribute, which allows the values of all operations that have it."""
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:
         kinds = {"text"}
@@ -307,7 +307,9 @@ def _type_of(users: list[Attribute], fixed: str) -> list[str]:
 
 
 def _words(words: Iterable[str], pattern: str = "") -> list[str]:
-    """An enumeration of words, which editors complete; like OpenVINO it ignores case."""
+    """An enumeration of words, which editors complete; like OpenVINO, it ignores upper and lower
+    case.
+    """
     listed = list(words)
     anyhow = "|".join([*map(_in_any_case, listed), *([pattern] if pattern else [])])
     return [

@@ -64,7 +64,7 @@ def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, ty
 
 
 def _codes(group: str) -> Iterable[str]:
-    """The codes of all rules, or of the hazards if `group` begins like theirs."""
+    """The codes of all rules, or those of all hazards if `group` starts with ORT or OVN."""
     if not group.startswith(("ORT", "OVN")):
         return _modules()
     from irloop.hazards.catalogue import hazards
@@ -169,14 +169,14 @@ def validate(
 
 
 class _Selection:
-    """The codes that the caller wants to see."""
+    """Decides which codes the caller wants to see."""
 
     def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
-        #: The suppressions in the model itself; known after it was read.
+        #: Suppressions in the model itself; set once the model has been read.
         self.suppressed: Suppressed | None = None
         #: The codes of the rules that found something.
         self.reported: set[str] = set()
-        #: The errors after which a rule ends; None: it finds all.
+        #: A rule stops after this many errors; None means that it finds all.
         self.enough: int | None = None
         self.select = self._checked(select)
         self.ignore = self._checked(ignore)
@@ -201,7 +201,10 @@ class _Selection:
 
 
 def _is_onnx(file: str) -> bool:
-    """Decide by the suffix; without a known one, by the first byte, which all ONNX models share."""
+    """True if a file is an ONNX model, judged by its suffix.
+
+    If the suffix is unknown, the first byte decides, which is the same in all ONNX models.
+    """
     suffix = os.path.splitext(file)[1].lower()
     if suffix in (".onnx", ".xml"):
         return suffix == ".onnx"
@@ -266,7 +269,7 @@ def _ir_findings(
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:
-    """The findings of a file that is one layer, as specifications show them."""
+    """The findings of a file that consists of one layer, as specifications show them."""
     from irloop.validation import fragment
 
     try:
@@ -308,12 +311,12 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
 
 
 def _pointless(context: Any) -> tuple[str, ...]:
-    """Groups of rules about operations that the model lacks; they are not even imported."""
+    """Groups of rules about operations that the model does not have; they are not imported."""
     types = {name for index in context.nets for name in index.by_type}
     return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))
 
 
-#: Groups of rules, and the operations that they are about, by their types in lower case.
+#: Groups of rules about some operations only, and the types of these in lower case.
 _ABOUT = {
     "IRL5": LOOPS | {"if"},
     "IRL6": LOOPS,
@@ -324,7 +327,7 @@ _ABOUT = {
 
 @cache
 def _in_order(wanted: tuple[str, ...], group: str, without: tuple[str, ...]) -> list[type[Rule]]:
-    """The wanted rules and all their dependencies, dependencies first."""
+    """The wanted rules and all their dependencies; each rule follows its dependencies."""
     classes = rule_classes(group, without)
     ordered: dict[str, type[Rule]] = {}
     open_codes: set[str] = set()

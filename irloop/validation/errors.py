@@ -24,7 +24,7 @@ class Errors:
         return bool(self._codes)
 
     def add(self, code: str, place: Location) -> None:
-        """Record an error."""
+        """Record an error at `place`."""
         for key in ("", _net_key(place), _layer_key(place)):
             self._codes.setdefault(key, set()).add(code)
 
@@ -33,7 +33,7 @@ class Errors:
         return self._codes.get(element, set())
 
     def silence(self, rule: type[Rule], place: Location) -> bool:
-        """True if an error that `rule` must not depend on was found within reach of `place`."""
+        """True if an error in the rule's scope makes its findings at `place` meaningless."""
         if not self._codes or not rule.requires:
             return False
         codes = self._codes.get(_KEYS[rule.scope](place), ())
@@ -41,12 +41,12 @@ class Errors:
 
 
 def _owner_key(place: Location) -> str:
-    """The element path of the layer that owns the body containing the innermost layer."""
+    """The element path of the layer whose body contains the innermost layer of a location."""
     return _net_key(place).rpartition("/")[0]
 
 
 def _layer_key(place: Location) -> str:
-    """The element path up to the innermost layer; empty for an edge."""
+    """The element path of a location up to its innermost layer; that of an edge unchanged."""
     element = place.element
     if "layer[" not in element:
         return element
@@ -57,7 +57,7 @@ def _layer_key(place: Location) -> str:
 
 
 def _net_key(place: Location) -> str:
-    """The element path of the net that contains the innermost layer or the edge."""
+    """The key of the net that contains the innermost layer or the edge of a location."""
     element = place.element
     cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
     return f"{element if cut < 0 else element[:cut]} net"

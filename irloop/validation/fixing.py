@@ -19,15 +19,16 @@ from irloop.validation.repair_plan import Repair
 
 __all__ = ["Fixed", "fixed"]
 
-#: The most rounds of validating and fixing, because a fix may uncover another finding.
+#: Maximum number of rounds of validating and fixing; a fix may uncover another finding.
 ROUNDS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The bytes of a file before and after, the repairs made, and repairs that need `unsafe`.
+    """The result of fixing a file.
 
-    `added` has to be appended to the .bin.
+    `before` and `after` are its bytes, `repairs` those that were made, and `left` those that need
+    `unsafe`. `added` has to be appended to the .bin.
     """
 
     before: bytes
@@ -38,7 +39,9 @@ class Fixed:
     added: bytes = b""
 
     def lines(self) -> tuple[list[str], list[str]]:
-        """The lines of the file before and after; of an ONNX model, those of its opset imports."""
+        """The lines of the file before and after; for an ONNX model, the lines of its opset
+        imports.
+        """
         if self.format == "openvino":
             before, after = (data.decode("utf-8", "replace") for data in (self.before, self.after))
             return before.splitlines(keepends=True), after.splitlines(keepends=True)
@@ -78,7 +81,7 @@ def fixed(
     left: list[Repair] = []
     with scratch() as folder:
         for _ in range(ROUNDS):
-            # The file is validated as it would be written.
+            # Validate the fixed content in a file of the same name, because it is not written yet.
             file = os.path.join(folder, os.path.basename(os.fspath(path)))
             with open(file, "wb") as stream:
                 stream.write(data)
@@ -97,7 +100,7 @@ def fixed(
 
 
 def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
-    """The weights, or a copy of them in `folder` with the bytes that repairs append."""
+    """The weights file, or a copy of it in `folder` with the bytes that repairs append."""
     added = b"".join(repair.weights for repair in made)
     if not added:
         return bin_file
@@ -110,7 +113,7 @@ def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
 
 
 def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> list[Repair]:
-    """The repairs of findings, in their order."""
+    """The repairs of the findings, in the order of the findings."""
     places = {(item.code, item.location.element): item.location for item in found}
     context = Context(document, bin_file)
     repairs: list[Repair] = []
@@ -154,15 +157,15 @@ def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsa
 
 
 def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
-    """The edits of repairs of an IR, none of which concerns an opset of ONNX."""
+    """The edits of repairs that change text, which for an IR are all."""
     edits = [edit for repair in repairs for edit in repair.edits]
     return [edit for edit in edits if isinstance(edit, Edit)]
 
 
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
-    """Repairs whose edits do not overlap; the others come in the next round.
+    """Repairs whose edits do not overlap; the others are left for the next round.
 
-    A round has one repair that appends to the .bin at most, because its bytes move the next ones.
+    At most one repair in a round appends to the .bin, because its bytes move those of the next one.
     """
     kept: list[Repair] = []
     for repair in repairs:

@@ -18,13 +18,14 @@ from irloop.formats.openvino.xml import Document, Layer, Net, parse
 
 __all__ = ["concerns", "document_of"]
 
-#: The ids of Parameters and Results start here, far from ids in hand-written files.
+#: The ids of added Parameters and Results start here, far from ids in hand-written files.
 FIRST_ID = 900_000_000
 
-#: The largest fragment; fragments are written by hand, so they are small.
+#: Maximum number of bytes of a fragment; fragments are written by hand, so they are small.
 MOST_BYTES = 2**20
 
-#: Rules that do not apply to a fragment: weights, and parts that only a whole model needs.
+#: Prefixes of rules that do not apply to a fragment: about weights, and about parts that only a
+#: whole model needs.
 _ELSEWHERE = ("IRL108", "IRL3")
 
 
@@ -70,7 +71,7 @@ def _precisions(net: Net) -> Iterator[SetAttribute]:
 
 
 def concerns(finding: Diagnostic) -> bool:
-    """True for a finding about the fragment itself, not about added layers or missing parts."""
+    """True if a finding is about the fragment itself, not about added layers or missing parts."""
     if finding.code.startswith(_ELSEWHERE):
         return False
     number = finding.location.layer_id or ""

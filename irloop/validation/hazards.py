@@ -24,9 +24,9 @@ __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 def hazard_findings(
     graph: Graph, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """A warning for each place in a graph with the pattern of a hazard of these engines.
+    """A warning for each node of a graph that has the pattern of a hazard of these engines.
 
-    `reported` are the codes of the rules that found something; hazards with these rules are
+    `reported` holds the codes of the rules that found something; hazards with the same rule are
     skipped.
 
     Raises:
@@ -46,7 +46,10 @@ def hazard_findings(
 def hazard_findings_of_ir(
     document: Document, weights: str, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """The warnings for an IR even if it has errors; a note if these prevent building a graph."""
+    """The warnings for an IR, even one with errors.
+
+    If the errors prevent building a graph, there is one note instead.
+    """
     try:
         graph = read_document(document, weights).graph
     except ReadError as error:

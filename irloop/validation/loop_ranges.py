@@ -29,7 +29,7 @@ def is_sound(entry: Entry) -> bool:
 
 
 def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
-    """The size of the sliced axis of an outer input, or None if it is unknown."""
+    """The size of the axis along which an outer input is sliced, or None if it is unknown."""
     dims = context.external(wiring, entry.position).dims
     if dims is None or entry.axis is None or not -len(dims) <= entry.axis < len(dims):
         return None
@@ -37,7 +37,10 @@ def axis_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
 
 
 def bounds(entry: Entry, size: int) -> tuple[int, int]:
-    """The half-open range [low, high) of an entry; -1 means `size`, the end of the axis."""
+    """The half-open range [low, high) of an entry on an axis of this size.
+
+    A negative start or end counts from the end: -1 means `size`.
+    """
     start = entry.start if entry.start >= 0 else size + 1 + entry.start
     end = entry.end if entry.end >= 0 else size + 1 + entry.end
     return (end, start) if entry.reverse else (start, end)
@@ -53,17 +56,17 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """The trip count that shape inference takes from an output if no input is sliced."""
+    """The trip count that shape inference computes from an output if no input is sliced."""
     return abs(entry.end - entry.start) // entry.part_size
 
 
 def has_wrong_direction(entry: Entry) -> bool:
-    """True for a negative stride over a forward range, as when only the stride is given."""
+    """True for a negative stride with a forward range, as when the file gives only the stride."""
     return entry.reverse and entry.start >= 0 and entry.end < 0
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """True if both formulas give the same number for every size."""
+    """True if both formulas give the same trip count for every size of the axis."""
     if entry.reverse:
         return entry.start < 0 <= entry.end
     return entry.end < 0 <= entry.start
@@ -77,7 +80,7 @@ def is_full(entry: Entry, size: int | None) -> bool:
 
 
 def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
-    """The size of the concatenated axis that results from the trip count."""
+    """The size of the concatenated axis, computed from the trip count; None if not known."""
     sliced = [item for item in wiring.sliced if is_sound(item)]
     if not wiring.sliced:
         return inferred_output(entry) * entry.part_size
@@ -90,7 +93,7 @@ def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
 
 
 def iterations(context: Context, wiring: Wiring) -> list[tuple[Entry, int]]:
-    """The trip count that each entry of a TensorIterator demands, where it is known."""
+    """The trip count that each entry of a TensorIterator demands; unknown ones are left out."""
     found = []
     for entry in wiring.sliced:
         size = axis_size(context, wiring, entry) if is_sound(entry) else None

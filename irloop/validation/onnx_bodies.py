@@ -48,7 +48,7 @@ class InferredBody(Record):
     """One body of a Loop, Scan or If.
 
     `given` holds the types that the node passes to the body's own inputs in the first iteration,
-    `computed` the types of its outputs; unknown types where inference fails.
+    `computed` the types of its outputs. A type is unknown where inference fails.
     """
 
     node: OutlineNode
@@ -60,7 +60,7 @@ class InferredBody(Record):
     _inference: Inference
 
     def differing_inputs(self) -> list[int]:
-        """The inputs whose declared shape differs from the one they receive.
+        """The positions of inputs whose declared shape differs from the one that they receive.
 
         The condition of a Loop may differ in size, but not in rank.
         """
@@ -77,7 +77,7 @@ class InferredBody(Record):
         return found
 
     def contradicts_declared(self, *inputs: int) -> bool:
-        """True if operations of the body contradict the declared types of these inputs."""
+        """True if operations of the body cannot take the declared types of these inputs."""
         if not inputs:
             return False
         types = _parameter_types(self._owner, self._inner, self._inference)
@@ -134,7 +134,7 @@ def inferred_bodies(
                 continue
             given: list[ValueType] = []
             if outer.type != "If":
-                # Additional parameters of the body are values captured by name.
+                # Further parameters of the body are outer values that it reads by name.
                 own = len(found.graph.parameters) - sum(
                     isinstance(port, Invariant) for port in found.ports.inputs
                 )
@@ -154,7 +154,8 @@ def _parameter_types(owner: Node, body: Body, inference: Inference) -> list[Valu
         if body.ports.iteration is not None:
             types[body.ports.iteration] = TensorType(ElementType.I64, UNKNOWN_SHAPE)
         for port in body.ports.carried:
-            # ONNX Runtime compares the condition with its declaration only if it is passed.
+            # ONNX Runtime compares the declared type of the condition only if the node passes a
+            # condition.
             if port.external == 1:
                 types[port.parameter] = args.type(1)
     return types

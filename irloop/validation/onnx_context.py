@@ -1,4 +1,4 @@
-"""Everything rules may ask about one ONNX model, computed at the first request only."""
+"""Everything that rules may ask about one ONNX model, computed when it is first needed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class OnnxContext:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        #: The path that keeps the file and takes over the model that is read.
+        #: The path that keeps the file, and to which the model is handed over once it is read.
         self._kept = path if isinstance(path, ParsedOnce) else None
         self._file = self._kept or ParsedOnce(path)
         self.path = Path(path)
@@ -84,9 +84,9 @@ class OnnxContext:
         self._declared: list[tuple[Value, ValueType]] = []
 
     def close(self) -> None:
-        """Restore the declared types and leave the model to the next reader of the same path.
+        """Restore the declared types and hand the model over to the next reader of the same path.
 
-        Does nothing for a path that does not keep its model.
+        Does nothing if the path does not keep its model.
         """
         if self._kept is None or self._model is None:
             return
@@ -140,7 +140,7 @@ class OnnxContext:
         return list(zip(outer, before, after, strict=False))
 
     def source(self, graph: OutlineGraph, name: str) -> str:
-        """The name of a value before it passed through Identity nodes of its graph."""
+        """The name of the value before any Identity nodes of its graph."""
         makers = self._makers(graph)
         for _ in graph.nodes:
             node = makers.get(name)
@@ -154,7 +154,9 @@ class OnnxContext:
         return {name: node for node in graph.nodes for name in node.outputs if name}
 
     def stays_true(self, body: OutlineGraph) -> bool:
-        """True if the body never ends the Loop: it returns constant true or its own condition."""
+        """True if the body never ends the Loop, since it returns constant true or its own
+        condition.
+        """
         name = self.source(body, body.outputs[0])
         if name == body.inputs[1]:
             return True

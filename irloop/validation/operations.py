@@ -21,7 +21,9 @@ __all__ = ["Operation", "attribute_problems", "operation_of"]
 
 
 class Operation(NamedTuple):
-    """An operation as rules see it: its number of inputs (min, max) and attributes by name."""
+    """What rules know of an operation: its minimum and maximum number of inputs, and its
+    attributes.
+    """
 
     label: str
     type: str
@@ -37,7 +39,7 @@ _NUMBERS = frozenset({"int", "float", "ints", "floats"})
 
 @cache
 def operation_of(type_name: str, version: str) -> Operation | None:
-    """The description of an operation in an opset, from its class; None without a class."""
+    """The description of an operation in an opset, from its class; None if it has no class."""
     from irloop.dialects.openvino import OPENVINO
 
     opset = opset_of(version, type_name)
@@ -48,7 +50,7 @@ def operation_of(type_name: str, version: str) -> Operation | None:
 
 
 def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
-    """Everything wrong with the attributes in `data` of all layers."""
+    """All problems of the attributes in `data` of all layers."""
     # Many layers are equal, so equal type, version and attributes are checked only once.
     sound: set[tuple[object, ...]] = set()
     for index in nets:
@@ -66,7 +68,7 @@ def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
 
 
 def _lost_variables(layers: list[Layer]) -> Iterator[Problem]:
-    """Assigns to variables that no ReadValue reads."""
+    """A problem for each Assign to a variable that no ReadValue reads."""
     assigns = [layer for layer in layers if layer.type == "Assign"]
     read = {layer.data.get("variable_id") for layer in layers if layer.type == "ReadValue"}
     for layer in assigns:

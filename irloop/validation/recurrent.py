@@ -16,7 +16,10 @@ __all__ = ["Recurrent", "activations", "has_joined_weights", "recurrent_layers"]
 
 
 class Recurrent(NamedTuple):
-    """A recurrent layer; `gates` counts the row blocks in the weights, `states` the states."""
+    """A recurrent layer.
+
+    `gates` is the number of row blocks in its weights, `states` the number of its states.
+    """
 
     net: NetIndex
     layer: Layer
@@ -26,12 +29,12 @@ class Recurrent(NamedTuple):
 
     @property
     def hidden_size(self) -> int | None:
-        """The attribute, or None if it is absent or malformed."""
+        """The attribute `hidden_size`, or None if it is absent or malformed."""
         return attribute_integer(self.layer.data.get("hidden_size", ""))
 
     @property
     def first_weight(self) -> int:
-        """The position of W; R and B follow."""
+        """The position of the input W; R and B follow it."""
         return 1 + self.states + (1 if self.is_sequence else 0)
 
     @property
@@ -48,7 +51,7 @@ class Recurrent(NamedTuple):
 
 
 def has_joined_weights(context: Context, net: NetIndex, layer: Layer) -> bool:
-    """True for an LSTMCell with W and R side by side in input 3, followed by the bias."""
+    """True for an LSTMCell with W and R side by side in input 3 and the bias in input 4."""
     if (layer.type or "").lower() != "lstmcell" or len(net.edges_into(layer)) != 5:
         return False
     return context.operand(net, layer, 4).rank == 1

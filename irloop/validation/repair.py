@@ -23,7 +23,7 @@ _UNKNOWN = "irloop.unknown"
 def repaired(
     document: Document, root: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors
 ) -> Document:
-    """The document without its broken parts; the original is not changed.
+    """A copy of the document without its broken parts.
 
     `by_net` holds the indexes of all nets, keyed by the identity of the net.
     """
@@ -51,7 +51,8 @@ def _net(index: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors) -> Net
         if id(layer) not in broken:
             kept.append(_with_bodies(layer, by_net, errors))
             continue
-        # A gap among the inputs is an error; here the connected inputs close the gap.
+        # A gap among the inputs is an error. It disappears here, because only connected inputs are
+        # kept.
         inputs = [port for port in layer.inputs if (layer.id or "", port.id) in edges]
         if layer.type != "Result":
             kept.append(_unknown(layer, inputs))
@@ -66,7 +67,8 @@ def _is_broken(errors: Errors, layer: Layer) -> bool:
         return True
     if errors.at(layer.element_path):
         return True
-    # Port maps refer to positions, so a body that lost a Parameter or a Result breaks its owner.
+    # Port maps refer to positions, so an error in a Parameter or Result of a body breaks the owner
+    # of the body.
     for net in layer.bodies.values():
         for inner in net.layers:
             if inner.type in ("Parameter", "Result") and errors.at(inner.element_path):

@@ -19,8 +19,8 @@ class Repair(Record):
     """Edits that remove one finding of a rule.
 
     A `safe` repair does not change the results in any runtime that accepts the file; `effect`
-    describes what an unsafe repair changes or assumes. `weights` are bytes that it appends to the
-    .bin.
+    describes what an unsafe repair changes or assumes. `weights` are bytes that the repair appends
+    to the .bin.
     """
 
     code: str

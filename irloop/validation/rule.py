@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
-#: How near an error must be to silence a rule that depends on it: in the same layer, in the layer
-#: that owns the body of the finding, in the same net, or anywhere in the file.
+#: Where an error silences the rules that depend on it: in the same layer, in the layer that owns
+#: the body of the finding, in the same net, or anywhere in the file.
 LAYER, OWNER, NET, FILE = "layer", "owner", "net", "file"
 
 #: The sections of every rule's docstring, in this order.
@@ -80,7 +80,7 @@ class Rule:
         raise NotImplementedError
 
     def repairs(self, context: Any) -> Iterator[Repair]:
-        """What `irloop validate --fix` can do about findings of this rule, each at its place."""
+        """The repairs that `irloop validate --fix` can make, each at the place of its finding."""
         yield from ()
 
     def repair(
@@ -91,9 +91,10 @@ class Rule:
         effect: str = "",
         weights: bytes = b"",
     ) -> Repair:
-        """A repair of a finding at `place`; `effect` where it may change results.
+        """A repair of a finding at `place`.
 
-        `weights` are bytes that it appends to the .bin.
+        `effect` is needed if the repair may change results. `weights` are bytes that the repair
+        appends to the .bin.
         """
         return Repair(self.code, place, message, edits, effect, weights)
 
@@ -125,7 +126,7 @@ class Rule:
     def from_inference(
         self, errors: Iterable[tuple[Layer, str, InferenceError]]
     ) -> Iterator[Diagnostic]:
-        """Turn the inference errors with this code (see `Context`) into findings."""
+        """Turn those inference errors that have this rule's code (see `Context`) into findings."""
         for layer, code, error in errors:
             if code != self.code:
                 continue

@@ -1,4 +1,4 @@
-"""Changes constants of one element to scalars: trip counts and conditions of loops and branches."""
+"""Changes one-element constants to scalars: trip counts and conditions of loops and branches."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ __all__ = ["as_scalar"]
 
 
 def as_scalar(index: NetIndex, reader: Layer, position: int) -> tuple[Edit, ...]:
-    """The edits that make an input a scalar; none if it is not a constant of one element.
+    """The edits that make an input a scalar; empty if it is not a one-element constant.
 
-    The constant must have no other consumer, because its shape could change that consumer's result.
+    The constant must have no other consumer, because the changed shape could change that consumer's
+    result.
     """
     source = index.source(reader, position)
     if source is None or source[0].type != "Const":

@@ -18,14 +18,15 @@ from lxml import etree
 
 __all__ = ["SchemaFinding", "check", "is_valid", "schema_file"]
 
-#: libxml2's error names and our codes; every other error is unknown content.
+#: libxml2's error names and our codes; every other error counts as unknown content.
 CODES = {
     "SCHEMAV_CVC_COMPLEX_TYPE_4": "IRL103",
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_1": "IRL107",
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_2": "IRL107",
     "SCHEMAV_ELEMENT_CONTENT": "IRL107",
 }
-#: Each round finds one unknown element per parent; a file that needs more rounds is not an IR.
+#: Maximum number of rounds. Each round finds one unknown element per parent; a file that needs more
+#: rounds is not an IR.
 ROUNDS = 16
 #: The number of layers or edges that are checked together.
 PIECE = 500
@@ -41,7 +42,7 @@ class SchemaFinding(NamedTuple):
 
 
 def schema_file(name: str = "ir-v10.xsd") -> str:
-    """The path of a schema: in ``schemas`` inside the package, or next to it in a checkout."""
+    """The path of a schema file: in ``schemas`` inside the package, or next to it in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     installed = os.path.join(package, "schemas", name)
     if os.path.isfile(installed):
@@ -155,7 +156,7 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """`path` comparing whole names instead of prefixes, which may be redefined."""
+    """Change `path` so that it compares whole names, because prefixes may be redefined."""
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
 
 

@@ -24,7 +24,7 @@ ALIGNMENT = 8
 def slice_before(
     context: Context, wiring: Wiring, entry: Entry
 ) -> tuple[tuple[Edit, ...], bytes] | None:
-    """The edits of the file and the bytes to append to the .bin; None if sizes are not known.
+    """The edits of the file and the bytes to append to the .bin; None if that is impossible.
 
     Args:
         context: the model.
@@ -94,7 +94,7 @@ def _new_names(net: NetIndex, stem: str, endings: Sequence[str]) -> list[str]:
 
 
 def _constant(name: str, title: str, offset: int, length: int) -> Iterator[str]:
-    """The lines of a Const, a vector of i64."""
+    """The lines of a Const whose value is a vector of i64."""
     yield f'<layer id="{name}" name="{escaped(title)}" type="Const" version="opset1">'
     shape = f'element_type="i64" shape="{length}" offset="{offset}" size="{8 * length}"'
     yield f"\t<data {shape}/>"
@@ -112,7 +112,7 @@ def _strided_slice(
     after: Sequence[str],
     axis: int,
 ) -> Iterator[str]:
-    """The lines of a StridedSlice, which takes the axes before `axis` as a whole."""
+    """The lines of a StridedSlice, which slices `axis` and keeps the axes before it whole."""
     yield f'<layer id="{name}" name="{escaped(title)}" type="StridedSlice" version="opset1">'
     mask = ",".join(["1"] * axis + ["0"])
     yield f'\t<data begin_mask="{mask}" end_mask="{mask}"/>'

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Suppressed", "of_document", "of_outline"]
 
-#: True if a finding is suppressed.
+#: Tells whether a finding is suppressed.
 Suppressed = Callable[[Diagnostic], bool]
 
 # Compiled only when a file has such a comment, which few have.
@@ -90,7 +90,7 @@ def codes_of(text: str) -> tuple[str, ...]:
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """The number of the first nonempty line after `line`."""
+    """The number of the first line after `line` that is not empty."""
     following = range(line, len(lines))
     return next((number + 1 for number in following if lines[number].strip()), line)
 

@@ -15,7 +15,7 @@ __all__ = ["Weights"]
 
 Found = TypeVar("Found")
 
-#: Results of `Weights.once`, keyed by file and question.
+#: Results of `Weights.once`, keyed by file and by the argument `what`.
 _KNOWN: dict[tuple[object, ...], Any] = {}
 _MOST = 100_000
 
@@ -37,7 +37,7 @@ class Weights:
 
     @cached_property
     def instead(self) -> str:
-        """What exists at the path instead of a file, such as "a folder"; empty if nothing does."""
+        """What exists at the path if that is no file, such as "a folder"; empty if nothing does."""
         try:
             return what_else(self.path)
         except (OSError, ValueError):
@@ -51,7 +51,7 @@ class Weights:
     def once(self, what: tuple[object, ...], look: Callable[[], Found]) -> Found:
         """Return the result of `look`, cached for this file and `what`.
 
-        Several models may share their weights, and reading them takes the most time.
+        Several models may share their weights, and reading them takes most of the time.
         """
         key = (self._identity, *what)
         if key not in _KNOWN:

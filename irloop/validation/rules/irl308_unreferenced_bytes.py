@@ -9,8 +9,11 @@ from irloop.formats.openvino.places import at_net
 from irloop.validation.context import Context
 from irloop.validation.rule import FILE, Rule
 
-#: Alignment of data in files of most writers, and the largest one: a cache line.
-ALIGNMENT, LINE = 8, 64
+#: Alignment of data in the files of most writers.
+ALIGNMENT = 8
+
+#: The largest alignment that writers use: a cache line.
+LINE = 64
 
 
 class UnreferencedBytes(

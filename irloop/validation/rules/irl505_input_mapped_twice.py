@@ -45,7 +45,7 @@ class InputMappedTwice(
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove an entry that repeats an earlier one; one that maps something else stays."""
+        """Remove an entry that repeats an earlier one; keep an entry that maps something else."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.inputs):
                 if dict(entry.entry.attributes) != dict(first.entry.attributes):

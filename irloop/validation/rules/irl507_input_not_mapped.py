@@ -37,7 +37,7 @@ class InputNotMapped(
         """One finding per input port."""
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.inputs}
-            # An entry without a readable number may be the missing one.
+            # An entry whose number cannot be read may be the missing one.
             if not wiring.is_loop_op or any(item.external is None for item in wiring.inputs):
                 continue
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}

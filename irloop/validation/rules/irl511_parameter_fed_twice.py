@@ -52,7 +52,7 @@ class ParameterFedTwice(
                 yield self.from_problem(problems.parameter_fed_twice(wiring, entry, other))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Name the one Parameter that is used and gets no value instead."""
+        """Let the later entry name the Parameter that no entry names, if there is exactly one."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None or wiring.section is None:

@@ -62,7 +62,9 @@ class ParameterWithoutValue(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the purpose current_iteration to an entry of an integer Parameter without a port."""
+        """Add the purpose current_iteration to an entry without a port whose Parameter is an
+        integer.
+        """
         for wiring in context.loops:
             body, section = wiring.body, wiring.section
             if body is None or section is None or not wiring.is_loop or wiring.iteration:

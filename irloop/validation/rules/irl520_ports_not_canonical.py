@@ -110,7 +110,7 @@ class PortsNotCanonical(
 
 
 def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[SetAttribute]:
-    """Port maps name inputs by their position."""
+    """The changes that let port maps name inputs by their position."""
     for wiring in context.wirings(index, layer):
         for entry in wiring.inputs:
             number = str(entry.position)
@@ -124,7 +124,7 @@ def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[
 def _mapped_outputs(
     context: Context, index: NetIndex, layer: Layer, numbers: dict[str, str]
 ) -> Iterator[SetAttribute]:
-    """Port maps name outputs by their id."""
+    """The changes that let port maps name outputs by their new id."""
     for wiring in context.wirings(index, layer):
         for entry in wiring.outputs:
             number = numbers.get(str(entry.entry.attributes.get("external_port_id")))

@@ -50,7 +50,7 @@ class UnknownPurpose(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Correct a misspelt purpose; remove one where there is none."""
+        """Correct a misspelt purpose in a Loop; remove the purpose from a TensorIterator or If."""
         for wiring, entry, purpose, allowed in _without_effect(context):
             assert wiring.section is not None
             place = at_entry(wiring.owner, wiring.section, entry.entry)
@@ -70,7 +70,7 @@ class UnknownPurpose(
 
 
 def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]]:
-    """Entries with a purpose without effect, that purpose, and the one allowed in a Loop."""
+    """Entries whose purpose has no effect, with that purpose and the one that a Loop allows."""
     branches = (w for _, _, both in context.branches for w in both)
     for wiring in (*context.loops, *branches):
         for entry in (*wiring.inputs, *wiring.outputs):
@@ -82,7 +82,7 @@ def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]
 
 
 def _is_like(purpose: str, allowed: str) -> bool:
-    """True for a misspelling: mostly the same letters in the same order."""
+    """True for a misspelling: most letters are the same, in the same order."""
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, purpose.lower(), allowed).ratio() > 0.6

@@ -15,7 +15,7 @@ from irloop.validation.declared import constant_of
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
-#: Of longer constants only the beginning is read.
+#: Maximum number of bytes of a constant that are read; of a longer one only the beginning is.
 READ_BYTES = 2**16
 
 
@@ -86,14 +86,18 @@ class OneStateNotCarried(
 
 
 def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
-    """Results that may update a state: no back edge, no axis, and not the condition."""
+    """Results that may hold the next value of a state.
+
+    They have no back edge and no axis, are not the condition, and do not return a value that
+    another back edge carries.
+    """
     taken = {edge.from_layer for edge, _, _ in wiring.back_edges}
     for entry in wiring.outputs:
         if entry.inner is not None and (entry.has_axis or entry.purpose):
             taken.add(entry.inner.id)
     carried = {body.source(result) for _, result, _ in wiring.carried}
     for layer in body.results:
-        # Another Result of a value that is already carried is an output of that state.
+        # Another Result of a value that is already carried is just an output of that state.
         if layer.id not in taken and body.source(layer) not in carried:
             yield layer
 

@@ -48,7 +48,9 @@ class ConditionMissing(
             yield self.from_problem(problems.no_condition(wiring))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Name the condition: the only entry of no output whose Result is boolean."""
+        """Name the condition if there is only one entry without an output, and its Result is
+        boolean.
+        """
         for wiring in context.loops:
             if not wiring.is_loop or wiring.body is None or wiring.section is None:
                 continue
@@ -64,5 +66,6 @@ class ConditionMissing(
             place = at_section(wiring.owner, wiring.section)
             entry_place = at_entry(wiring.owner, wiring.section, boolean[0].entry)
             edit = SetAttribute(entry_place.element, "purpose", "execution_condition")
-            # Without a condition no runtime takes the file, and no other entry can be meant.
+            # This repair is safe: no runtime takes the file without a condition, and no other entry
+            # can be meant.
             yield self.repair(place, 'purpose="execution_condition" added', edit)

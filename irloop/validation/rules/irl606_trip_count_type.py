@@ -53,7 +53,7 @@ class TripCountType(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Make a constant of one element a scalar."""
+        """Reshape a one-element constant to a scalar."""
         for wiring in context.loops:
             owner = wiring.owner
             edits = as_scalar(wiring.outer, owner, 0) if len(owner.inputs) > 0 else ()

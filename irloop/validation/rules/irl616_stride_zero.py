@@ -45,7 +45,7 @@ class StrideZero(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Let the slices follow each other."""
+        """Set the stride to part_size, so that the slices follow each other."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride != 0 or entry.part_size < 1:

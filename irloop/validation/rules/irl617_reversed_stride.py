@@ -51,7 +51,7 @@ class ReversedStride(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Let the range run backward as well."""
+        """Set start and end so that the range runs backward as well."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if not wiring.is_iterator or not loop_ranges.has_wrong_direction(entry):

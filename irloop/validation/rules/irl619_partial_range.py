@@ -53,7 +53,7 @@ class PartialRange(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Write the whole range, for a TensorIterator after a StridedSlice before the loop.
+        """Write the whole range; for a TensorIterator, also insert a StridedSlice before the loop.
 
         A Loop ignores its range.
         """
@@ -82,7 +82,7 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """What slicing before the loop changes: OpenVINO reads from one end of the axis."""
+    """What the repair changes: OpenVINO ignored the range and began at one end of the axis."""
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None
     low, high = loop_ranges.bounds(entry, size)

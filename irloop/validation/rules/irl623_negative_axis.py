@@ -52,7 +52,7 @@ class NegativeAxis(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Count the axis from the front, where the rank is known."""
+        """Make the axis non-negative if the rank is known."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.axis is None or entry.axis >= 0:

@@ -50,7 +50,7 @@ class RangeWithoutAxis(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove what has no effect without an axis."""
+        """Remove the attributes that have no effect without an axis."""
         for wiring in context.loops:
             for entry in (*wiring.inputs, *wiring.outputs):
                 names = [name for name in _RANGE if name in entry.entry.attributes]

@@ -38,7 +38,7 @@ class ConditionElements(
         """One finding per If."""
         for index, layer, _ in context.branches:
             declared = context.operand(index, layer, 0)
-            # Writers put a size of 0 where they did not know it.
+            # Writers put a size of 0 where they did not know the size.
             if not layer.inputs or ((declared.elements or 0) < 2 and (declared.rank or 0) < 2):
                 continue
             yield self.found(
@@ -50,7 +50,7 @@ class ConditionElements(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Make a constant of one element a scalar."""
+        """Reshape a one-element constant to a scalar."""
         for index, layer, _ in context.branches:
             edits = as_scalar(index, layer, 0) if layer.inputs else ()
             if edits:

@@ -61,7 +61,7 @@ class UnknownOperation(
             )
 
     def repairs(self, context: OnnxContext) -> Iterator[Repair]:
-        """Import the smallest newer opset that has all operations of the model."""
+        """Import the lowest newer opset that has all operations of the model."""
         opset = context.outline.opsets.get("")
         nodes = [(node, found) for node, found in context.standard_nodes if not node.domain]
         unknown = [node for node, found in nodes if found is None]

@@ -23,7 +23,7 @@ class NegativeSize(
     Bad example:
         a dim_value of -1
     Good example:
-        a dim_param such as "batch", or neither of the two
+        a dim_param such as "batch", or neither dim_value nor dim_param
     Fix:
         Give the dimension a name instead of the number.
     """

@@ -49,7 +49,7 @@ class ShadowedName(
 
 
 class _Outer:
-    """Where names are defined and nodes placed; each graph is indexed once, for all its bodies."""
+    """Where names are defined and nodes stand; each graph is indexed once for all its bodies."""
 
     def __init__(self) -> None:
         self._defined: dict[int, dict[str, int]] = {}
@@ -66,7 +66,9 @@ class _Outer:
         return False
 
     def _names_of(self, graph: OutlineGraph) -> dict[str, int]:
-        """The position of the node that defines each name first; -1 for inputs, initializers."""
+        """For each name, the position of the node that first defines it; -1 for inputs and
+        initializers.
+        """
         found = self._defined.get(id(graph))
         if found is None:
             found = self._defined[id(graph)] = dict.fromkeys(graph.inputs, -1)
