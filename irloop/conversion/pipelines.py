@@ -133,6 +133,7 @@ def _has_8_bit_floats(model: Model) -> bool:
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
+    from irloop.conversion.quantised.forms import SINCE, quantised_forms
     from irloop.passes.common.separate_results import SeparateResults
 
     names = BorderNames(model, onnx_input_name, onnx_output_name)
@@ -145,6 +146,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
+        # ONNX Runtime has integer kernels for operations, not for their arithmetic.
+        *(quantised_forms() if converter.opset >= SINCE else ()),
         # Rewrite forms on which ONNX Runtime crashes.
         *engine_forms("onnx"),
         # ONNX Runtime has no Loop or Scan of 4-bit integers.

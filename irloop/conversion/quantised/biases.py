@@ -1,0 +1,127 @@
+"""Writes what is added to a quantised convolution as its bias, as integer kernels take it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop.conversion.quantised.reading import (
+    inputs_of,
+    known,
+    only_reader,
+)
+from irloop.dialects.onnx.convolution import Conv
+from irloop.dialects.onnx.elementwise import Add
+from irloop.dialects.onnx.quantize import DequantizeLinear13
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.types import ElementType
+from irloop.passes.folding import folded
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = ["QuantisedBiases", "bias_of", "steps_of"]
+
+#: f32 represents all whole numbers up to here.
+_MOST = 2**24
+
+
+class QuantisedBiases(MatcherPass):
+    """Makes constants that are added to a convolution of quantised data and weights its bias.
+
+    Given::
+
+        y = Conv(DequantizeLinear(q, s, z), DequantizeLinear(w, t, u)) + Cast(Const i32 b) * (s * t)
+
+    Result::
+
+        y = Conv(DequantizeLinear(q, s, z), DequantizeLinear(w, t, u), DequantizeLinear(b, s * t))
+
+    ONNX Runtime would compute the convolution in f32 if an Add followed it. A bias that was not
+    quantised remains f32.
+    """
+
+    name = "quantised_biases"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Add, where=producer_is(_is_bias))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        found = bias_of(node)
+        assert found is not None
+        convolution, bias = found
+        x, weights = convolution.inputs[:2]
+        assert x is not None
+        assert weights is not None
+        steps, codes = steps_of(bias, *_scales(x, weights))
+        assert codes is not None
+        emitter = Emitter(rewriter, node, node.name)
+        inputs = (
+            emitter.constant(codes, ElementType.I32),
+            emitter.constant(steps, ElementType.F32),
+        )
+        given = emitter.emit(DequantizeLinear13(axis=0), *inputs)
+        rewriter.replace_node(node, [emitter.emit(convolution.op, x, weights, given)])
+        return True
+
+
+def bias_of(node: Node) -> tuple[Node, Array] | None:
+    """A convolution, and the f32 constant of each channel that only this Add adds to it."""
+    inputs = inputs_of(node.output, Add)
+    if inputs is None:
+        return None
+    left, right = inputs
+    if isinstance(right.producer.op, Conv):
+        left, right = right, left
+    convolution = left.producer
+    if not isinstance(convolution.op, Conv) or len(convolution.inputs) != 2:
+        return None
+    dims = shape_of(left).dims
+    tensor = folded(right) if element_of(right) is ElementType.F32 else None
+    if dims is None or tensor is None or only_reader(left) is not node:
+        return None
+    wanted = (dims[1], *[1] * (len(dims) - 2))
+    if tensor.shape not in (wanted, (1, *wanted)):
+        return None
+    return convolution, tensor.numpy().reshape(-1)
+
+
+def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
+    """The steps of a bias, given the scales of data and weights, and how many steps it consists of.
+
+    None if whole numbers of steps are not equal to it in f32.
+    """
+    import numpy as np
+
+    steps = np.broadcast_to(np.float32(data) * weights.reshape(-1), bias.shape)
+    with np.errstate(all="ignore"):
+        codes = np.rint(bias / steps)
+        is_equal = (np.abs(codes) < _MOST) & (codes.astype(np.float32) * steps == bias)
+    return steps, codes if is_equal.all() else None
+
+
+def _is_bias(node: Node) -> bool:
+    found = bias_of(node)
+    x, weights = (None, None) if found is None else found[0].inputs[:2]
+    if found is None or x is None or weights is None:
+        return False
+    if not all(isinstance(value.producer.op, DequantizeLinear13) for value in (x, weights)):
+        return False
+    return steps_of(found[1], *_scales(x, weights))[1] is not None
+
+
+def _scales(x: Value, weights: Value) -> tuple[float, Array]:
+    """The constant scales of dequantised data and weights."""
+    data, each = (known(value.producer.inputs[1]) for value in (x, weights))
+    assert data is not None
+    assert each is not None
+    return float(data.reshape(())), each

@@ -1,0 +1,57 @@
+"""Writes numbers that are quantised to integers as QuantizeLinear."""
+
+from __future__ import annotations
+
+from irloop.conversion.quantised.pairs import quantised
+from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, inputs_of, shifted
+from irloop.dialects.onnx.convert import Cast6
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["QuantisedIntegers"]
+
+
+class QuantisedIntegers(MatcherPass):
+    """Replaces the arithmetic of a quantisation to integers of 8 bits.
+
+    Given::
+
+        q = Cast(Clip(Round(x / s), -3, 252) + 3, u8)
+
+    Result::
+
+        q = QuantizeLinear(x, s, Const u8 3)
+    """
+
+    name = "quantised_integers"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Cast6, where=producer_is(lambda node: _found(node.output) is not None))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        found = _found(node.output)
+        assert found is not None
+        codes, zero = found
+        emitter = Emitter(rewriter, node, node.name)
+        rewriter.replace_node(node, [quantised(emitter, codes, zero, element_of(node.output))])
+        return True
+
+
+def _found(value: Value) -> tuple[Codes, float] | None:
+    """The codes and the zero point of a quantisation."""
+    cast, element = inputs_of(value, Cast6), element_of(value)
+    if cast is None or element not in BYTES:
+        return None
+    limits = BYTES[element]
+    inner, zero = shifted(cast[0])
+    codes = codes_of(inner)
+    if codes is None or (codes.low + zero, codes.high + zero) != limits:
+        return None
+    return (codes, zero) if limits[0] <= zero <= limits[1] else None

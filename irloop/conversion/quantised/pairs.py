@@ -1,0 +1,82 @@
+"""Writes numbers that are quantised and dequantised as QuantizeLinear and DequantizeLinear."""
+
+from __future__ import annotations
+
+from irloop.conversion.quantised.reading import (
+    Codes,
+    Scale,
+    codes_of,
+    scale_of,
+    scale_value,
+    shifted,
+)
+from irloop.dialects.onnx.elementwise import Mul
+from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["QuantisedPairs", "quantised"]
+
+
+class QuantisedPairs(MatcherPass):
+    """Replaces the arithmetic of a quantisation whose integers only dequantisation reads.
+
+    Given::
+
+        c = Clip(Round(x / s), -3, 252)    y = c * t
+
+    Result::
+
+        q = QuantizeLinear(x, s, Const u8 3)    y = DequantizeLinear(q, t, Const u8 3)
+
+    There is one scale: ONNX Runtime does not look at the axis of several ones when it computes a
+    product on integers. The limits have to be 255 apart and contain 0: then u8 is saturated where
+    Clip limits. The results are equal, except that a NaN becomes the lower limit, as in OpenVINO.
+    ONNX Runtime runs matrix products and convolutions of such pairs on integers.
+    """
+
+    name = "quantised_pairs"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Mul, where=producer_is(lambda node: _pair(node.output) is not None))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        found = _pair(node.output)
+        assert found is not None
+        codes, zero, scale = found
+        emitter = Emitter(rewriter, node, node.name)
+        wide = quantised(emitter, codes, -codes.low, ElementType.U8)
+        inputs = (scale_value(emitter, scale), emitter.constant(zero, ElementType.U8))
+        result = emitter.emit(DequantizeLinear13(), wide, *inputs)
+        rewriter.replace_node(node, [result])
+        return True
+
+
+def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
+    """QuantizeLinear of the numbers behind the codes."""
+    inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
+    return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
+
+
+def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
+    """The codes, the zero point to subtract and the scale of a dequantisation."""
+    left, right = value.producer.inputs
+    if left is None or right is None:
+        return None
+    for first, second in ((left, right), (right, left)):
+        inner, added = shifted(first)
+        codes = codes_of(inner)
+        if codes is None or codes.high - codes.low != 255 or not -255 <= codes.low <= 0:
+            continue
+        zero = -codes.low - added
+        scale = scale_of(second, first)
+        if scale is not None and scale.axis is None and codes.low.is_integer() and 0 <= zero <= 255:
+            return codes, zero, scale
+    return None

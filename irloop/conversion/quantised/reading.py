@@ -1,0 +1,151 @@
+"""Reads the parts of quantisation that a converted model computes by arithmetic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from irloop.dialects.onnx.activation import Clip11
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.elementwise import Add, Div, Round, Sub
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.record import Record
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+__all__ = [
+    "BYTES",
+    "Codes",
+    "Scale",
+    "codes_of",
+    "inputs_of",
+    "known",
+    "only_reader",
+    "scale_of",
+    "scale_value",
+    "shifted",
+    "single_number",
+]
+
+#: The types of 8 bits, with their ranges.
+BYTES = {ElementType.U8: (0.0, 255.0), ElementType.I8: (-128.0, 127.0)}
+
+
+class Codes(Record):
+    """Whole numbers in f32: x / scale (one number), rounded to even, limited to low..high."""
+
+    x: Value
+    scale: Scale
+    low: float
+    high: float
+
+
+class Scale(Record):
+    """Constant scales: one, or a vector along an axis of the data."""
+
+    numbers: Any
+    axis: int | None
+
+
+def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
+    """The inputs of the node that computes `value`, if it is such an operation and has them all."""
+    node = value.producer
+    if not isinstance(node.op, op):
+        return None
+    found = tuple(item for item in node.inputs if item is not None)
+    return found if len(found) == len(node.inputs) else None
+
+
+def known(value: Value | None) -> Array | None:
+    """The value of a constant, or of constant integers that are cast to f32."""
+    if value is None:
+        return None
+    if isinstance(value.producer.op, Constant):
+        return value.producer.op.tensor.numpy()
+    cast = inputs_of(value, Cast6)
+    if cast is None or element_of(value) is not ElementType.F32:
+        return None
+    op = cast[0].producer.op
+    if not isinstance(op, Constant) or not op.tensor.element.is_integer:
+        return None
+    return op.tensor.numpy().astype("float32")
+
+
+def single_number(value: Value | None) -> float | None:
+    """The number of a constant that has one element."""
+    array = known(value)
+    return None if array is None or array.size != 1 else float(array.reshape(()))
+
+
+def scale_of(value: Value, data: Value) -> Scale | None:
+    """Constant scales that QuantizeLinear and DequantizeLinear can apply to `data`.
+
+    They are positive f32 numbers. A vector runs along one axis, whose size is known: scales that
+    broadcast the data are none.
+    """
+    if element_of(value) is not ElementType.F32:
+        return None
+    array = known(value)
+    if array is None or not array.size or not _is_normal(array):
+        return None
+    dims = shape_of(data).dims
+    if array.ndim > (0 if dims is None else len(dims)):
+        return None
+    if array.size == 1:
+        return Scale(array.reshape(()), None)
+    assert dims is not None
+    wide = [axis for axis, size in enumerate(array.shape, len(dims) - array.ndim) if size > 1]
+    if len(wide) > 1 or dims[wide[0]] != array.size:
+        return None
+    return Scale(array.reshape(-1), wide[0])
+
+
+def _is_normal(array: Array) -> bool:
+    """True for numbers that are positive, finite and not subnormal."""
+    import numpy as np
+
+    limits = np.finfo(np.float32)
+    return bool(((array >= limits.tiny) & (array <= limits.max)).all())
+
+
+def codes_of(value: Value) -> Codes | None:
+    """The parts of Clip(Round(x / scale), low, high)."""
+    clip = inputs_of(value, Clip11)
+    if clip is None or len(clip) != 3 or element_of(value) is not ElementType.F32:
+        return None
+    low, high = single_number(clip[1]), single_number(clip[2])
+    rounded = inputs_of(clip[0], Round)
+    ratio = None if rounded is None else inputs_of(rounded[0], Div)
+    if ratio is None or low is None or high is None:
+        return None
+    scale = scale_of(ratio[1], ratio[0])
+    if scale is None or scale.axis is not None:
+        return None
+    return Codes(ratio[0], scale, low, high)
+
+
+def shifted(value: Value) -> tuple[Value, float]:
+    """A value without the single constant that is added to or subtracted from it, and the sum."""
+    total = 0.0
+    for op, sign in ((Sub, -1), (Add, 1)):
+        parts = inputs_of(value, op)
+        number = None if parts is None else single_number(parts[1])
+        if parts is not None and number is not None and number.is_integer():
+            value, total = parts[0], total + sign * number
+    return value, total
+
+
+def only_reader(value: Value) -> Node | None:
+    """The node that reads a value, if nothing else does."""
+    return value.uses[0][0] if len(value.uses) == 1 else None
+
+
+def scale_value(emitter: Emitter, scale: Scale) -> Value:
+    """The scales as an input."""
+    return emitter.constant(scale.numbers, ElementType.F32)

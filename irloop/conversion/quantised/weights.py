@@ -1,0 +1,190 @@
+"""Writes constant integers with scales as DequantizeLinear, where integer kernels read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from irloop.conversion.quantised.biases import bias_of, steps_of
+from irloop.conversion.quantised.reading import (
+    BYTES,
+    Scale,
+    inputs_of,
+    known,
+    only_reader,
+    scale_of,
+    scale_value,
+    single_number,
+)
+from irloop.dialects.onnx.activation import Relu
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.convolution import Conv
+from irloop.dialects.onnx.elementwise import Mul, Sub
+from irloop.dialects.onnx.matmul import Gemm, MatMul
+from irloop.dialects.onnx.quantize import DequantizeLinear13, QuantizeLinear13
+from irloop.dialects.onnx.shape import Reshape, Reshape14, Squeeze13, Transpose, Unsqueeze13
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["QuantisedWeights"]
+
+#: Operations that ONNX Runtime computes on integers, also if they move elements before it.
+_MOVES = (Reshape, Reshape14, Squeeze13, Transpose, Unsqueeze13)
+#: The most operations between the two operands of a product and their dequantisation.
+_DEPTH = 4
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Constant integers, their zero points and their scales.
+_Found = tuple[Value, Array, Scale]
+
+
+class QuantisedWeights(MatcherPass):
+    """Replaces the arithmetic that scales integer weights of products with quantised data.
+
+    Given::
+
+        d = DequantizeLinear(q, s, z)    y = MatMul(d, Cast(Const i8 w) * t)
+
+    Result::
+
+        d = DequantizeLinear(q, s, z)    y = MatMul(d, DequantizeLinear(w, t, Const i8 0))
+
+    Weights of other products keep their arithmetic: ONNX Runtime computes it once, when it loads
+    the model, but would run DequantizeLinear in each inference.
+    """
+
+    name = "quantised_weights"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Mul, where=producer_is(_is_weight))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        found = _weights(node.output)
+        assert found is not None
+        weights, zeros, scale = found
+        emitter = Emitter(rewriter, node, node.name)
+        axis = 1 if scale.axis is None else scale.axis
+        zero = emitter.constant(zeros, element_of(weights))
+        op = DequantizeLinear13(axis=axis)
+        rewriter.replace_node(node, [emitter.emit(op, weights, scale_value(emitter, scale), zero)])
+        return True
+
+
+def _is_weight(node: Node) -> bool:
+    found = _weights(node.output)
+    return found is not None and _is_multiplied(node.output, found, _DEPTH)
+
+
+def _weights(value: Value) -> _Found | None:
+    """Constant integers, their zero points and their scales."""
+    left, right = value.producer.inputs
+    if left is None or right is None:
+        return None
+    for first, second in ((left, right), (right, left)):
+        parts = inputs_of(first, Sub)
+        cast = inputs_of(first if parts is None else parts[0], Cast6)
+        if cast is None or element_of(cast[0]) not in BYTES or shape_of(first).rank is None:
+            continue
+        scale = scale_of(second, first)
+        if not isinstance(cast[0].producer.op, Constant) or scale is None:
+            continue
+        zeros = _zeros(None if parts is None else parts[1], cast[0], scale)
+        if zeros is not None:
+            return cast[0], zeros, scale
+    return None
+
+
+def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
+    """The zero points, as many as there are scales; None if they are not of the weights' type."""
+    shape = scale.numbers.shape
+    if value is None:
+        return np.zeros(shape)
+    array = known(value)
+    if array is None or array.ndim > (shape_of(weights).rank or 0):
+        return None
+    low, high = BYTES[element_of(weights)]
+    if (array % 1).any() or array.min(initial=0) < low or array.max(initial=0) > high:
+        return None
+    if array.size == 1:
+        return np.full(shape, array.reshape(()))
+    rank = shape_of(weights).rank or 0
+    whole = (1,) * (rank - array.ndim) + array.shape
+    wanted = [1] * rank
+    wanted[scale.axis or 0] = scale.numbers.size
+    return array.reshape(shape) if whole == tuple(wanted) else None
+
+
+def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
+    """True when all that read weights are products that ONNX Runtime computes on integers."""
+    if not depth or not value.uses:
+        return False
+    for user, position in value.uses:
+        if isinstance(user.op, _MOVES) and position == 0 and found[2].axis is None:
+            if not _is_multiplied(user.output, found, depth - 1):
+                return False
+        elif position != 1 or not _has_integer_kernel(user, found):
+            return False
+    return True
+
+
+def _has_integer_kernel(node: Node, found: _Found) -> bool:
+    """True for products of dequantised data with weights whose scales belong to the results.
+
+    ONNX Runtime does not look at the axis of DequantizeLinear. It would apply the scales of another
+    axis to the results, too, and fail or compute wrong numbers.
+    """
+    _, zeros, scale = found
+    data, weights = node.inputs[:2]
+    rank = None if weights is None else shape_of(weights).rank
+    step = data_scale(data, _DEPTH)
+    if rank is None or step is None:
+        return False
+    if isinstance(node.op, Conv):
+        # Its kernel has one zero point for all channels.
+        is_even = bool((zeros == zeros.reshape(-1)[0]).all())
+        return scale.axis in (None, 0) and is_even and _is_quantised(node, step, scale)
+    if isinstance(node.op, Gemm):
+        return scale.axis in (None, 0 if node.op.trans_b else 1)
+    return isinstance(node.op, MatMul) and rank == 2 and scale.axis in (None, 1)
+
+
+def data_scale(value: Value | None, depth: int) -> float | None:
+    """The only scale of a DequantizeLinear whose result a value is, also if elements were moved."""
+    if value is None or not depth:
+        return None
+    node = value.producer
+    if isinstance(node.op, _MOVES):
+        return data_scale(node.inputs[0], depth - 1)
+    return single_number(node.inputs[1]) if isinstance(node.op, DequantizeLinear13) else None
+
+
+def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
+    """True when only QuantizeLinear reads a convolution, its sum with a bias, or their Relu."""
+    value = node.output
+    reader = only_reader(value)
+    bias = None if reader is None else bias_of(reader)
+    if reader is not None and bias is not None:
+        if steps_of(bias[1], step, scale.numbers)[1] is None:
+            return False
+        value = reader.output
+        reader = only_reader(value)
+    # ONNX Runtime drops a Relu if QuantizeLinear limits its data to the same range.
+    is_limited = reader is not None and isinstance(reader.op, Relu)
+    if reader is not None and is_limited:
+        value = reader.output
+    return bool(value.uses) and all(
+        isinstance(user.op, QuantizeLinear13)
+        and position == 0
+        and not (is_limited and single_number(user.inputs[2]) != 0)
+        for user, position in value.uses
+    )
