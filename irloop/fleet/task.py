@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import errno
+import functools
 import os
 import pickle
 import queue
 import shutil
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -66,7 +68,24 @@ class Orders:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """The versions of irloop and the engines on this machine; empty texts for missing ones."""
+    """The versions of irloop and the engines on this machine; empty texts for missing ones.
+
+    They are read again only when a folder of packages has changed: reading takes milliseconds.
+    """
+    return _versions(tuple((place, _changed(place)) for place in sys.path))
+
+
+def _changed(place: str) -> int:
+    """When an entry was last added to a folder, or removed from it; 0 if it does not exist."""
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except OSError:
+        return 0
+
+
+@functools.lru_cache(maxsize=1)
+def _versions(places: tuple[tuple[str, int], ...]) -> tuple[tuple[str, str], ...]:
+    """The versions in folders that last changed at these times."""
     found: list[tuple[str, str]] = []
     for name in PACKAGES:
         try:

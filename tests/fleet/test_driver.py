@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -391,6 +392,39 @@ def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch)
     state = sweep(plan, InlineCluster())
     assert state.verdicts == {(step, "timeout"): 1 for step in plan.steps}
     end_children()
+
+
+def test_versions_are_read_again_when_packages_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def install(version: str) -> None:
+        for old in tmp_path.glob("*.dist-info"):
+            shutil.rmtree(old)
+        folder = tmp_path / f"invented-{version}.dist-info"
+        folder.mkdir()
+        text = f"Metadata-Version: 2.1\nName: invented\nVersion: {version}\n"
+        (folder / "METADATA").write_text(text, "utf-8")
+        # A clock of a file system may be too coarse to show two changes at once.
+        os.utime(tmp_path, ns=(0, int(version.replace(".", ""))))
+
+    read: list[str] = []
+    version = metadata.version
+
+    def counted(name: str) -> str:
+        read.append(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", counted)
+    monkeypatch.setattr(task, "PACKAGES", ("invented", "missing"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install("1.0")
+    assert task.versions() == (("invented", "1.0"), ("missing", ""))
+    assert task.versions() == (("invented", "1.0"), ("missing", ""))
+    assert read == ["invented", "missing"]
+    install("2.0")
+    assert task.versions() == (("invented", "2.0"), ("missing", ""))
+    monkeypatch.undo()
+    assert [name for name, _ in task.versions()] == list(task.PACKAGES)
 
 
 def test_children_inherit_no_credentials(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
