@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN of a batch without items, in OpenVINO.
+"""LSTM, GRU and RNN of a batch without items or without steps, in OpenVINO.
 
 The plugin writes sequences with computed weights, clipped gates or rare activations as a
 TensorIterator of its own, and dies when it joins the steps of an empty batch.
@@ -84,3 +84,24 @@ def test_the_batch_is_known_to_be_empty(computed: bool, tmp_path: Path) -> None:
         answer = process.run([x, np.ones((1, 1, 1), np.float32), h], seconds=60)
         assert answer.outputs is not None, answer
         assert [output.shape for output in answer.outputs] == [(2, 1, 0, 1), (1, 0, 1)]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_no_step_in_one_inference(direction: str, tmp_path: Path) -> None:
+    """OpenVINO returns uninitialised memory as the last state; ONNX Runtime returns 0."""
+    text = RNN.format(
+        steps="t", items=1, direction=direction, clip="", weights=CONSTANT, used="one"
+    )
+    source = tmp_path / "m.onnx"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    path = tmp_path / "m.xml"
+    save_model(convert(source)[0], path)
+    weight, state = np.ones((1, 1, 1), np.float32), np.full((1, 1, 1), 5, np.float32)
+    with Process(engine_of("openvino"), path) as process:
+        for steps in (2, 0, 3, 0):
+            answer = process.run([np.ones((steps, 1, 1), np.float32), weight, state], seconds=60)
+            assert answer.outputs is not None, answer
+            y, last = answer.outputs
+            assert len(y) == steps
+            # The state and 1 for each step.
+            assert last.tolist() == [[[5 + steps if steps else 0]]]

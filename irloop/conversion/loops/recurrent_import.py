@@ -17,6 +17,7 @@ from irloop.conversion.loops import recurrent_parts as parts
 from irloop.conversion.loops.recurrent_steps import Layer, is_coupled, iterated, summed_bias
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import recurrent as ov
+from irloop.dialects.openvino.comparison import Greater
 from irloop.dialects.recurrent import Activation
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -193,10 +194,25 @@ def _sequence(
         r = parts.taken(c, layer.r, rows, 1, "R", forms.gather)
         bias = parts.taken(c, bias, rows, 1, "B", forms.gather)
         sequence: ov.Recurrent = ov.LSTMSequence(**shared)
-        return list(c.emit(sequence, layer.x, *layer.states, lengths, w, r, bias).outputs)
+        outputs = c.emit(sequence, layer.x, *layer.states, lengths, w, r, bias).outputs
+        return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
     if isinstance(op, onnx.GRU | onnx.GRU1):
         sequence = ov.GRUSequence(**shared, linear_before_reset=op.linear_before_reset != 0)
     else:
         sequence = ov.RNNSequence(**shared)
     inputs = (layer.x, *layer.states, lengths, layer.w, layer.r, bias)
-    return list(c.emit(sequence, *inputs).outputs)
+    outputs = c.emit(sequence, *inputs).outputs
+    return [outputs[0], *_zero_without_steps(c, layer, outputs[1:])]
+
+
+def _zero_without_steps(c: Conversion, layer: Layer, states: Sequence[Value]) -> list[Value]:
+    """The last states, or 0 as in ONNX Runtime if there is no step.
+
+    OpenVINO 2026.4 returns uninitialised memory then.
+    """
+    read = any(value.is_used for value in c.node.outputs[1:])
+    if isinstance(shape_of(layer.x).dim(1), int) or not read:
+        return list(states)
+    runs = c(Greater(), forms.size_of(c, layer.x, 1), c.i64(0))
+    zero = c.constant(0, element_of(layer.x))
+    return [forms.select(c, runs, value, zero) for value in states]
