@@ -136,7 +136,9 @@ def _header(stream: IO[bytes], name: str) -> _Header:
     shape, order = found["shape"], found["fortran_order"]
     is_shape = isinstance(shape, tuple) and all(type(dim) is int and dim >= 0 for dim in shape)
     if not is_shape or len(shape) > _MOST_DIMS or not isinstance(order, bool):
-        raise _refused(name, f"its shape is {str(shape)[:80]} and its order {str(order)[:20]}")
+        raise _refused(
+            name, f"its shape {str(shape)[:80]} or its order {str(order)[:20]} is not valid"
+        )
     if not isinstance(found["descr"], str):
         raise _refused(name, "its elements are records")
     dtype = np.dtype(found["descr"])

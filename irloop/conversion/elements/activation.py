@@ -248,7 +248,7 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     """PRelu; a slope of one dimension belongs to axis 1, but ONNX aligns it with the last axis."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
-        raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
+        raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
@@ -273,7 +273,7 @@ def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value
     """PRelu; a one-dimensional slope for the last axis gets the rank of the data."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
-        raise c.refuse("the rank of its slope is not known", "give the inputs shapes")
+        raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
     if shape_of(slope).rank != 1 or size == 1:
         return c(ov.PReLU(), x, slope)
     if rank is None:

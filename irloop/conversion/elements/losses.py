@@ -52,7 +52,7 @@ def _wide(c: Conversion, value: Value) -> Value:
 
 def _loss(c: Conversion, op: onnx.Loss, x: Value, target: Value, weight: Value | None) -> Value:
     if c.opset < 6:
-        raise c.refuse("GatherElements exists since opset6", "write opset6 or newer")
+        raise c.refuse("OpenVINO has GatherElements since opset6", "write opset6 or newer")
     ignored = None
     if op.ignore_index is not None:
         ignored = forms.equal(c, target, forms.scalar(c, op.ignore_index, target))

@@ -94,7 +94,7 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
         return ov_forms.as_scalar(c, parameter)
     whole = shape_of(x).rank
     if rank is None or whole is None:
-        raise c.refuse("the rank of its data is not known", "give the inputs shapes")
+        raise c.refuse("the rank of its data is not known", "declare the shapes of the inputs")
     if block:
         return _repeated(c, parameter, x, axis % whole, block)
     behind = whole - axis % whole - 1
@@ -116,7 +116,7 @@ def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) 
     """Repeat each element `block` times along `axis`, cut to the length of the data."""
     dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
     if dims is None or not isinstance(size, int):
-        raise c.refuse("blocks need a shape that is known", "give the inputs shapes")
+        raise c.refuse("blocks need a shape that is known", "declare the shapes of the inputs")
     wide = ov_forms.unsqueeze(c, parameter, [axis + 1])
     target = [*dims[: axis + 1], block, *dims[axis + 1 :]]
     repeated = ov_forms.broadcast(c, wide, c.i64(target))
@@ -237,7 +237,7 @@ def round_even(c: Conversion, value: Value) -> Value:
         RefusedError: before opset5, which has no Round.
     """
     if c.opset < 5:
-        raise c.refuse("Round exists since opset5", "write opset5 or newer")
+        raise c.refuse("OpenVINO has Round since opset5", "write opset5 or newer")
     return c(ov_math.Round(mode="half_to_even"), value)
 
 
@@ -382,7 +382,7 @@ def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
     if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
         return ov_forms.as_scalar(c, parameter)
     if rank is None:
-        raise c.refuse("the rank of its filters is not known", "give the inputs shapes")
+        raise c.refuse("the rank of its filters is not known", "declare the shapes of the inputs")
     return _unsqueezed(c, parameter, list(range(1, rank)))
 
 

@@ -198,7 +198,7 @@ def require_known_ranks(graph: Graph) -> None:
             Severity.ERROR,
             f"model {side} {node.name!r} has no known rank, which ONNX cannot declare",
             Location(line=node.location.line, path=node.name),
-            fix="give the inputs shapes, as in --shape x=1,?,224",
+            fix="declare the shapes of the inputs, as in --shape x=1,?,224",
         )
         for side, node, value in sides
         if shape_of(value).dims is None

@@ -25,7 +25,7 @@ def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
     if found is None:
         raise c.refuse(
             f"its {what} is computed while the model runs",
-            f"make the {what} a constant (or fix the input shapes it comes from)",
+            f"make the {what} a constant (or give the inputs that it depends on static shapes)",
         )
     return found
 

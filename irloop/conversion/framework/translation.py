@@ -181,7 +181,9 @@ class Conversion(Builder):
         """
         rank = shape_of(data).rank
         if rank is None:
-            raise self.refuse("the rank of its data is not known", "give the inputs shapes")
+            raise self.refuse(
+                "the rank of its data is not known", "declare the shapes of the inputs"
+            )
         return rank
 
     def warn(self, code: str, message: str, fix: str = "") -> None:

@@ -73,7 +73,7 @@ def spatial_rank(c: Conversion, data: Value, filters: Value, extra: int) -> int:
         return rank - 2
     rank = shape_of(filters).rank
     if rank is None:
-        raise c.refuse("neither data nor filter has a known rank", "give the input a rank")
+        raise c.refuse("neither data nor filter has a known rank", "declare the rank of the input")
     return rank - 2 - extra
 
 
@@ -159,7 +159,9 @@ def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters:
     attributes = onnx_attributes(op, rank, kernel)
     padding = _onnx_padding(op, data, kernel, rank)
     if "auto_pad" in padding and op.pad_value:
-        raise c.refuse("its padding depends on sizes that are not known", "fix the input's shape")
+        raise c.refuse(
+            "its padding depends on sizes that are not known", "give the input a static shape"
+        )
     if "pads" in padding and op.pad_value:
         begin, end = onnx.halves(padding.pop("pads"))
         widths = c.i64([0, 0, *begin, 0, 0, *end])

@@ -131,7 +131,9 @@ def _gathered(
     channels = shape_of(data).dim(1)
     outputs = shape_of(filters).dim(0)
     if not isinstance(channels, int) or not isinstance(outputs, int):
-        raise c.refuse("its channels are not known", "give data and filter static shapes")
+        raise c.refuse(
+            "the number of its channels is not known", "give data and filter static shapes"
+        )
     moves = forms.reshape(c, offset, [-1, elements, rank, windows])
     places = forms.add(c, moves, _base(c, window, sizes, offset))
     corners = [

@@ -241,7 +241,9 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
     """
     sizes = spatial_sizes(data)
     if sizes is None:
-        raise c.refuse("storage_order 1 needs known sizes", "fix the input's spatial dimensions")
+        raise c.refuse(
+            "storage_order 1 needs known sizes", "give the input static spatial dimensions"
+        )
     plane = math.prod(sizes)
 
     def number(value: int) -> Value:
@@ -269,7 +271,9 @@ def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data
     else:
         attributes = _attributes(c, window, powers) | {"exclude_pad": False}
         if attributes.get("rounding_type") == "ceil_torch":
-            raise c.refuse("it rounds up and the sizes are not known", "fix the input's shape")
+            raise c.refuse(
+                "it rounds up and the sizes are not known", "give the input a static shape"
+            )
         area = forms.scalar(c, float(math.prod(window.kernel)), data)
         total = forms.multiply(c, _emitted(c, window, attributes, powers), area)
     return c(elementwise.Power(), total, forms.scalar(c, 1.0 / float(op.p), data))
@@ -319,7 +323,7 @@ def import_max_unpool(
 
     sizes = shape_of(data).static()
     if sizes is None:
-        raise c.refuse("MaxUnpool needs known sizes", "fix the shape of its input")
+        raise c.refuse("MaxUnpool needs known sizes", "give the input a static shape")
     inner = op.inner_shape(sizes)
     flat = c.constant(np.zeros(math.prod(inner)), element_of(data))
     where = forms.reshape(c, forms.converted(c, indices, ElementType.I64), [-1])

@@ -196,7 +196,7 @@ def export_stft(
 ) -> Value:
     """STFT -> STFT of a signal [B, L, 1]."""
     if c.opset < 17:
-        raise c.refuse("Fourier transforms exist since opset 17", opset=17)
+        raise c.refuse("ONNX has Fourier transforms since opset 17", opset=17)
     (count,) = needed_ints(c, size, "frame size")
     rank = needed_rank(c, signal, "signal")
 

@@ -65,7 +65,7 @@ def _imported(
 
 def _since_7(c: Conversion) -> None:
     if c.opset < 7:
-        raise c.refuse("DFT exists since opset7", "write opset7 or newer")
+        raise c.refuse("OpenVINO has DFT since opset7", "write opset7 or newer")
 
 
 def _sizes(c: Conversion, length: Value | None) -> Value | None:

@@ -26,7 +26,7 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
     for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
         given = getattr(op, name)
         if given is not None and len(given) != times * rank:
-            raise c.refuse(f"its {name} have {len(given)} numbers for {rank} axes")
+            raise c.refuse(f"the number of its {name} is {len(given)}, and not {times * rank}")
     axes = [_Axis.of(c, op, image, block, at, rank) for at in range(rank)]
     sizes = [*(axis.block for axis in axes), *(axis.count for axis in axes)]
     value = _reshaped(c, forms.converted(c, data, real), [c.i64(-1), *sizes])

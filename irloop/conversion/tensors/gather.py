@@ -137,7 +137,7 @@ def export_gather_tree(
     element = element_of(ids)
     steps = shape_of(ids).dim(0)
     if not isinstance(steps, int):
-        raise c.refuse("the number of its steps is not known", "fix the input shape")
+        raise c.refuse("the number of its steps is not known", "give the input a static shape")
     token = f.reshape(c, end, [1])
     last = f.minimum(c, f.as_list(c, f.cast(c, lengths, ElementType.I64)), c.i64([steps]))
     last = f.unsqueeze(c, f.sub(c, last, c.i64([1])), [1])

@@ -43,7 +43,7 @@ def _turned(c: Conversion, value: Value) -> Value:
     """Exchange the last two axes; a vector is unchanged."""
     rank = shape_of(value).rank
     if rank is None:
-        raise c.refuse("an operand to transpose has no known rank", "give the input a rank")
+        raise c.refuse("an operand to transpose has no known rank", "declare the rank of the input")
     if rank < 2:
         return value
     return forms.transpose(c, value, [*range(rank - 2), rank - 1, rank - 2])
@@ -118,7 +118,7 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
 def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 7:
-        raise c.refuse("Einsum exists since opset7", "write opset7 or newer")
+        raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
     # OpenVINO allows no spaces in an equation.
     return c(ov.Einsum("".join(op.equation.split())), *operands)
 

@@ -196,7 +196,9 @@ def _same_padded(
     for at, (span, stride) in enumerate(zip(spans, op.strides, strict=True)):
         size = shape_of(data).dim(2 + at)
         if not isinstance(size, int):
-            raise c.refuse("its padding depends on sizes that are not known", "fix the input shape")
+            raise c.refuse(
+                "its padding depends on sizes that are not known", "give the input a static shape"
+            )
         total = max(0, (-(-size // stride) - 1) * stride + span - size)
         less, more = total // 2, total - total // 2
         upper = op.auto_pad.lower() == "same_upper"
