@@ -55,7 +55,10 @@ def convert_model(
         raise UsageError(f"no format is called {wanted!r}", expected="onnx or openvino")
     translates = source.dialect != wanted
     if standard and contrib:
-        raise UsageError("standard and contrib contradict each other: one removes what one writes")
+        raise UsageError(
+            "standard and contrib contradict each other: "
+            "one removes the operations that the other writes"
+        )
     writes_form = loops is not None or standard or contrib
     rewrites = target is not None or compress_to_fp16 or writes_form
     given = {

@@ -235,7 +235,7 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
             elif target.name == OLDEST and _is_empty(node):
                 yield _finding(
                     node,
-                    f"{target.name} takes no tensors without elements",
+                    f"{target.name} does not accept tensors without elements",
                     expected="dimensions of 1 or more",
                     found=", ".join(str(value.type) for value in node.outputs),
                 )

@@ -47,7 +47,7 @@ def test_options_are_passed_on(irloop: Irloop, recurrent: Path) -> None:
     [
         (["--pass", "unrol"], "no pass is called 'unrol'"),
         (["--pass", "unroll:trip=8"], "pass unroll has no option 'trip'\n  expected: trips, nodes"),
-        (["--pass", "unroll=-1"], "unroll has a limit below 0"),
+        (["--pass", "unroll=-1"], "a limit of unroll is negative"),
         (["--pass", "unroll=lots"], "option trips of pass unroll cannot be 'lots'"),
         (["--pass", "unroll", "--disable", "nothing"], "no pass is called 'nothing'"),
         (["--pass", "loop_to_scan"], "pass loop_to_scan works on onnx models"),

@@ -57,8 +57,8 @@ def test_the_largest_integer_stays_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x1", "'x1' is not an input and numbers"),
-        ("x1=one", "'x1=one' is not an input and numbers"),
+        ("x1", "'x1' does not name an input and its numbers"),
+        ("x1=one", "'x1=one' does not name an input and its numbers"),
         ("y=1", "the model has no input 'y'"),
         ("x0=1,2,3", "input 'x0' has another number of elements than given"),
     ],

@@ -39,7 +39,7 @@ def import_zip_map(c: Conversion, op: onnx.ZipMap, rows: Value) -> Value:
     shown = ", ".join(map(str, op.labels[:_SHOWN])) + (", ..." if len(op.labels) > _SHOWN else "")
     c.warn(
         "CNV110",
-        f"the tensor of ZipMap is the output instead of its maps: one column a class ({shown})",
+        f"ZipMap is replaced by its input tensor, which has one column for each class ({shown})",
         "export the model with zipmap=False: the ONNX model then gives this tensor itself",
     )
     return rows

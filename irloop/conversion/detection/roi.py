@@ -281,7 +281,7 @@ def import_roi_align(
     if half:
         c.warn(
             "CNV804",
-            "regions smaller than one element are read as one element, as ROIAlign of opset8 does",
+            "regions smaller than one cell are enlarged to one cell, as ROIAlign of opset8 does",
             "write opset9 or newer",
         )
         if not op.spatial_scale:

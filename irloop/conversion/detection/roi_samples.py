@@ -97,7 +97,7 @@ def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
         RefusedError: before opset 11.
     """
     if c.opset < 11:
-        raise c.refuse("its samples are a Range, which ONNX has since opset 11", opset=11)
+        raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)
     sizes = OnnxSizes(c)
     _, channels, height, width = sizes.of(data, 4)
     by_place = forms.transpose(c, forms.cast(c, data, F32), [0, 2, 3, 1])

@@ -49,7 +49,9 @@ def require_opset(c: Conversion) -> None:
         RefusedError: before opset 11.
     """
     if c.opset < 11:
-        raise c.refuse("it needs GatherND, CumSum and Range, which ONNX has since 11", opset=11)
+        raise c.refuse(
+            "it needs GatherND, CumSum and Range, which ONNX has since opset 11", opset=11
+        )
 
 
 def number(c: Conversion, values: Value) -> Value:

@@ -251,7 +251,7 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
         raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
-            raise c.refuse("the rank of the data is not known, which a slope for axis 1 needs")
+            raise c.refuse("a slope for axis 1 needs the rank of the data, which is not known")
         # A slope of another size broadcasts as in NumPy, which also aligns with the last axis.
         channels = shape_of(x).dim(1) if rank > 1 else size
         if rank > 2 and (channels == size or not isinstance(channels, int)):
@@ -277,7 +277,7 @@ def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value
     if shape_of(slope).rank != 1 or size == 1:
         return c(ov.PReLU(), x, slope)
     if rank is None:
-        raise c.refuse("the rank of the data is not known, which its slope needs")
+        raise c.refuse("its slope needs the rank of the data, which is not known")
     if rank > 1:
         slope = ov_forms.unsqueeze(c, slope, list(range(rank - 1)))
     return c(ov.PReLU(), x, slope)

@@ -80,7 +80,7 @@ def _same(target: type[Op]) -> Callable[..., Value]:
 @imports(onnx.Equal)
 def import_equal(c: Conversion, op: onnx.Equal, left: Value, right: Value) -> Value:
     if element_of(left) is ElementType.STRING:
-        raise c.refuse("OpenVINO compares no strings")
+        raise c.refuse("OpenVINO cannot compare strings")
     return c(ov.Equal(), left, right)
 
 

@@ -162,7 +162,7 @@ def import_cast1(c: Conversion, op: onnx.Cast1, x: Value) -> Value:
 def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) -> Value:
     source = element_of(x)
     if ElementType.STRING in (source, element) and source is not element:
-        raise c.refuse("OpenVINO converts no strings")
+        raise c.refuse("OpenVINO cannot convert strings")
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):

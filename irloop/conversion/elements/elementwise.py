@@ -147,7 +147,7 @@ def aligned(c: Conversion, left: Value, right: Value, axis: int) -> Value:
     if axis == -1 or whole is None or part is None:
         if axis == -1:
             return right
-        raise c.refuse("a rank is not known, which auto_broadcast pdpd needs")
+        raise c.refuse("auto_broadcast pdpd needs the rank of each operand, and one is not known")
     missing = whole - axis - part
     if missing <= 0:
         return right

@@ -177,7 +177,7 @@ class _Builder:
         except (LookupError, ValueError) as error:
             raise self._error(
                 f"the XML cannot be decoded: {error}",
-                expected="UTF-8, UTF-16 or an encoding of one byte a character",
+                expected="UTF-8, UTF-16 or an encoding with one byte per character",
                 fix="save it as UTF-8",
             ) from error
 
@@ -201,7 +201,7 @@ class _Builder:
             expected="well-formed XML",
             found=what,
             cause="the file was edited by hand, damaged, or is not XML",
-            fix="repair this place or export the model again",
+            fix="repair this line, or export the model again",
         )
 
     def _error(

@@ -74,7 +74,7 @@ class CompressToFp16(ModelPass):
 
     name = "compress_to_fp16"
 
-    least: int = option(32, "constants of fewer elements stay")
+    least: int = option(32, "minimum number of elements of a constant that is compressed")
 
     def __post_init__(self) -> None:
         if self.least < 0:

@@ -69,7 +69,7 @@ def _parsed(text: str) -> tuple[str, list[int | float]]:
     except ValueError:
         numbers, name = [], ""
     if not name or not equals:
-        raise UsageError(f"{text!r} is not an input and numbers", expected="NAME=0,2")
+        raise UsageError(f"{text!r} does not name an input and its numbers", expected="NAME=0,2")
     return name, numbers
 
 

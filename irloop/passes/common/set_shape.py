@@ -120,7 +120,9 @@ def _parsed(text: str) -> tuple[str, Shape]:
     name, equals, dims = text.rpartition("=")
     parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
     if not name or not equals or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts):
-        raise UsageError(f"{text!r} is not an input and shape", expected="NAME=1,3,?,224")
+        raise UsageError(
+            f"{text!r} does not name an input and its shape", expected="NAME=1,3,?,224"
+        )
     return name, Shape.of(*(None if part in ("?", "-1") else int(part) for part in parts))
 
 

@@ -39,7 +39,9 @@ class UnpackConstants(MatcherPass):
 
     name = "unpack_constants"
 
-    types: tuple[str, ...] = option((), "only these element types, such as u4; none: all")
+    types: tuple[str, ...] = option(
+        (), "only these element types, such as u4; if none is given, all"
+    )
 
     def __post_init__(self) -> None:
         known = [str(element) for element in STAND_INS]

@@ -65,7 +65,7 @@ class Unroll(ModelPass):
     def __post_init__(self) -> None:
         if min(self.trips, self.nodes) < 0:
             found = f"trips {self.trips}, nodes {self.nodes}"
-            raise UsageError("unroll has a limit below 0", expected="0 or more", found=found)
+            raise UsageError("a limit of unroll is negative", expected="0 or more", found=found)
 
     def run_on_model(self, model: Model) -> bool:
         if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
