@@ -215,7 +215,7 @@ REFUSED = {
         seq = SequenceConstruct (result)
         """
         + TAIL,
-        "holds something in some iterations only",
+        "has a value in some iterations only",
     ),
     "items of any rank": (
         HEAD.replace("float[2] x", "float[] x").replace("float[n, 2] all", "float[] all")
