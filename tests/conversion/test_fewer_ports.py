@@ -104,3 +104,50 @@ def test_a_pyramid_with_more_scales_than_maps(engines: Engines, tmp_path: Path) 
     (own,) = Session(irloop.read_model(path)).run(inputs).values()
     np.testing.assert_allclose(own, expected, 1e-5, 1e-6)
     np.testing.assert_allclose(converted, expected, 1e-5, 1e-6)
+
+#: A pooling of [1, 1, 4, 4] without the port of its indices; {layer} is filled in.
+POOLED = """<?xml version="1.0"?>
+<net name="pooled" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1">
+<data element_type="f32" shape="1,1,4,4"/><output><port id="0" precision="FP32">
+<dim>1</dim><dim>1</dim><dim>4</dim><dim>4</dim></port></output></layer>
+<layer id="1" name="sizes" type="Const" version="opset1">
+<data element_type="i64" offset="0" shape="2" size="16"/>
+<output><port id="0" precision="I64"><dim>2</dim></port></output></layer>
+{layer}
+<output><port id="2" precision="FP32">
+<dim>1</dim><dim>1</dim><dim>2</dim><dim>2</dim></port></output></layer>
+<layer id="3" name="y" type="Result" version="opset1"><input><port id="0">
+<dim>1</dim><dim>1</dim><dim>2</dim><dim>2</dim></port></input></layer>
+</layers><edges>
+<edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+{edge}
+<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+</edges></net>
+"""
+_DATA = '<port id="0"><dim>1</dim><dim>1</dim><dim>4</dim><dim>4</dim></port>'
+MAX_POOL = f"""<layer id="2" name="pool" type="MaxPool" version="opset8">
+<data kernel="2,2" strides="2,2" dilations="1,1" pads_begin="0,0" pads_end="0,0" axis="0"
+rounding_type="floor" auto_pad="explicit" index_element_type="i64"/><input>{_DATA}</input>"""
+ADAPTIVE = f"""<layer id="2" name="pool" type="AdaptiveMaxPool" version="opset8">
+<data index_element_type="i32"/><input>{_DATA}<port id="1"><dim>2</dim></port></input>"""
+SIZES = '<edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>'
+
+
+@needs_engines
+@pytest.mark.parametrize("target", [None, "openvino-2021.4"])
+@pytest.mark.parametrize(("layer", "edge"), [(MAX_POOL, ""), (ADAPTIVE, SIZES)])
+def test_poolings_without_the_port_of_their_indices(
+    engines: Engines, tmp_path: Path, layer: str, edge: str, target: str | None
+) -> None:
+    path = tmp_path / "model.xml"
+    path.write_text(POOLED.format(layer=layer, edge=edge))
+    path.with_suffix(".bin").write_bytes(np.array([2, 2], np.int64).tobytes())
+    x = np.array([[[[3, 1, 4, 1], [5, 9, 2, 6], [5, 3, 5, 8], [9, 7, 9, 3]]]], np.float32)
+    largest = [[[[9, 6], [9, 9]]]]
+    (found,) = engines.run("openvino", path, [x], tmp_path)
+    assert found.tolist() == largest
+    made = tmp_path / ("made.xml" if target else "made.onnx")
+    irloop.save_model(irloop.convert(path, target=target)[0], made)
+    (found,) = engines.run("openvino" if target else "onnxruntime", made, [x], tmp_path)
+    assert found.tolist() == largest

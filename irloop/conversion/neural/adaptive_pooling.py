@@ -46,7 +46,7 @@ def export_maximum(
     For sizes known only at run time the elements outside a bin are masked, axis after axis.
     """
     known = _sizes(c, data, shape)
-    if known is None and c.node.outputs[1].is_used:
+    if known is None and any(value.is_used for value in c.node.outputs[1:]):
         reason = "an adaptive pooling of unknown sizes has no ONNX form that gives its indices"
         fix = "give the input static spatial dimensions and a constant output size"
         raise c.refuse(reason, fix)
@@ -59,7 +59,7 @@ def export_maximum(
     members = forms.gather(c, flat, c.i64(table), 2)
     best = forms.reduce(c, "Max", members, [3], keep=False)
     values = forms.reshape(c, best, [0, 0, *wanted])
-    if not c.node.outputs[1].is_used:
+    if not any(value.is_used for value in c.node.outputs[1:]):
         return [values, None]
     largest = ArgMax12(axis=3, keepdims=False) if c.opset >= 12 else ArgMax(3, keepdims=False)
     place = c(largest, members)

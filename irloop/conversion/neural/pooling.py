@@ -229,7 +229,7 @@ def _lowest(x: Value) -> float:
 def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> list[Value | None]:
     """MaxPool with indices -> MaxPool."""
     window = op.window()
-    if not c.node.outputs[1].is_used:
+    if not any(value.is_used for value in c.node.outputs[1:]):
         return [_maximum(c, window, data), None]
     plan = _plan(c, window, data)
     if plan.before is not None:

@@ -190,7 +190,9 @@ def _softmax(c: _Older) -> list[Value] | None:
 def _max_pool(c: _Older) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, pooling.MaxPool | pooling.MaxPool14)
-    if c.node.outputs[1].is_used or set(op.dilations) - {1} or op.rounding_type == "ceil_torch":
+    if set(op.dilations) - {1} or op.rounding_type == "ceil_torch":
+        return None
+    if any(value.is_used for value in c.node.outputs[1:]):
         return None
     older = pooling.MaxPool1(
         op.kernel_size, op.strides, op.pads_begin, op.pads_end, op.rounding_type, op.auto_pad
