@@ -7,6 +7,7 @@ No function has to pass it on. Without a budget, a single step may take 8 GB.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +97,10 @@ class Budget:
                 )
             payer = payer._outer
         self.check(what)
+
+    def seconds_left(self) -> float:
+        """The seconds until time runs out; infinite without a limit."""
+        return math.inf if self._deadline is None else self._deadline - time.monotonic()
 
     def of_a_run(self) -> Budget:
         """A budget inside of this one, for one run of a model."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from irloop import budget
 from irloop.comparison.inputs import Trial
 from irloop.comparison.runs import Run, run_outside, written
 from irloop.engines.catalogue import ENGINES, Engine, engine_of, require
@@ -158,18 +160,22 @@ class Lanes:
     def start(
         self, number: int, trials: Sequence[Trial], seconds: float
     ) -> dict[Lane, Future[list[Run]]]:
-        """Run the trials of one model in all of its processes at the same time."""
+        """Run the trials of one model in all of its processes at the same time.
+
+        Nothing runs longer than the budget of this thread allows.
+        """
+        end = time.monotonic() + budget.current().seconds_left()
         return {
-            lane: self._pool.submit(self._run, lane, process, trials, seconds)
+            lane: self._pool.submit(self._run, lane, process, trials, seconds, end)
             for lane, process in self._processes.items()
             if lane.side == number
         }
 
     def _run(
-        self, lane: Lane, process: Process, trials: Sequence[Trial], seconds: float
+        self, lane: Lane, process: Process, trials: Sequence[Trial], seconds: float, end: float
     ) -> list[Run]:
         refused = self._files.get(lane.side)
         if isinstance(refused, IrloopError):
             reason = f"the model cannot be written for {lane.engine}: {refused.message}"
             return [Run(reason=reason) for _ in trials]
-        return run_outside(process, trials, seconds)
+        return run_outside(process, trials, seconds, end)

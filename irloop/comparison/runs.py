@@ -6,6 +6,7 @@ every other engine runs in a separate process (see `irloop.engines`).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,9 @@ FEWER_ITERATIONS = 20_000
 
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
+
+#: A process is asked even when time has run out, but not for longer.
+LEAST = 0.1
 
 #: The memory for outputs is divided by this: the outputs of all trials are kept for up to four
 #: lanes, and comparing takes as much again.
@@ -169,12 +173,17 @@ def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = 
     )
 
 
-def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> list[Run]:
-    """Run the model that a process has loaded once for each trial, each within `seconds`.
+def run_outside(
+    process: Process, trials: Sequence[Trial], seconds: float, end: float | None = None
+) -> list[Run]:
+    """Run the model that a process has loaded once for each trial, each within `seconds`, and all
+    of them before `end` on the monotonic clock: by default when the budget's time runs out.
 
     All trials use one compiled model. After a run that does not return, no other trial is run.
     Trials that irloop's own executor refused are not run either.
     """
+    if end is None:
+        end = time.monotonic() + budget.current().seconds_left()
     runs: list[Run] = []
     hung: Run | None = None
     for trial in trials:
@@ -186,8 +195,12 @@ def run_outside(process: Process, trials: Sequence[Trial], seconds: float) -> li
         if hung is not None:
             runs.append(hung)
             continue
+        left = max(LEAST, end - time.monotonic())
         answer = process.run(
-            trial.arrays, seconds=seconds, loading=max(seconds, LOADING), reset=trial.reset
+            trial.arrays,
+            seconds=min(seconds, left),
+            loading=min(max(seconds, LOADING), left),
+            reset=trial.reset,
         )
         late = answer.failure is Failure.HUNG
         runs.append(Run(answer.outputs, "" if answer.failure is None else str(answer), late=late))

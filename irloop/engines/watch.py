@@ -50,7 +50,7 @@ class Watch:
         while not self._done.wait(min(PERIOD if limited else self._seconds, self._seconds)):
             if time.monotonic() >= end:
                 self.is_late = True
-                self.reason = f"more than {self._seconds:g} seconds"
+                self.reason = f"more than {round(self._seconds, 1):g} seconds"
                 break
             held = held_by(self._child.pid) if limited else None
             if held is not None and self._memory is not None and held > self._memory:

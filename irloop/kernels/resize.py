@@ -227,8 +227,10 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
     shape = [1] * x.ndim
     shape[plan.axis] = plan.count
     points = x.size // max(plan.size, 1) * plan.count
-    budget.reserve(2 * x.itemsize * points, "resizing")
+    budget.reserve(2 * x.itemsize * points + (0 if x.flags.c_contiguous else x.nbytes), "resizing")
     spend_each(points * index.shape[1], 4, "resizing")
+    # `take` would copy a view, as of a Broadcast, once for each tap.
+    x = np.ascontiguousarray(x)
     total: Array | None = None
     for tap in range(index.shape[1]):
         weight = weights[:, tap].astype(x.dtype).reshape(shape)

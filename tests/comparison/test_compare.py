@@ -5,18 +5,24 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
 import pytest
 
+from irloop.budget import Budget
 from irloop.comparison.compare import compare as compare_in_engines
+from irloop.comparison.inputs import Trial
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.report import Comparison
+from irloop.comparison.runs import run_outside
 from irloop.comparison.verdict import Verdict
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.dialects.openvino.elementwise import Abs
+from irloop.engines.answer import Answer
 from irloop.engines.catalogue import engine_of, require
+from irloop.engines.process import Process
 from irloop.errors import UsageError
 from irloop.formats.onnx import reader
 from irloop.graph.builder import Builder
@@ -276,6 +282,20 @@ def test_another_engine_in_a_process_of_its_own(engine: str) -> None:
     found = compare(model(text), model(text), engine_a="numpy", engine_b=engine, seeds=(0,))
     assert found.equal, str(found)
     assert found.engines == ("numpy", engine)
+
+
+def test_an_engine_gets_no_more_time_than_the_command_has_left() -> None:
+    """A wide Concat that OpenVINO compiles for minutes took 138 seconds of 60."""
+    process = Mock(spec=Process)
+    process.run.return_value = Answer(engine_of("onnxruntime"), [np.float32(0)])
+    with Budget(seconds=30).entered():
+        run_outside(process, [Trial("seed 0", (np.float32(1),))], seconds=60)
+    given = process.run.call_args.kwargs
+    assert given["seconds"] <= 30
+    assert given["loading"] <= 30
+    run_outside(process, [Trial("seed 0", (np.float32(1),))], seconds=60)
+    given = process.run.call_args.kwargs
+    assert (given["seconds"], given["loading"]) == (60, 120)
 
 
 def test_an_engine_that_hangs_is_stopped() -> None:

@@ -105,6 +105,7 @@ def test_a_pyramid_with_more_scales_than_maps(engines: Engines, tmp_path: Path) 
     np.testing.assert_allclose(own, expected, 1e-5, 1e-6)
     np.testing.assert_allclose(converted, expected, 1e-5, 1e-6)
 
+
 #: A pooling of [1, 1, 4, 4] without the port of its indices; {layer} is filled in.
 POOLED = """<?xml version="1.0"?>
 <net name="pooled" version="11"><layers>

@@ -137,6 +137,11 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     "taps of a resized axis": lambda: resize.taps(
         resize.Axis(0, 2, 100_000, 50_000.0), resize.Resampling("linear", "half_pixel")
     ),
+    "a copy of the view that is resized": lambda: resize.resize(
+        np.broadcast_to(np.float32(1), (1000, 1000)),
+        [resize.Axis(0, 1000, 4, 0.004)],
+        resize.Resampling("linear", antialias=True),
+    ),
     "steps of a written-out inverse": lambda: Inverse().kernel()(np.eye(200, dtype=np.float32)),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
