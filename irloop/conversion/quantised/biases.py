@@ -1,4 +1,6 @@
-"""Writes what is added to a quantised convolution as its bias, as integer kernels take it."""
+"""Turns an Add after a quantised convolution into its bias, in the form that integer kernels
+accept.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["QuantisedBiases", "bias_of", "steps_of"]
 
-#: f32 represents all whole numbers up to here.
+#: f32 represents all whole numbers up to this one exactly.
 _MOST = 2**24
 
 
 class QuantisedBiases(MatcherPass):
-    """Makes constants that are added to a convolution of quantised data and weights its bias.
+    """Turns constants that are added to a convolution of quantised data and weights into its bias.
 
     Given::
 
@@ -75,7 +77,9 @@ class QuantisedBiases(MatcherPass):
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:
-    """A convolution, and the f32 constant of each channel that only this Add adds to it."""
+    """The convolution whose only reader is the Add `node`, and the f32 constant that the Add adds
+    to each channel; None for other nodes.
+    """
     inputs = inputs_of(node.output, Add)
     if inputs is None:
         return None
@@ -96,9 +100,10 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
 
 
 def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
-    """The steps of a bias, given the scales of data and weights, and how many steps it consists of.
+    """The step of a bias in each channel (scale of the data times scale of the weights), and the
+    number of steps in the bias.
 
-    None if whole numbers of steps are not equal to it in f32.
+    The number is None if a whole number of steps does not equal the bias in f32.
     """
     import numpy as np
 
@@ -120,7 +125,7 @@ def _is_bias(node: Node) -> bool:
 
 
 def _scales(x: Value, weights: Value) -> tuple[float, Array]:
-    """The constant scales of dequantised data and weights."""
+    """The constant scales of dequantised data and of dequantised weights."""
     data, each = (known(value.producer.inputs[1]) for value in (x, weights))
     assert data is not None
     assert each is not None

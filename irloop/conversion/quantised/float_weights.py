@@ -22,12 +22,12 @@ _MOVES = classes_of(
     *("Concat", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Resize"),
     *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
-#: Those that it joins to a product.
+#: Operations that ONNX Runtime joins to a product.
 _JOINED = classes_of(
     *("Add", "BatchNormalization", "Clip", "Div", "LeakyRelu", "Mul", "Relu", "Sub")
 )
 
-#: The most operations between a product and the quantisation of its data and its results.
+#: Maximum number of operations between a product and the quantisation of its data or its results.
 _DEPTH = 8
 
 
@@ -42,8 +42,9 @@ class KeepFloatWeights(MatcherPass):
 
         d = DequantizeLinear(q, s, z)    y = QuantizeLinear(Conv(Max(d, d), w), t, u)
 
-    Between DequantizeLinear and QuantizeLinear ONNX Runtime quantises constant weights in f32 to 8
-    bits, with one scale for all channels: results of a convolution differed by up to 5 steps.
+    Between DequantizeLinear and QuantizeLinear, ONNX Runtime quantises constant f32 weights to 8
+    bits, with one scale for all channels. The results of a convolution then differed by up to 5
+    steps.
     """
 
     name = "keep_float_weights"

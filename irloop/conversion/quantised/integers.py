@@ -1,4 +1,4 @@
-"""Writes numbers that are quantised to integers as QuantizeLinear."""
+"""Writes arithmetic that quantises values to integers as QuantizeLinear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Writes numbers that are quantised and dequantised as QuantizeLinear and DequantizeLinear."""
+"""Writes arithmetic that quantises and dequantises values as QuantizeLinear and
+DequantizeLinear.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ class QuantisedPairs(MatcherPass):
 
         q = QuantizeLinear(x, s, Const u8 3)    y = DequantizeLinear(q, t, Const u8 3)
 
-    There is one scale: ONNX Runtime does not look at the axis of several ones when it computes a
-    product on integers. The limits have to be 255 apart and contain 0: then u8 is saturated where
-    Clip limits. The results are equal, except that a NaN becomes the lower limit, as in OpenVINO.
-    ONNX Runtime runs matrix products and convolutions of such pairs on integers.
+    There must be only one scale, because ONNX Runtime ignores the axis of several scales when it
+    computes a product on integers. The limits have to be 255 apart and contain 0, so that u8
+    saturates at the limits of the Clip. The results are equal, except that a NaN becomes the lower
+    limit, as in OpenVINO. ONNX Runtime runs matrix products and convolutions of such pairs on
+    integers.
     """
 
     name = "quantised_pairs"
@@ -60,13 +63,15 @@ class QuantisedPairs(MatcherPass):
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
-    """QuantizeLinear of the numbers behind the codes."""
+    """Emit the QuantizeLinear that computes `codes`."""
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
     return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
-    """The codes, the zero point to subtract and the scale of a dequantisation."""
+    """The codes, the zero point to subtract and the scale of a dequantisation; None for other
+    values.
+    """
     left, right = value.producer.inputs
     if left is None or right is None:
         return None

@@ -33,12 +33,12 @@ __all__ = [
     "single_number",
 ]
 
-#: The types of 8 bits, with their ranges.
+#: The 8-bit integer types, with the range of each.
 BYTES = {ElementType.U8: (0.0, 255.0), ElementType.I8: (-128.0, 127.0)}
 
 
 class Codes(Record):
-    """Whole numbers in f32: x / scale (one number), rounded to even, limited to low..high."""
+    """Whole numbers in f32: x divided by a single scale, rounded to even, limited to low..high."""
 
     x: Value
     scale: Scale
@@ -54,7 +54,9 @@ class Scale(Record):
 
 
 def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
-    """The inputs of the node that computes `value`, if it is such an operation and has them all."""
+    """The inputs of the node that computes `value` if its operation is an `op` and no input is
+    omitted, else None.
+    """
     node = value.producer
     if not isinstance(node.op, op):
         return None
@@ -63,7 +65,9 @@ def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
 
 
 def known(value: Value | None) -> Array | None:
-    """The value of a constant, or of constant integers that are cast to f32."""
+    """The elements of a constant, or of constant integers that are cast to f32; None for other
+    values.
+    """
     if value is None:
         return None
     if isinstance(value.producer.op, Constant):
@@ -78,7 +82,7 @@ def known(value: Value | None) -> Array | None:
 
 
 def single_number(value: Value | None) -> float | None:
-    """The number of a constant that has one element."""
+    """The number in a one-element constant; None for other values."""
     array = known(value)
     return None if array is None or array.size != 1 else float(array.reshape(()))
 
@@ -86,8 +90,8 @@ def single_number(value: Value | None) -> float | None:
 def scale_of(value: Value, data: Value) -> Scale | None:
     """Constant scales that QuantizeLinear and DequantizeLinear can apply to `data`.
 
-    They are positive f32 numbers. A vector runs along one axis, whose size is known: scales that
-    broadcast the data are none.
+    They must be positive f32 values. A vector must belong to one axis, whose size is known; None
+    for scales that would broadcast the data.
     """
     if element_of(value) is not ElementType.F32:
         return None
@@ -115,7 +119,7 @@ def _is_normal(array: Array) -> bool:
 
 
 def codes_of(value: Value) -> Codes | None:
-    """The parts of Clip(Round(x / scale), low, high)."""
+    """The parts of Clip(Round(x / scale), low, high); None for other values."""
     clip = inputs_of(value, Clip11)
     if clip is None or len(clip) != 3 or element_of(value) is not ElementType.F32:
         return None
@@ -131,7 +135,9 @@ def codes_of(value: Value) -> Codes | None:
 
 
 def shifted(value: Value) -> tuple[Value, float]:
-    """A value without the single constant that is added to or subtracted from it, and the sum."""
+    """The value before whole constants are subtracted from or added to it, and what they add in
+    total.
+    """
     total = 0.0
     for op, sign in ((Sub, -1), (Add, 1)):
         parts = inputs_of(value, op)
@@ -142,10 +148,10 @@ def shifted(value: Value) -> tuple[Value, float]:
 
 
 def only_reader(value: Value) -> Node | None:
-    """The node that reads a value, if nothing else does."""
+    """The only reader of a value; None if there are several or none."""
     return value.uses[0][0] if len(value.uses) == 1 else None
 
 
 def scale_value(emitter: Emitter, scale: Scale) -> Value:
-    """The scales as an input."""
+    """Emit a constant with the scales."""
     return emitter.constant(scale.numbers, ElementType.F32)

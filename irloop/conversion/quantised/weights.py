@@ -1,4 +1,4 @@
-"""Writes constant integers with scales as DequantizeLinear, where integer kernels read them."""
+"""Writes constant integers with scales as DequantizeLinear if integer kernels read the result."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from irloop.passes.predicates import producer_is
 
 __all__ = ["QuantisedWeights"]
 
-#: Operations that ONNX Runtime computes on integers, also if they move elements before it.
+#: Operations that move elements, through which ONNX Runtime still finds a DequantizeLinear.
 _MOVES = (Reshape, Reshape14, Squeeze13, Transpose, Unsqueeze13)
-#: The most operations between the two operands of a product and their dequantisation.
+#: Maximum number of operations between an operand of a product and its dequantisation.
 _DEPTH = 4
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -105,7 +105,7 @@ def _weights(value: Value) -> _Found | None:
 
 
 def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
-    """The zero points, as many as there are scales; None if they are not of the weights' type."""
+    """As many zero points as there are scales; None if the type of the weights cannot hold them."""
     shape = scale.numbers.shape
     if value is None:
         return np.zeros(shape)
@@ -125,7 +125,9 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
 
 
 def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
-    """True when all that read weights are products that ONNX Runtime computes on integers."""
+    """True if all readers of the weights `value` are products that ONNX Runtime computes on
+    integers.
+    """
     if not depth or not value.uses:
         return False
     for user, position in value.uses:
@@ -140,8 +142,8 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
 def _has_integer_kernel(node: Node, found: _Found) -> bool:
     """True for products of dequantised data with weights whose scales belong to the results.
 
-    ONNX Runtime does not look at the axis of DequantizeLinear. It would apply the scales of another
-    axis to the results, too, and fail or compute wrong numbers.
+    ONNX Runtime ignores the axis of DequantizeLinear. It would apply scales of another axis to the
+    results as well, and fail or compute wrong values.
     """
     _, zeros, scale = found
     data, weights = node.inputs[:2]
@@ -150,7 +152,7 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
     if rank is None or step is None:
         return False
     if isinstance(node.op, Conv):
-        # Its kernel has one zero point for all channels.
+        # The integer kernel of Conv has one zero point for all channels.
         is_even = bool((zeros == zeros.reshape(-1)[0]).all())
         return scale.axis in (None, 0) and is_even and _is_quantised(node, step, scale)
     if isinstance(node.op, Gemm):
@@ -159,7 +161,9 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:
-    """The only scale of a DequantizeLinear whose result a value is, also if elements were moved."""
+    """The scale of the DequantizeLinear that computes `value`, possibly before operations that move
+    elements; None if there is none, or several scales.
+    """
     if value is None or not depth:
         return None
     node = value.producer
