@@ -177,7 +177,7 @@ def test_imports(
         ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, "does not compute with"),
         ("OneHotEncoder", {"cats_int64s": [1], "zeros": 0}, "cannot raise an error for an element"),
         ("TreeEnsembleRegressor", DEEP, "deep"),
-        ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "do not fit together"),
+        ("TreeEnsembleRegressor", {**TREE, "target_ids": [0]}, "contradict each other"),
         (
             "LinearClassifier",
             {"coefficients": [1.0, 2.0, 3.0, 4.0], "classlabels_strings": ["a", "b"]},
