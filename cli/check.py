@@ -13,7 +13,7 @@ from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
 from .files import require_free
-from .names import ModelPath
+from .names import ArraysPath, ModelPath
 from .options import (
     comparison_options,
     dims_option,
@@ -63,7 +63,7 @@ Examples:
     "--inputs",
     metavar="FILE",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
+    type=ArraysPath(),
     help="A .npz or .npy, as for 'irloop run'; one run for each.  [default: generated inputs]",
 )
 @click.option(

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from irloop.errors import UsageError
 from irloop.files import scratch
 
 from .console import console_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["ModelPath", "codes", "from_stdin", "operation_names", "pass_names"]
+__all__ = ["ArraysPath", "ModelPath", "codes", "from_stdin", "operation_names", "pass_names"]
 
 
 class ModelPath(click.Path):
@@ -33,15 +34,45 @@ class ModelPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class ArraysPath(click.Path):
+    """The path of a .npz or .npy that exists; `-` is the standard input."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or the path of a file with the contents of the standard input."""
+        if value == "-" and ctx is not None:
+            return _copied(ctx, lambda data: "stdin.npz" if data.startswith(b"PK") else "stdin.npy")
+        return super().convert(value, param, ctx)
+
+
 def from_stdin(ctx: click.Context) -> str:
-    """Copy the standard input to a file until the command ends; its first bytes tell the format."""
-    folder = ctx.with_resource(scratch())
-    data = sys.stdin.buffer.read()
+    """Copy the standard input to a file until the command ends; its first bytes tell the format.
+
+    Raises:
+        UsageError: when it was read before.
+    """
+    return _copied(ctx, _model_name)
+
+
+def _model_name(data: bytes) -> str:
     marks = (b"<", b"\xff\xfe", b"\xfe\xff")
     is_xml = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(marks)
-    path = os.path.join(folder, "stdin.xml" if is_xml else "stdin.onnx")
+    return "stdin.xml" if is_xml else "stdin.onnx"
+
+
+def _copied(ctx: click.Context, name_of: Callable[[bytes], str]) -> str:
+    console = console_of(ctx)
+    if console.stdin is not None:
+        raise UsageError(
+            "- is given twice, but the standard input can be read only once",
+            fix="write one of the two to a file",
+        )
+    data = sys.stdin.buffer.read()
+    path = os.path.join(ctx.with_resource(scratch()), name_of(data))
     Path(path).write_bytes(data)
-    console_of(ctx).stdin = path
+    console.stdin = path
     return path
 
 

@@ -14,7 +14,7 @@ from irloop.files import reason_of
 from . import report_json
 from .console import common_options, console_of, say
 from .exits import Exit
-from .names import ModelPath
+from .names import ArraysPath, ModelPath
 from .options import comparison_options
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ Examples:
     "-i",
     "--inputs",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
+    type=ArraysPath(),
     help="A .npz or .npy with which they differ.  [default: irloop searches for one]",
 )
 @comparison_options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,13 @@ import click
 from irloop import budget
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
+from irloop.files import scratch
 
 from . import report_text
 from .arrays import describe, matched
 from .console import common_options, console_of
 from .files import require_free, weight_files, write_whole
-from .names import ModelPath
+from .names import ArraysPath, ModelPath
 from .options import dims_option, input_type_options, weights_option
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ EPILOG = """\
 Examples:
   irloop run model.xml --inputs in.npz --outputs out.npz
   irloop run model.onnx --inputs image.npy
+  irloop run first.onnx --outputs - | irloop run second.onnx --inputs -
   irloop run model.xml --seed 7 --trace 2> trace.txt
   irloop run model.xml --profile --profile-trace trace.json
   irloop run model.xml --inputs in.npz --max-iterations 1000 --max-memory 2G
@@ -44,7 +47,7 @@ Examples:
     "-i",
     "--inputs",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
+    type=ArraysPath(),
     help="A .npz with arrays by input name or in0, in1, ... by position; a .npy for one input.",
 )
 @click.option(
@@ -52,7 +55,7 @@ Examples:
     "--outputs",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="The .npz to write, outputs by name in the model's order.",
+    help="The .npz to write, outputs by name in the model's order; -: the standard output.",
 )
 @dims_option
 @input_type_options
@@ -92,8 +95,9 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     if options["types"] or options["shapes"]:
         infer(loaded)
     given = [options["inputs"]] if options["inputs"] else []
+    piped = options["outputs"] == "-"
     for written in (options["outputs"], options["profile_trace"]):
-        if written is not None:
+        if written not in (None, "-"):
             require_free(written, [model, *given, *weight_files(loaded)])
     profile = RunProfile() if measured else None
     tracer = TextTracer(sys.stderr) if options["trace"] else None
@@ -109,13 +113,18 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
         write_whole(options["profile_trace"], profile.chrome_trace())
         console.note(f"wrote {options['profile_trace']}")
     if session.notes:
-        click.echo(report_text.render(item.in_file(model) for item in session.notes))
+        click.echo(report_text.render(item.in_file(model) for item in session.notes), err=piped)
     if options["outputs"] is None:
         for name, value in results.items():
             click.echo(one_line(f"{name}: {describe(value)}"))
         return
     from irloop import write_arrays
 
+    if piped:
+        path = Path(ctx.with_resource(scratch()), "stdout.npz")
+        write_arrays(path, results)
+        click.echo(path.read_bytes(), nl=False)
+        return
     write_arrays(options["outputs"], results)
     console.note(f"wrote {options['outputs']}")
 

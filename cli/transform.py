@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
 from irloop.errors import IrloopError, UsageError
+from irloop.files import scratch
 
 from . import report_json
 from .check import comparison_text, exit_of
@@ -65,7 +67,7 @@ def _moments(
     "--output",
     metavar="OUTPUT",
     type=click.Path(dir_okay=False),
-    help="The model to write, in the format of INPUT.",
+    help="The model to write, in the format of INPUT. -: ONNX to stdout.",
 )
 @click.option(
     "--pass",
@@ -140,6 +142,10 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     compared; in both cases OUTPUT is not written. The report names the first pass that changed the
     results.
     """
+    piped = options["output"] == "-"
+    if piped:
+        _require_pipeable(source, options)
+        options["output"] = os.path.join(ctx.with_resource(scratch()), "stdout.onnx")
     _require_sensible(source, options)
     from irloop import read_model, transform
 
@@ -168,7 +174,8 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     proved = comparison is None or comparison.equal
     written = list(watcher.files)
     if options["output"] is not None and proved:
-        written += _saved(result, options["output"])
+        files = _saved(result, options["output"])
+        written += () if piped else files
     if options["profile_csv"] is not None:
         write_whole(options["profile_csv"], profile.csv().rstrip("\n"))
         written.append(options["profile_csv"])
@@ -177,11 +184,24 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
         click.echo(report_json.report("transform", (), files=[source], written=written, **report))
     else:
         for line in _lines(profile, comparison, guilty, full=options["profile"]):
-            say(line)
+            say(line, err=piped)
     for file in written:
         console.note(f"wrote {file}")
+    if piped and proved:
+        click.echo(Path(options["output"]).read_bytes(), nl=False)
     if comparison is not None and not proved:
         ctx.exit(exit_of(comparison))
+
+
+def _require_pipeable(source: str, options: dict[str, Any]) -> None:
+    """Check that the output is one stream, and that nothing else is printed there."""
+    if os.path.splitext(source)[1].lower() != ".onnx":
+        raise UsageError(
+            "an IR cannot be written to the standard output: it consists of two files",
+            fix="name a file, or convert the IR to ONNX before",
+        )
+    if options["style"] == "json":
+        raise UsageError("--format json cannot be combined with -o -: both are written to stdout")
 
 
 def _require_sensible(source: str, options: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from irloop.errors import UsageError
 from .arrays import matched
 from .console import common_options, console_of
 from .files import require_free, weight_files, write_whole
-from .names import ModelPath
+from .names import ArraysPath, ModelPath
 from .options import weights_option
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Examples:
     "-i",
     "--inputs",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
+    type=ArraysPath(),
     help="Show the values of a run with these arrays: a .npz or .npy, as for 'irloop run'.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -248,3 +250,36 @@ def test_a_converted_model_on_stdout(recurrent: Path, tmp_path: Path) -> None:
         refused = piped(str(recurrent), *options)
         assert (refused.returncode, refused.stdout) == (2, b"")
         assert b"-o -" in refused.stderr
+
+
+def test_arrays_and_passes_in_a_pipe(halving: Path, tmp_path: Path) -> None:
+    """Halved until it is below 1: 5, 2.5, 1.25, 0.625."""
+    given = io.BytesIO()
+    np.savez(given, x=np.array([[10, -3]], np.float32))
+    made = piped(given.getvalue(), "run", halving, "--inputs", "-", "--outputs", "-")
+    assert (made.returncode, made.stderr) == (0, b"")
+    with np.load(io.BytesIO(made.stdout)) as found:
+        assert found["result"].tolist() == [[0.625, -0.1875]]
+    plain = tmp_path / "plain.onnx"
+    assert piped(b"", "convert", halving, "-o", plain).returncode == 0
+    passed = piped(
+        plain.read_bytes(), "transform", "-", "-o", "-", "--pass", "dead_code", "--check"
+    )
+    assert passed.returncode == 0
+    assert b"equal: " in passed.stderr
+    assert [item.name for item in onnx.load_from_string(passed.stdout).graph.input] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("check", "-", "-"), b"- is given twice, but the standard input can be read only once"),
+        (("run", "-", "--inputs", "-"), b"- is given twice"),
+        (("transform", "MODEL", "-o", "-", "--pass", "dead_code"), b"it consists of two files"),
+    ],
+)
+def test_what_one_stream_cannot_be(halving: Path, arguments: tuple[str, ...], said: bytes) -> None:
+    named = [str(halving) if item == "MODEL" else item for item in arguments]
+    found = piped(halving.read_bytes(), *named)
+    assert (found.returncode, found.stdout) == (2, b"")
+    assert said in found.stderr
