@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from irloop.kernels import activation, normalization, special
+from irloop.kernels import activation, elementwise, normalization, special
 from irloop.kernels.blocks import BLOCK
 
 FUNCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
@@ -28,6 +28,11 @@ FUNCTIONS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
         lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     ),
     "erf": (special.erf, np.vectorize(math.erf)),
+    "cube": (lambda x: elementwise.power(x, np.full((), 3, x.dtype)), lambda x: x**3),
+    "inverse square": (
+        lambda x: elementwise.power(x + x.dtype.type(20), np.full((1,) * x.ndim, -2, x.dtype)),
+        lambda x: 1 / (x + 20) ** 2,
+    ),
 }
 
 
@@ -64,6 +69,30 @@ def test_nan_stays_nan(name: str, size: int) -> None:
     found = function(x)
     assert np.isnan(found[[0, -1]]).all()
     assert not np.isnan(found[1:-1]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("exponent", "wanted"),
+    [
+        (3, [-8, 8, -0.0, 0, -np.inf, np.inf, np.nan]),
+        (4, [16, 16, 0, 0, np.inf, np.inf, np.nan]),
+        (-1, [-0.5, 0.5, -np.inf, np.inf, -0.0, 0, np.nan]),
+        (-4, [0.0625, 0.0625, np.inf, np.inf, 0, 0, np.nan]),
+        (0, [1, 1, 1, 1, 1, 1, 1]),
+        (2.5, [np.nan, 2**2.5, 0, 0, np.inf, np.inf, np.nan]),
+        (np.inf, [np.inf, np.inf, 0, 0, np.inf, np.inf, np.nan]),
+    ],
+)
+def test_powers_of_signed_numbers(dtype: Any, exponent: float, wanted: list[float]) -> None:
+    """The values of pow in IEEE 754, which NumPy is slow to compute for negative numbers."""
+    x = np.tile(np.array([-2, 2, -0.0, 0, -np.inf, np.inf, np.nan], dtype), 100)
+    found = elementwise.power(x, np.full((), exponent, dtype))
+    np.testing.assert_allclose(found, np.tile(wanted, 100), rtol=1e-6)
+    numbers = ~np.isnan(found)
+    np.testing.assert_array_equal(
+        np.signbit(found[numbers]), np.signbit(np.tile(wanted, 100)[numbers])
+    )
 
 
 def test_error_function_of_single_precision_is_rounded_correctly() -> None:
