@@ -8,9 +8,10 @@ Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Three methods 
   At the end of each row a few columns too many are computed, and dropped.
 - Exact: like flat, but the copy leaves out the columns that would be dropped. This copy is slower,
   which pays for small images of many channels.
-- Depthwise: if each channel has its own filter, no matrix product is needed. Shifted images are
-  multiplied by one weight per channel and added in one pass; for many channels, whose images are
-  small, the data is first rearranged so that the channels of a pixel are adjacent in memory.
+- Depthwise: each channel has its own filter. Large images are computed by `depthwise`. For many
+  channels, whose images are small, the data is first rearranged so that the channels of a pixel are
+  adjacent in memory; then shifted images are multiplied by one weight per channel and added in one
+  pass.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
+from irloop.kernels.depthwise import in_tiles
 from irloop.kernels.geometry import Window
 from irloop.kernels.work import spend_each, spend_products
 
@@ -36,16 +38,13 @@ Dims = tuple[int, ...]
 _TILE_BYTES = 1 << 20
 #: Maximum number of columns of a tile.
 _TILE_COLUMNS = 4096
-#: A depthwise convolution takes as many channels at a time as keep the shifted images within this
-#: many elements.
-_BLOCK = 1 << 19
 #: With channels last, a depthwise convolution computes as many rows at a time as keep the results
 #: within this many elements.
 _PIXELS_BLOCK = 1 << 18
-#: A depthwise convolution with at least this many channels is computed with channels last.
-_MANY_CHANNELS = 192
-#: So is one with fewer results per channel than this.
-_SHORT_ROW = 600
+#: `depthwise` computes images whose results have rows of at least this length.
+_LONG_ROW = 24
+#: It also computes those with fewer channels than this.
+_FEW_CHANNELS = 64
 #: Kernels with more positions than this are computed by matrix products of exact columns.
 _MANY_POSITIONS = 1 << 10
 #: Items with at most this many column elements are computed several at a time.
@@ -220,18 +219,17 @@ def _tiled(
     else:
         columns = _FlatColumns(x, groups, layout, fill)
     row, inner = columns.row, columns.inner
-    room = max(filters.shape[2] * groups, outputs) * x.itemsize
-    width = _width(room)
-    rows = max(1, width // row)
+    width = _width(max(filters.shape[2] * groups, outputs) * x.itemsize)
+    rows = min(max(1, width // row), counts[0])
     compact = inner == counts[1:]
     flat = target.reshape(groups, outputs // groups, -1)
+    # All tiles share their memory: new memory is not in the cache.
+    room = flat if compact else np.empty((groups, outputs // groups, rows * row), x.dtype)
     for first in range(0, counts[0], rows):
         last = min(first + rows, counts[0])
         whole = target[:, first:last]
-        if compact:
-            made = flat[:, :, first * row : last * row]
-        else:
-            made = np.empty((groups, outputs // groups, (last - first) * row), x.dtype)
+        begin = first * row if compact else 0
+        made = room[:, :, begin : begin + (last - first) * row]
         # The last row ends with its last result: no data follows the last plane.
         dropped = 0 if compact else row - columns.used
         end = (last - first) * row - dropped
@@ -255,7 +253,7 @@ class _Columns:
 
     `row` is the number of columns for each index of the first axis of the results, `inner` the
     shape in which these columns are arranged, and `used` how many of them are needed in the last
-    row.
+    row. All parts may share the same memory.
     """
 
     row: int
@@ -286,6 +284,7 @@ class _FlatColumns(_Columns):
         self.inner = layout.plane[1:]
         ends = zip(layout.counts[1:], layout.steps[1:], strict=True)
         self.used = 1 + sum((count - 1) * step for count, step in ends)
+        self._made = np.empty(0, x.dtype)
 
     def part(self, low: int, high: int) -> Array:
         groups, each = self._planes.shape[1:3]
@@ -293,7 +292,10 @@ class _FlatColumns(_Columns):
             ((phase, offset),) = self._places
             columns: Array = self._planes[phase][:, :, low + offset : high + offset]
             return columns
-        made = np.empty((groups, each, len(self._places), high - low), self._planes.dtype)
+        size = groups * each * len(self._places) * (high - low)
+        if size > self._made.size:
+            self._made = np.empty(size, self._planes.dtype)
+        made = self._made[:size].reshape(groups, each, len(self._places), high - low)
         if self._regular:
             made.reshape(groups, each, *self._kernel, high - low)[...] = self._view(low, high)
         else:
@@ -374,58 +376,14 @@ def _depthwise(
     x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
 ) -> None:
     """Convolve one item, each channel with its own filter: data [C, ...], filters [C, kernel]."""
-    rank, results = len(layout.counts), math.prod(layout.counts)
-    if rank > 2 or len(x) >= _MANY_CHANNELS or results < _SHORT_ROW:
-        _pixels(x, w, layout, fill, bias, target)
-        return
-    flat = layout if rank == 2 else layout.with_axis()
-    each = max(1, _BLOCK // (math.prod(flat.counts) * flat.window.kernel[1]))
-    image = x.reshape(len(x), *flat.sizes)
-    filters = w.reshape(len(w), *flat.window.kernel)
-    sums = target.reshape(len(x), -1)
-    for first in range(0, len(x), each):
-        own = slice(first, first + each)
-        _shifted_sums(image[own], filters[own], flat, fill, sums[own])
-    if bias is not None:
-        np.add(target, bias, out=target)
-
-
-def _shifted_sums(x: Array, w: Array, layout: _Layout, fill: Any, sums: Array) -> None:
-    """Sums [C, rows * columns] of images [C, H, W] with filters [C, kernel rows and columns].
-
-    There is a plane for each column of the kernel, shifted and cut so that its rows have as many
-    elements as those of the result. The rows of the kernel are then a constant distance apart.
-    """
-    window, (height, width) = layout.window, layout.counts
-    stride, dilation = window.strides[0], window.dilations[0]
-    kernel_rows, kernel_columns = window.kernel
-    for phase in range(stride):
-        # The rows of the kernel that meet rows phase, phase + stride, ... of the padded image.
-        rows = [at for at in range(kernel_rows) if at * dilation % stride == phase]
-        if not rows:
-            continue
-        planes = np.full((kernel_columns, len(x), layout.plane[0], width), fill, x.dtype)
-        for column, plane in enumerate(planes):
-            place = (phase, column * window.dilations[1])
-            _copy_strided(x, plane, layout.begins, place, window.strides)
-        step = rows[1] - rows[0] if len(rows) > 1 else 1
-        first = planes[:, :, rows[0] * dilation // stride :]
-        view = as_strided(
-            first,
-            (kernel_columns, len(rows), len(x), height * width),
-            (
-                planes.strides[0],
-                step * dilation // stride * planes.strides[2],
-                planes.strides[1],
-                planes.strides[3],
-            ),
-            writeable=False,
-        )
-        filters = w[:, rows].transpose(2, 1, 0)
-        if rows[0] == 0:
-            np.einsum("jicl,jic->cl", view, filters, out=sums)
-        else:
-            np.add(sums, np.einsum("jicl,jic->cl", view, filters), out=sums)
+    rank, width = len(layout.counts), layout.counts[-1]
+    if rank <= 2 and (width >= _LONG_ROW or len(x) < _FEW_CHANNELS):
+        flat = layout if rank == 2 else layout.with_axis()
+        image, made = x.reshape(len(x), *flat.sizes), target.reshape(len(x), *flat.counts)
+        offset = None if bias is None else bias.reshape(-1, 1, 1)
+        if in_tiles(image, w, flat.window, flat.begins, fill, offset, made):
+            return
+    _pixels(x, w, layout, fill, bias, target)
 
 
 def _pixels(
@@ -462,8 +420,6 @@ def _pixels(
             [*positions, 2 * rank],
             [*places, 2 * rank],
         )
-        made = np.moveaxis(sums, -1, 0)
-        if bias is None:
-            target[:, first : first + rows] = made
-        else:
-            np.add(made, bias, out=target[:, first : first + rows])
+        if bias is not None:
+            np.add(sums, bias.reshape(-1), out=sums)
+        target[:, first : first + rows] = np.moveaxis(sums, -1, 0)

@@ -122,6 +122,17 @@ class Window:
         return begin, last - begin - size
 
 
+def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, int, int]:
+    """Which of the `count` places start, start + stride, ... are among `size` elements.
+
+    Returns the number of the first of these, the number after that of the last, and the place of
+    the first.
+    """
+    low = min(max(0, -(start // stride)), count)
+    high = min(count, (size - 1 - start) // stride + 1)
+    return low, max(low, high), start + low * stride
+
+
 def openvino_placement(
     axis: int, size: int, extra: int, window: Window, wanted: int | None
 ) -> tuple[int, int]:

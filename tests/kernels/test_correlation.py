@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, parser
 
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
-from irloop.kernels import correlation
+from irloop.kernels import correlation, depthwise
 from irloop.kernels.geometry import Window
 
 #: Settings of the module that make every case take one method, with small tiles and blocks.
@@ -19,8 +19,8 @@ METHODS: dict[str, dict[str, float]] = {
     "flat": {"_COPY_COST": 1e9, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
     "exact": {"_COPY_COST": -1, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
     "many positions": {"_MANY_POSITIONS": 0},
-    "shifted images": {"_MANY_CHANNELS": 1 << 30, "_SHORT_ROW": 0, "_BLOCK": 100},
-    "pixels": {"_MANY_CHANNELS": 1, "_PIXELS_BLOCK": 10},
+    "rows in tiles": {"_LONG_ROW": 0},
+    "pixels": {"_LONG_ROW": 1 << 30, "_FEW_CHANNELS": 0, "_PIXELS_BLOCK": 10},
     "many items at once": {"_SMALL_ITEM": 1 << 30, "_CHUNK": 2000},
     "as set": {"_SMALL_ITEM": 1 << 15},
 }
@@ -68,6 +68,7 @@ def test_drawn_convolutions_are_those_of_onnx_runtime(
 ) -> None:
     for name, value in {"_SMALL_ITEM": 0, **METHODS[method]}.items():
         monkeypatch.setattr(correlation, name, value)
+    monkeypatch.setattr(depthwise, "_BLOCK", 100)
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -101,6 +102,22 @@ def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
     )
     assert np.isinf(found[..., 0]).all()
     np.testing.assert_array_equal(found[..., 1:], 18.0)
+
+
+@pytest.mark.parametrize("height", [1, 4, 9])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_infinite_data_in_a_depthwise_convolution_reaches_its_windows_only(
+    height: int, stride: int
+) -> None:
+    """Tiles of rows multiply by zeros, which makes NaN of an infinity in another window's row."""
+    x = np.ones((1, 3, height, 30), np.float32)
+    x[0, 1, height // 2, 15] = np.inf
+    w = np.ones((3, 1, 1, 3), np.float32)
+    attributes = {"group": 3, "pads": [0, 0, 0, 0], "strides": [stride] * 2}
+    (found,) = Session(reader.from_proto(_model([x, w], attributes))).run([x, w]).values()
+    wanted = np.full((1, 3, height, 28), 3, np.float32)
+    wanted[0, 1, height // 2, 13:16] = np.inf
+    np.testing.assert_array_equal(found, wanted[:, :, ::stride, ::stride])
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float64])

@@ -1,0 +1,133 @@
+"""One filter for each channel of an image, as products of small matrices.
+
+A tile is several rows of a channel of the result, and one matrix product makes a tile. Each row of
+its left operand has the filter, a stride further to the right than in the row before, and zeros
+elsewhere. Its right operand has the rows of the image that the tile needs, once for each column of
+the kernel, shifted and cut to the width of the result. The products with zeros take less time than
+further passes over memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from irloop.kernels.geometry import Window, places_inside
+
+__all__ = ["in_tiles"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The rows of a tile, and the elements of the shifted images of a block of channels.
+_ROWS, _BLOCK = 4, 1 << 17
+
+
+def in_tiles(
+    x: Array,
+    w: Array,
+    window: Window,
+    begins: tuple[int, ...],
+    fill: Any,
+    bias: Array | None,
+    target: Array,
+) -> bool:
+    """Fill target [C, rows, columns] with the sums of images [C, H, W], filters [C, positions].
+
+    `begins` is the padding at the beginning of each axis, `bias` is [C, 1, 1].
+
+    Returns:
+        False if there is a NaN in the sums. A zero times an infinity makes one, even in rows that
+        do not read the infinity, so the target has to be filled in another way.
+    """
+    height, width = target.shape[1:]
+    rows, step = min(_ROWS, height), window.strides[0]
+    filters = _moved(w.reshape(len(w), *window.kernel), window, rows)
+    images = _Shifted(x, window, begins, (height, width), fill)
+    whole = height // rows
+    done = whole * rows
+    for first in range(0, len(x), images.most):
+        block = images.block(first)
+        left, made = filters[first : first + len(block)], target[first : first + len(block)]
+        np.matmul(left, _tiles(block, rows, whole, window), out=_as_tiles(made, rows, whole))
+        if done < height:
+            rest = _tiles(block[:, done * step :], height - done, 1, window)
+            np.matmul(left[:, :, : height - done, : rest.shape[2]], rest, out=made[:, None, done:])
+        if np.isnan(np.add.reduce(made, axis=None)):
+            return False
+        if bias is not None:
+            np.add(made, bias[first : first + len(block)], out=made)
+    return True
+
+
+class _Shifted:
+    """The padded images of blocks of channels: [C, rows, kernel columns, W of the result].
+
+    `most` is the number of channels of a block. All blocks share memory, and their padding.
+    """
+
+    def __init__(
+        self, x: Array, window: Window, begins: tuple[int, ...], counts: tuple[int, ...], fill: Any
+    ) -> None:
+        rows = (counts[0] - 1) * window.strides[0] + window.extent(0)
+        shape = rows, window.kernel[1], counts[1]
+        self.most = min(len(x), max(1, _BLOCK // (shape[0] * shape[1] * shape[2])))
+        self._x = x
+        self._made = np.empty((self.most, *shape), x.dtype)
+        stride, self._pairs = window.strides[1], list[tuple[Array, tuple[slice, slice]]]()
+        low, high, top = places_inside(-begins[0], 1, rows, x.shape[1])
+        self._made[:, :low] = fill
+        self._made[:, high:] = fill
+        for column in range(shape[1]):
+            start = column * window.dilations[1] - begins[1]
+            first, last, left = places_inside(start, stride, counts[1], x.shape[2])
+            image = self._made[:, :, column]
+            image[:, low:high, :first] = fill
+            image[:, low:high, last:] = fill
+            if first < last:
+                taken = slice(left, left + (last - first - 1) * stride + 1, stride)
+                place = slice(top, top + high - low), taken
+                self._pairs.append((image[:, low:high, first:last], place))
+
+    def block(self, first: int) -> Array:
+        """The images from the channel `first` on."""
+        count = min(self.most, len(self._x) - first)
+        for target, place in self._pairs:
+            target[:count] = self._x[(slice(first, first + count), *place)]
+        return self._made[:count]
+
+
+def _moved(w: Array, window: Window, rows: int) -> Array:
+    """The left operands [C, 1, rows, image rows * kernel columns] for filters [C, kernel]."""
+    columns = w.shape[2]
+    span = (rows - 1) * window.strides[0] + window.extent(0)
+    made = np.zeros((len(w), 1, rows, span * columns), w.dtype)
+    channel, _, row, element = made.strides
+    line = columns * element
+    places = as_strided(
+        made,
+        (len(w), rows, *w.shape[1:]),
+        (channel, row + window.strides[0] * line, window.dilations[0] * line, element),
+    )
+    places[...] = w[:, None]
+    return made
+
+
+def _tiles(images: Array, rows: int, count: int, window: Window) -> Array:
+    """The right operands [C, count, image rows * kernel columns, W] of tiles of `rows` rows."""
+    span = (rows - 1) * window.strides[0] + window.extent(0)
+    channel, row, line, element = images.strides
+    return as_strided(
+        images,
+        (len(images), count, span * images.shape[2], images.shape[3]),
+        (channel, rows * window.strides[0] * row, line, element),
+        writeable=False,
+    )
+
+
+def _as_tiles(made: Array, rows: int, count: int) -> Array:
+    """The first results of [C, rows of the image, W] as a view [C, count, rows, W]."""
+    channel, row, element = made.strides
+    shape = len(made), count, rows, made.shape[2]
+    return as_strided(made, shape, (channel, rows * row, row, element))
