@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from irloop import budget
 from irloop.kernels.convolution import padded, windows
-from irloop.kernels.geometry import Window
+from irloop.kernels.geometry import Window, places_inside
 from irloop.kernels.lists import listed
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_windows
@@ -42,41 +41,73 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
+#: The elements of the images that are pooled together; they stay in the cache.
+_BLOCK = 1 << 18
+
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
-    """Pad the data so that every window lies inside, and count the windows on each axis.
+def _spend(x: Array, window: Window, counts: Sequence[int]) -> None:
+    """Charge the budget for every element of every window, because engines read each of them."""
+    spend_windows(math.prod(x.shape[:2]) * math.prod(counts) * math.prod(window.kernel))
 
-    The budget is charged for every element of every window, because engines read each of them.
-    """
+
+def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
+    """Pad the data so that every window lies inside, and count the windows on each axis."""
     pads = [window.reach(axis, size) for axis, size in enumerate(x.shape[2:])]
     counts = [max(window.outputs(axis, size), 0) for axis, size in enumerate(x.shape[2:])]
-    spend_windows(math.prod(x.shape[:2]) * math.prod(counts) * math.prod(window.kernel))
+    _spend(x, window, counts)
     return padded(x, pads, fill), counts
 
 
-def _along(x: Array, axis: int, window: Window, count: int, combine: Function) -> Array:
-    """Combine the elements of each window along one spatial axis."""
+def _along(x: Array, axis: int, window: Window, fill: Any, combine: Function, made: Array) -> None:
+    """Combine the elements of each window along one spatial axis of data [items, spatial...].
+
+    Padding is not stored: an element of the kernel that meets it takes part in fewer windows.
+    """
     stride, dilation = window.strides[axis], window.dilations[axis]
-    before = (slice(None),) * (2 + axis)
-    span = (count - 1) * stride + 1
-    parts = (
-        x[(*before, slice(k * dilation, k * dilation + span, stride))]
-        for k in range(window.kernel[axis])
-    )
-    return np.array(next(parts)) if window.kernel[axis] == 1 else reduce(combine, parts)
+    size, count = x.shape[1 + axis], made.shape[1 + axis]
+    before = (slice(None),) * (1 + axis)
+    begin, _ = window.reach(axis, size)
+    parts = []
+    for k in range(window.kernel[axis]):
+        low, high, start = places_inside(k * dilation - begin, stride, count, size)
+        if low < high:
+            taken = slice(start, start + (high - low - 1) * stride + 1, stride)
+            parts.append(((*before, slice(low, high)), x[(*before, taken)]))
+    parts.sort(key=lambda item: item[1].shape != made.shape)
+    first = [part for _, part in parts[:2] if part.shape == made.shape]
+    if len(first) == 2:
+        combine(*first, out=made)
+    else:
+        made[...] = first[0] if first else fill
+    for place, part in parts[len(first) :]:
+        combine(made[place], part, out=made[place])
 
 
 def _separable(x: Array, window: Window, fill: Any, combine: Function) -> Array:
-    data, counts = _prepared(x, window, fill)
-    if 0 in counts:
-        return np.zeros((*x.shape[:2], *counts), dtype=x.dtype)
-    for axis, count in enumerate(counts):
-        data = _along(data, axis, window, count, combine)
-    return data
+    sizes = x.shape[2:]
+    counts = [max(window.outputs(axis, size), 0) for axis, size in enumerate(sizes)]
+    _spend(x, window, counts)
+    if not sizes:
+        return x.copy()
+    result = np.empty((*x.shape[:2], *counts), dtype=x.dtype)
+    if result.size == 0:
+        return result
+    items = math.prod(x.shape[:2])
+    images, made = x.reshape(items, *sizes), result.reshape(items, *counts)
+    each = max(1, _BLOCK // max(1, math.prod(sizes)))
+    for first in range(0, items, each):
+        data = images[first : first + each]
+        for axis in range(len(counts)):
+            shape = (len(data), *counts[: axis + 1], *sizes[axis + 1 :])
+            last = axis == len(counts) - 1
+            part = made[first : first + each] if last else np.empty(shape, x.dtype)
+            _along(data, axis, window, fill, combine, part)
+            data = part
+    return result
 
 
 def max_values(window: Window) -> Function:
