@@ -117,12 +117,16 @@ def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) ->
 
 
 def dynamic_quantize(x: Array) -> tuple[Array, Array, Array]:
-    """Quantize x to u8; scale and zero point are computed from its range, extended to include 0."""
+    """Quantize x to u8; scale and zero point are computed from its range, extended to include 0.
+
+    The scale of zeros is 1, as in ONNX Runtime; the standard does not say.
+    """
     zero = np.zeros((), x.dtype)
     low = np.minimum(x.min(initial=np.inf), zero)
     high = np.maximum(x.max(initial=-np.inf), zero)
     with np.errstate(all="ignore"):
         scale = ((high - low) / x.dtype.type(255)).astype(x.dtype)
+        scale = np.where(high == low, np.ones((), x.dtype), scale)
         offset = np.clip(np.rint(np.nan_to_num(-low / scale)), 0, 255).astype(np.uint8)
         codes = np.where(scale == 0, offset, np.rint(x / scale) + offset)
     return np.clip(np.nan_to_num(codes), 0, 255).astype(np.uint8), scale, offset

@@ -299,3 +299,72 @@ def test_opset_12_has_no_axis(tmp_path: Path) -> None:
     for opset, count in ((12, 0), (13, 1), (21, 1)):
         model = irloop.convert(ir, opset=opset)[0]
         assert sum(node.op.type == "QuantizeLinear" for node in all_nodes(model.graph)) == count
+
+
+#: Data that are quantised by their range: mixed, positive, negative, zeros, one number, extremes.
+RANGES = [
+    [NUMBERS[:, :3]],
+    [-NUMBERS[:, 500:503] - F32(1000)],
+    [NUMBERS[:, 540:543] + F32(1000)],
+    [np.zeros((2, 3), F32)],
+    [np.full((1, 3), -7, F32)],
+    [np.array([[-1, 0, 254]], F32)],
+    [np.array([[3e38, -3e37, 0]], F32)],
+]
+
+
+def test_dynamic_quantisation(engines: Engines, tmp_path: Path) -> None:
+    text = """g (float[r, 3] x) => (uint8[r, 3] q, float s, uint8 z, float[r, 3] y) {
+  q, s, z = DynamicQuantizeLinear (x)  y = DequantizeLinear (q, s, z)
+}"""
+    written = both_ways(text, RANGES, engines, tmp_path)
+    assert written["DynamicQuantizeLinear"] == 1
+    assert not written["ReduceMin"]
+    assert not written["Round"]
+
+
+#: Weights of a matrix product, and how many MatMulInteger are written.
+INTEGER_PRODUCTS = {
+    "no zero point": (1, "", "MatMulInteger (q, w, z)"),
+    "i8": (1, "v = Constant <value = int8 {5}> ()", "MatMulInteger (q, w, z, v)"),
+    "columns": (1, "v = Constant <value = int8[2] {5, -60}> ()", "MatMulInteger (q, w, z, v)"),
+    "no zero point of the data": (0, "", "MatMulInteger (q, w)"),
+    "one of each row": (
+        0,
+        "v = Constant <value = uint8[1] {7}> ()",
+        "MatMulInteger (q, w, v)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", INTEGER_PRODUCTS)
+def test_integer_products(kind: str, engines: Engines, tmp_path: Path) -> None:
+    """In a loop, whose state is quantised by its range in each iteration."""
+    count, constants, product = INTEGER_PRODUCTS[kind]
+    text = f"""g (int64 m, float[r, 2] x) => (float[r, 2] y, int32[k, r, 2] each) {{
+  y, each = Loop (m, "", x) <body = b (int64 i, bool go, float[r, 2] state)
+      => (bool next, float[r, 2] after, int32[r, 2] p) {{
+    next = Identity (go)  w = Constant <value = int8[2, 2] {{1, -64, 63, 4}}> ()  {constants}
+    q, s, z = DynamicQuantizeLinear (state)  p = {product}
+    f = Cast <to = 1> (p)  t = Constant <value_float = 0.0078125> ()  st = Mul (s, t)
+    after = Mul (f, st)
+  }}>
+}}"""
+    # A range of 255 steps of 0.5: the first integers are exact in both engines.
+    x = np.array([[-20, 107.5], [3, 4.5], [0, 50]], F32)
+    sets = [[i64(3), x], [i64(1), -x], [i64(0), x], [i64(2), np.zeros_like(x)]]
+    written = both_ways(text, sets, engines, tmp_path)
+    assert written["MatMulInteger"] == count
+    assert written["DynamicQuantizeLinear"] == 1
+
+
+def test_integer_products_that_may_overflow(tmp_path: Path) -> None:
+    """Sums of 33,026 products of 8 bits do not fit into i32; in f32 they do."""
+    for terms, count in ((33025, 1), (33026, 0)):
+        source, ir = tmp_path / "model.onnx", tmp_path / "model.xml"
+        text = f"g (float[1, {terms}] x, int8[{terms}, 2] w) => (int32[1, 2] y)"
+        text += " { q, s, z = DynamicQuantizeLinear (x)  y = MatMulInteger (q, w, z) }"
+        source.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
+        irloop.save_model(irloop.convert(source)[0], ir)
+        written = [node.op.type for node in all_nodes(irloop.convert(ir)[0].graph)]
+        assert written.count("MatMulInteger") == count

@@ -82,9 +82,10 @@ def test_rows_have_zero_points_of_their_own() -> None:
     assert result.tolist() == [[1], [1]]
 
 
-def test_range_of_zeros_has_scale_zero() -> None:
+def test_range_of_zeros_has_scale_one() -> None:
+    """As in ONNX Runtime; the standard's formula is 0, and its reference returns 1 / 255."""
     codes, scale, zero = onnx.DynamicQuantizeLinear().kernel(3)(f32(0, 0))
-    assert (codes.tolist(), float(scale), int(zero)) == ([0, 0], 0.0, 0)
+    assert (codes.tolist(), float(scale), int(zero)) == ([0, 0], 1.0, 0)
 
 
 @pytest.mark.parametrize(

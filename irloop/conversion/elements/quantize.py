@@ -342,24 +342,19 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
-    """The range of x, extended to contain 0, maps to 0..255; an empty range gives scale 0."""
+    """The range of x, extended to contain 0, maps to 0..255; the scale of an empty range is 1."""
     rank = c.rank_of(x)
     nothing = ov_forms.scalar(c, 0, x)
     low, high = (
         combine(c, ov_forms.reduce(c, kind, x, range(rank), keep=False), nothing)
         for combine, kind in ((ov_forms.minimum, "Min"), (ov_forms.maximum, "Max"))
     )
-    scale = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
-    # The scale is 0 only if all elements are 0, and then any divisor is right.
-    flat = ov_forms.equal(c, scale, nothing)
-    divisor = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), scale)
-    offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), divisor))
+    step = ov_forms.divide(c, ov_forms.subtract(c, high, low), ov_forms.scalar(c, 255, x))
+    flat = ov_forms.equal(c, step, nothing)
+    scale = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), step)
+    offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), scale))
     zero = _saturated(c, offset, ElementType.U8)
-    codes = ov_forms.add(
-        c,
-        round_even(c, ov_forms.divide(c, x, divisor)),
-        _wide(c, zero),
-    )
+    codes = ov_forms.add(c, round_even(c, ov_forms.divide(c, x, scale)), _wide(c, zero))
     return [_saturated(c, codes, ElementType.U8), scale, zero]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from irloop.conversion.quantised.biases import QuantisedBiases
+from irloop.conversion.quantised.dynamic import DynamicRanges
 from irloop.conversion.quantised.float_weights import KeepFloatWeights
+from irloop.conversion.quantised.integer_products import IntegerProducts
 from irloop.conversion.quantised.integers import QuantisedIntegers
 from irloop.conversion.quantised.pairs import QuantisedPairs
 from irloop.conversion.quantised.weights import QuantisedWeights
 from irloop.dialects.onnx.elementwise import Round
-from irloop.dialects.onnx.quantize import QuantizeLinear13
+from irloop.dialects.onnx.quantize import DynamicQuantizeLinear, QuantizeLinear13
 from irloop.graph.model import Model
 from irloop.graph.walk import all_nodes
 from irloop.passes.base import Pass, PassConfig
@@ -19,7 +21,7 @@ __all__ = ["SINCE", "quantised_forms"]
 #: The first opset whose QuantizeLinear and DequantizeLinear have an axis.
 SINCE = 13
 
-_ROUNDING = (Round, QuantizeLinear13)
+_ROUNDING = (DynamicQuantizeLinear, QuantizeLinear13, Round)
 
 
 def quantised_forms() -> list[Pass]:
@@ -29,7 +31,8 @@ def quantised_forms() -> list[Pass]:
     at i16. Weights are i8 nevertheless: with u8 it needs 1.6 times as long where it has VNNI.
     """
     groups: list[list[MatcherPass]] = [
-        [QuantisedPairs(), QuantisedIntegers()],
+        [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
+        [IntegerProducts()],
         [QuantisedWeights()],
         [QuantisedBiases()],
         [KeepFloatWeights()],

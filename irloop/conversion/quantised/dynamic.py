@@ -1,0 +1,141 @@
+"""Writes numbers that are quantised by their own range as DynamicQuantizeLinear."""
+
+from __future__ import annotations
+
+from irloop.conversion.quantised.reading import inputs_of, single_number
+from irloop.dialects.classes import classes_of
+from irloop.dialects.onnx.activation import Clip11
+from irloop.dialects.onnx.comparison import Equal, Where
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.elementwise import Add, Div, Max, Min, Round, Sub
+from irloop.dialects.onnx.quantize import DynamicQuantizeLinear
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.op import Op
+from irloop.graph.record import Record
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["DynamicRanges"]
+
+_REDUCE_MAX = classes_of("ReduceMax")
+_REDUCE_MIN = classes_of("ReduceMin")
+
+
+class DynamicRanges(MatcherPass):
+    """Replaces the arithmetic of DynamicQuantizeLinear.
+
+    Given::
+
+        low = Min(ReduceMin(x), 0)    high = Max(ReduceMax(x), 0)    d = (high - low) / 255
+        s = Where(d == 0, 1, d)       z = Clip(Round(-low / s), 0, 255)
+        c = Clip(Round(x / s) + z, 0, 255)
+
+    Result::
+
+        codes, s, zero = DynamicQuantizeLinear(x)    z = Cast(zero, f32)    c = Cast(codes, f32)
+
+    The results are equal, except for NaN and for subnormal numbers whose 255th is 0.
+    """
+
+    name = "dynamic_ranges"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Clip11, where=producer_is(lambda node: _found(node.output) is not None))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        found = _found(match.root.output)
+        assert found is not None
+        # All that reads the scale comes after the Where that chooses it.
+        before = found.scale.producer
+        made = rewriter.insert(
+            DynamicQuantizeLinear(), (found.x,), before=before, name=before.name, n_outputs=3
+        )
+        codes, scale, zero = made.outputs
+        emitter = Emitter(rewriter, before, before.name)
+        wide = [emitter.emit(Cast6(ElementType.F32), value) for value in (codes, zero)]
+        replaced = {match.root: wide[0], found.zero.producer: wide[1], before: scale}
+        read = [item.producer for node in replaced for item in node.inputs if item is not None]
+        for node, value in replaced.items():
+            rewriter.replace_node(node, [value])
+        rewriter.erase_unread(item for item in read if item not in replaced)
+        return True
+
+
+class _Dynamic(Record):
+    """Data, their scale and the code of 0 in f32."""
+
+    x: Value
+    scale: Value
+    zero: Value
+
+
+def _found(codes: Value) -> _Dynamic | None:
+    """The parts of codes 0..255 in f32."""
+    limited = _limited(codes)
+    total = None if limited is None else inputs_of(limited, Add)
+    if total is None or element_of(codes) is not ElementType.F32:
+        return None
+    ratio, unlimited = _rounded_ratio(total[0]), _limited(total[1])
+    offset = None if unlimited is None else _rounded_ratio(unlimited)
+    if ratio is None or offset is None or ratio[1] is not offset[1]:
+        return None
+    x, scale = ratio
+    step = _step_of(scale)
+    low = None if step is None else _lowest(step, x)
+    negated = inputs_of(offset[0], Sub)
+    if low is None or negated is None:
+        return None
+    if single_number(negated[0]) != 0 or negated[1] is not low:
+        return None
+    return _Dynamic(x, scale, total[1])
+
+
+def _limited(value: Value) -> Value | None:
+    """What is limited to 0..255 in a value."""
+    clip = inputs_of(value, Clip11)
+    if clip is None or [single_number(item) for item in clip[1:]] != [0, 255]:
+        return None
+    return clip[0]
+
+
+def _rounded_ratio(value: Value) -> tuple[Value, Value] | None:
+    """x and y of Round(x / y)."""
+    rounded = inputs_of(value, Round)
+    ratio = None if rounded is None else inputs_of(rounded[0], Div)
+    return None if ratio is None else (ratio[0], ratio[1])
+
+
+def _step_of(scale: Value) -> Value | None:
+    """The quotient for which 1 is taken if it is 0."""
+    choice = inputs_of(scale, Where)
+    test = None if choice is None else inputs_of(choice[0], Equal)
+    if choice is None or test is None or single_number(choice[1]) != 1:
+        return None
+    is_zero = test[0] is choice[2] and single_number(test[1]) == 0
+    return choice[2] if is_zero else None
+
+
+def _lowest(step: Value, x: Value) -> Value | None:
+    """The smallest number of x and 0, if a step is a 255th of the distance to the largest."""
+    ratio = inputs_of(step, Div)
+    span = None if ratio is None else inputs_of(ratio[0], Sub)
+    if ratio is None or span is None or single_number(ratio[1]) != 255:
+        return None
+    ends = (_extreme(span[0], Max, _REDUCE_MAX), _extreme(span[1], Min, _REDUCE_MIN))
+    return span[1] if ends == (x, x) else None
+
+
+def _extreme(value: Value, op: type[Op], reduction: tuple[type[Op], ...]) -> Value | None:
+    """The data whose extreme value, 0 included, is computed over all axes."""
+    ends = inputs_of(value, op)
+    if ends is None or len(ends) != 2 or single_number(ends[1]) != 0:
+        return None
+    node = ends[0].producer
+    is_whole = isinstance(node.op, reduction) and shape_of(ends[0]).rank == 0
+    return node.inputs[0] if is_whole else None

@@ -1,0 +1,86 @@
+"""Writes matrix products of integers as MatMulInteger."""
+
+from __future__ import annotations
+
+from irloop.conversion.quantised.reading import BYTES, inputs_of
+from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.elementwise import Sub
+from irloop.dialects.onnx.matmul import MatMul
+from irloop.dialects.onnx.quantize import MatMulInteger
+from irloop.graph.builder import element_of, shape_of
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["IntegerProducts"]
+
+#: As many products of 8 bits fit into an i32 sum.
+_MOST_TERMS = (2**31 - 1) // 255**2
+
+
+class IntegerProducts(MatcherPass):
+    """Replaces a matrix product of integers that is computed in f32.
+
+    Given::
+
+        y = Cast(MatMul(Cast(c) - Cast(z), Cast(w) - Cast(v)), i32)
+
+    Result::
+
+        y = MatMulInteger(c, w, z, v)
+
+    The results are equal as long as f32 represents all sums, and exact where it does not. Integer
+    convolutions keep their form: ONNX Runtime needs 1.4 times as long for ConvInteger as for f32.
+    """
+
+    name = "integer_products"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Cast6, where=producer_is(lambda node: _found(node.output) is not None))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        found = _found(node.output)
+        assert found is not None
+        result = Emitter(rewriter, node, node.name).emit(MatMulInteger(), *found)
+        rewriter.replace_node(node, [result])
+        return True
+
+
+def _found(value: Value) -> tuple[Value, ...] | None:
+    """The inputs of a MatMulInteger that computes a value."""
+    cast = inputs_of(value, Cast6)
+    product = None if cast is None else inputs_of(cast[0], MatMul)
+    if product is None or element_of(value) is not ElementType.I32:
+        return None
+    data, weights = _centred(product[0]), _centred(product[1])
+    if data is None or weights is None or len(data) != 2 or not _is_single(data[1]):
+        return None
+    dims = shape_of(weights[0]).dims
+    if element_of(data[0]) is not ElementType.U8 or dims is None or len(dims) != 2:
+        return None
+    if not isinstance(dims[0], int) or dims[0] > _MOST_TERMS:
+        return None
+    if len(weights) == 2 and not _is_single(weights[1]) and shape_of(weights[1]).dims != dims[1:]:
+        return None
+    return (data[0], weights[0], data[1], *weights[1:])
+
+
+def _centred(value: Value) -> tuple[Value, ...] | None:
+    """Integers of 8 bits that are cast to f32, and the zero point that is subtracted, if any."""
+    parts = inputs_of(value, Sub) or (value,)
+    casts = [inputs_of(part, Cast6) for part in parts]
+    integers = tuple(cast[0] for cast in casts if cast is not None)
+    if len(integers) != len(parts) or element_of(value) is not ElementType.F32:
+        return None
+    elements = {element_of(item) for item in integers}
+    return integers if len(elements) == 1 and elements <= set(BYTES) else None
+
+
+def _is_single(zero: Value) -> bool:
+    return shape_of(zero).rank == 0
