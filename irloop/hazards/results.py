@@ -61,9 +61,7 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield scan outputs of strings that are body inputs, or that another scan output has
-    already.
-    """
+    """Yield scan outputs of strings that are body inputs or have an earlier scan output."""
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()
     for index in sorted(joined):

@@ -295,9 +295,7 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Let the readers of an output read the result of `change` instead, which also takes its
-        names.
-        """
+        """Let the readers of an output read the result of `change`, which also takes its names."""
         old = leaving.output
         before = old.uses
         new = change(old)

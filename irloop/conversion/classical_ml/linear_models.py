@@ -70,9 +70,7 @@ def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value
 
 @imports(onnx.LinearClassifier)
 def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> list[Value]:
-    """LinearClassifier with integer labels -> scores, then TopK and Gather, or a comparison
-    with 0.
-    """
+    """LinearClassifier with integer labels -> scores, then TopK and Gather, or Greater."""
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",
@@ -110,9 +108,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
 
 @imports(onnx.SVMClassifier)
 def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) -> list[Value]:
-    """SVMClassifier with integer labels -> kernel values, a MatMul for all pairs of classes,
-    votes.
-    """
+    """SVMClassifier with integer labels -> kernel values, a MatMul for all class pairs, votes."""
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",
@@ -144,9 +140,7 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
 
 
 def _votes(c: Conversion, scores: Value, count: int) -> Value:
-    """The number of pairwise comparisons that each class wins: [N, classes] from scores [N,
-    pairs].
-    """
+    """The number of comparisons that each class wins: [N, classes] from scores [N, pairs]."""
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
     zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)

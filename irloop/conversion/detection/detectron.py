@@ -180,9 +180,7 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Enlarge regions to at least one cell of the map, because RoiAlign with half pixels does
-    not.
-    """
+    """Enlarge regions to at least one cell of the map; RoiAlign with half pixels does not."""
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))
     return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
@@ -303,9 +301,7 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The indices of rows in their new order: by score if there are more than `limit`, else
-    unchanged.
-    """
+    """The order of at most `limit` rows: sorted by score if there are more, else unchanged."""
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))

@@ -98,9 +98,7 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
 
 
 def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
-    """Suppress boxes that overlap a kept one too much; the threshold shrinks while it is above
-    0.5.
-    """
+    """Suppress boxes that overlap a kept one; the threshold shrinks while it is above 0.5."""
     border = 0.0 if op.normalized else 1.0
 
     def share(inner: Conversion, boxes: Value, taken: Value) -> Value:

@@ -33,9 +33,7 @@ def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
 
 
 def _activated(c: Conversion, op: ov.RegionYolo, cells: Value) -> Value:
-    """Apply activations to [N, regions, numbers, H, W]: x and y, other coordinates, confidence,
-    classes.
-    """
+    """Apply the activations of x and y, confidence and classes to [N, regions, values, H, W]."""
     lengths = [min(op.coords, 2), max(op.coords - 2, 0), 1, op.classes]
     parts = iter(forms.split(c, cells, 2, [length for length in lengths if length]))
     result = []

@@ -81,9 +81,7 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
-    """Positions [R, count] in -1..1 between bounds [R, 1] in 0..1; a single position is the
-    middle.
-    """
+    """Positions [R, count] in -1..1 between bounds [R, 1] in 0..1; the middle if `count` is 1."""
     import numpy as np
 
     shares = np.full((1, 1), 0.5) if count == 1 else np.linspace(0.0, 1.0, count)[None]
@@ -144,9 +142,7 @@ def export_roi_align(
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """The largest sample, but at least 0. Samples are gathered, because their number varies by
-    region.
-    """
+    """The largest sample, but at least 0, by a Gather: the number of samples varies by region."""
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
     before = c.constant(0.5 if aligned == "half_pixel" else 0.0, F32)

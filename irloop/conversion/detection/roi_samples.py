@@ -78,9 +78,7 @@ def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
 
 
 def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
-    """The indices of the two elements around each position, clamped to the map, and their
-    weights.
-    """
+    """Indices (clamped to the map) and weights of the two elements around each position."""
     last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)

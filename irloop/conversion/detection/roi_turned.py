@@ -135,9 +135,7 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Positions on one axis of the map: groups along `axis`, bins along the second axis after
-    it.
-    """
+    """Positions on one axis of the map: groups along `axis`, bins along axis `axis` + 2."""
     import numpy as np
 
     shapes = np.ones((2, 6), np.int64)

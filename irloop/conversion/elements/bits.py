@@ -64,9 +64,7 @@ def _wide(element: ElementType) -> ElementType:
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine halves separately, because ONNX Runtime sums i64 in floating point, exact to 32
-    bits.
-    """
+    """Combine halves separately, because ONNX Runtime sums i64 exactly only up to 32 bits."""
     element = element_of(left)
     powers = powers_of(element)
     total = None

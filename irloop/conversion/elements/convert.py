@@ -54,9 +54,7 @@ def _is_exact(x: Value) -> bool:
 
 
 def _through_half(c: Conversion, x: Value) -> Value:
-    """Round `x` to f16 and return it in f32, because OpenVINO converts to 8-bit floats by way of
-    f16.
-    """
+    """Round `x` to f16 and return it in f32: OpenVINO converts to 8-bit floats by way of f16."""
     wide = forms.cast(c, x, ElementType.F32)
     if element_of(x) is ElementType.F16:
         return wide

@@ -142,9 +142,7 @@ def _quantized(
     *,
     saturate: bool = True,
 ) -> Value:
-    """round(x / scale) + zero point, computed in f32, limited to the range of `element` and
-    converted.
-    """
+    """round(x / scale) + zero point: computed in f32, limited to `element`, and converted."""
     wide = ov_forms.converted(c, x, ElementType.F32)
     ratio = ov_forms.divide(c, wide, ov_forms.converted(c, scale, ElementType.F32))
     rounded = round_even(c, ratio) if element.is_integer else ratio
@@ -164,9 +162,7 @@ def _quantized(
 
 
 def _shift(c: Conversion, zero: Value | None) -> int | None:
-    """The integer in a one-element constant zero point, 0 if it is omitted; None for other
-    values.
-    """
+    """The integer in a one-element constant zero point, 0 without one; None for other values."""
     known = None if zero is None else c.constant_of(zero)
     if known is None or known.size != 1:
         return 0 if zero is None else None
@@ -291,9 +287,7 @@ def import_dequantize13(
 
 
 def _unpacked(c: Conversion, value: Value) -> Value:
-    """Store 4-bit constants in 8 bits, because OpenVINO's CPU rejects 4 bits with a scale per
-    element.
-    """
+    """Store 4-bit constants in 8 bits: OpenVINO's CPU rejects 4 bits with a scale per element."""
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.element.bits >= 8:
         return value

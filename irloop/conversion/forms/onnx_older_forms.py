@@ -67,9 +67,7 @@ def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def less_whole(c: Conversion, left: Value, right: Value) -> Value:
-    """left < right of i64 before opset 9, which compares only floats: the halves are compared in
-    f64.
-    """
+    """left < right of i64 before opset 9, by halves in f64: older opsets compare only floats."""
     high, low = zip(*(_halves(c, value) for value in (left, right)), strict=True)
     below = c(comparison.Less(), *(_f64(c, value) for value in high))
     same = c(comparison.Equal(), *high)

@@ -270,9 +270,7 @@ def _sliced_before_10(
     axes: Sequence[int],
     steps: Sequence[int],
 ) -> Value | None:
-    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None if a size is
-    unknown.
-    """
+    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None for unknown sizes."""
     bounds = list(zip(starts, ends, axes, steps, strict=True))
     ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
     if ones:
@@ -289,9 +287,7 @@ def _sliced_before_10(
 
 
 def _end(end: int, step: int, size: int) -> int | None:
-    """`end`, or None if a reversed slice ends before the first element: no negative end means
-    that.
-    """
+    """`end`; None if a reversed slice ends before the first element, which no end expresses."""
     return None if step < 0 and end < -size else end
 
 

@@ -49,9 +49,7 @@ def onnx_input_name(node: Node) -> str:
 
 
 def onnx_output_name(node: Node) -> str:
-    """Choose the name of an output: the layer's name if it is a tensor name, else the first of
-    these.
-    """
+    """Choose the name of an output: the layer's name if it is a tensor name, else the first one."""
     value, name = node.inputs[0], _without_port(node.name)
     if value is None or name in value.names or not (value.names and value.producer.inputs):
         return name

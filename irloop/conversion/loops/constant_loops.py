@@ -194,9 +194,7 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The constant parameters of a body and their values; empty if the body has no loop and no
-        If.
-        """
+        """The constant parameters of a body and their values; empty without a loop or If in it."""
         if not any(isinstance(inner.op, LOOPS + BRANCHES) for inner in all_nodes(body.graph)):
             return {}
         found = {}

@@ -120,9 +120,7 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """Emit a number that depends on `value` at run time; None if it is constant or has no
-    number.
-    """
+    """Emit a number that depends on `value` at run time; None if that is not possible."""
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

@@ -149,9 +149,7 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """The shape [1] if the body declares that, which only engines allow; else the shape of a
-    scalar.
-    """
+    """The shape [1] if the body declares that, which only engines allow, else the scalar shape."""
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
 

@@ -79,9 +79,7 @@ def export_as_loop(
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
-    """The one-element index of a negative start, which counts from the end; None for other
-    starts.
-    """
+    """The one-element index that a negative start means; None for other starts."""
     if port.start >= 0:
         return None
     size = shape_of(value).dim(port.axis)

@@ -27,9 +27,7 @@ LIMIT = 256
 def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
-    """The trip count of a loop over sequences; None if it is unknown or the loop has no
-    sequences.
-    """
+    """The trip count of a loop over sequences; None if it is unknown or there are no sequences."""
     count, starts = (_constant(c, inputs, at) for at in (0, 1))
     if not any(isinstance(value, Items) for value in inputs) or count is None:
         return None

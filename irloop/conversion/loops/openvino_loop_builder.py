@@ -206,9 +206,7 @@ class OpenVinoLoopBuilder:
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
 
     def _drop_dead(self, values: list[Value]) -> None:
-        """Erase nodes on which none of these values depends, because they would count as
-        readers.
-        """
+        """Erase nodes on which no value of `values` depends: they would count as readers."""
         live = _live_values(values)
         rewriter = Rewriter(self.inner.graph)
         for node in reversed(self.inner.graph):

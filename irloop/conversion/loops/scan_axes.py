@@ -74,9 +74,7 @@ class ScanAlongFront(LoopPass):
 
 
 def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
-    """The body value with `axis` moved to the front; an Unsqueeze that made the axis is
-    replaced.
-    """
+    """The body value with `axis` moved to the front, by another Unsqueeze if one made the axis."""
     node = value.producer
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])

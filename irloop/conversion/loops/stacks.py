@@ -162,9 +162,7 @@ def _never_empty(stack: Value) -> bool:
 
 
 def _items_known(stack: Value) -> bool:
-    """True if `_fitted` cannot change the items: all their dimensions are known, or the rank is
-    not.
-    """
+    """True if `_fitted` changes nothing: all item dimensions are known, or the rank is unknown."""
     dims = shape_of(stack).dims
     return dims is None or all(isinstance(dim, int) for dim in dims[1:])
 

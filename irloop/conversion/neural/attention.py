@@ -124,9 +124,7 @@ class _Places:
 
 
 def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Value | None:
-    """The attention bias: the mask, and minus infinity for masked keys; None if there is
-    neither.
-    """
+    """The attention bias: the mask, and minus infinity for masked keys; None without either."""
     zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
     bias = None
     if mask is not None:
@@ -185,9 +183,7 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The square root of the scale. Queries and keys are both multiplied by it, so products stay
-    small.
-    """
+    """The root of the scale: queries and keys are both multiplied by it, so products stay small."""
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)

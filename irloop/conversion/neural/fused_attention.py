@@ -92,9 +92,7 @@ def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewrite
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
-    """The bias, repeated for each position of the query, because ONNX Runtime does not broadcast
-    it.
-    """
+    """The bias, repeated for each query position: ONNX Runtime does not broadcast it."""
     positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
     if given != 1 or positions == 1:
         return bias
@@ -166,9 +164,7 @@ def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
 
 
 def _unscaled(value: Value) -> tuple[Value, float]:
-    """The value that constants multiply or divide to give `value`, and the product of these
-    factors.
-    """
+    """The value that constants multiply or divide to give `value`, and their total factor."""
     scale = 1.0
     while isinstance(value.producer.op, Mul | Div):
         first, second = value.producer.inputs
@@ -184,9 +180,7 @@ def _unscaled(value: Value) -> tuple[Value, float]:
 
 
 def _number(value: Value) -> float | None:
-    """The number in a one-element constant that adds no dimensions to scores; None for other
-    values.
-    """
+    """The number in a one-element constant that adds no dimensions to scores, else None."""
     op = value.producer.op
     if not isinstance(op, Constant) or op.tensor.count != 1 or len(op.tensor.shape) > 4:
         return None
@@ -207,9 +201,7 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
 
 
 def _keeps_batch(reshape: Node) -> bool:
-    """True for a Reshape that certainly keeps the batch and the positions, and changes only later
-    axes.
-    """
+    """True for a Reshape that certainly keeps batch and positions and changes only later axes."""
     data, target = reshape.inputs[:2]
     if data is None or target is None:
         return False

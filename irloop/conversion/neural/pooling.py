@@ -144,9 +144,7 @@ def _average(
 def _average_by_convolution(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
-    """The mean of each channel by a convolution, because AveragePool has dilations only since opset
-    19.
-    """
+    """The mean of each channel by a convolution: AveragePool has dilations only since opset 19."""
     import numpy as np
 
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)

@@ -168,9 +168,7 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """The maximum over strided slices of the data, one slice for each element of the window, and
-    its position.
-    """
+    """The maximum over strided slices, one for each element of the window, and its position."""
     shape = shape_of(data).static()
     if shape is None:
         raise c.refuse(

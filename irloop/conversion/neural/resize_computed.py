@@ -213,9 +213,7 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Positions in equal steps over a distance; `alone` is the position if there is only
-        one.
-        """
+        """Positions in equal steps over a distance; a single position is `alone`."""
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))
         none = forms.equal(c, span, self._number(0))

@@ -217,9 +217,7 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """The name of the linear mode: linear_onnx for up to three axes, else linear, which is equal
-    here.
-    """
+    """The name of the linear mode: linear_onnx for up to three axes, else the equal linear."""
     if how.mode != "linear":
         return how.mode
     return "linear_onnx" if axes <= 3 else "linear"

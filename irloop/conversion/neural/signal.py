@@ -23,9 +23,7 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """The first and the last frequency, in descending order, whose conjugates complete half a
-    spectrum.
-    """
+    """Start and end of the reversed slice whose conjugates complete half a spectrum."""
     return (count - 1) // 2, 0
 
 
@@ -160,9 +158,7 @@ def export_irdft(
 
 
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
-    """All frequencies of a real signal, from the first half; a `length` of -1 means an even
-    length.
-    """
+    """All frequencies of a real signal, from the first half; -1 means any even length."""
     if length == -1:
         first, behind = -2, 0
     else:
@@ -276,9 +272,7 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
-    """`signal` [B, 1, samples] without `margin` samples at both ends, or `length` samples after the
-    first margin.
-    """
+    """`signal` [B, 1, samples] without both margins, or `length` samples after the first one."""
     axis = c.i64([2])
     if length is None:
         return forms.slice_(c, signal, [margin], [-margin], [2]) if margin else signal

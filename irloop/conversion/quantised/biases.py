@@ -1,6 +1,4 @@
-"""Turns an Add after a quantised convolution into its bias, in the form that integer kernels
-accept.
-"""
+"""Turns an Add after a quantised convolution into its bias, as integer kernels accept it."""
 
 from __future__ import annotations
 

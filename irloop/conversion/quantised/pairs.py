@@ -1,6 +1,4 @@
-"""Writes arithmetic that quantises and dequantises values as QuantizeLinear and
-DequantizeLinear.
-"""
+"""Writes arithmetic that quantises and dequantises as QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
-    """The codes, the zero point to subtract and the scale of a dequantisation; None for other
-    values.
-    """
+    """The codes, the zero point to subtract and the scale of a dequantisation, else None."""
     left, right = value.producer.inputs
     if left is None or right is None:
         return None

@@ -65,9 +65,7 @@ def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
 
 
 def known(value: Value | None) -> Array | None:
-    """The elements of a constant, or of constant integers that are cast to f32; None for other
-    values.
-    """
+    """The elements of a constant, or of constant integers that are cast to f32, else None."""
     if value is None:
         return None
     if isinstance(value.producer.op, Constant):
@@ -135,9 +133,7 @@ def codes_of(value: Value) -> Codes | None:
 
 
 def shifted(value: Value) -> tuple[Value, float]:
-    """The value before whole constants are subtracted from or added to it, and what they add in
-    total.
-    """
+    """The value before whole constants are added or subtracted, and what they add in total."""
     total = 0.0
     for op, sign in ((Sub, -1), (Add, 1)):
         parts = inputs_of(value, op)

@@ -125,9 +125,7 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
 
 
 def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
-    """True if all readers of the weights `value` are products that ONNX Runtime computes on
-    integers.
-    """
+    """True if all readers of the weights are products that ONNX Runtime computes on integers."""
     if not depth or not value.uses:
         return False
     for user, position in value.uses:

@@ -194,9 +194,7 @@ def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights |
 
 
 def _codes(value: Value) -> tuple[Array, int] | None:
-    """The 4-bit constant that a Cast to floats reads, and the number that makes its codes
-    unsigned.
-    """
+    """The 4-bit constant that a Cast to floats reads, and what to add to make it unsigned."""
     op, source = value.producer.op, value.producer.inputs[:1]
     if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:
         return None

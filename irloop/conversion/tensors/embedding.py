@@ -91,9 +91,7 @@ def _by_offsets(
     default: Value | None,
     weights: Value | None,
 ) -> Value:
-    """Sum the rows of each bag: an index belongs to the last bag whose offset is not above its
-    position.
-    """
+    """Sum the rows of each bag: an index belongs to the last bag that starts at or before it."""
     table, indices, offsets = inputs
     starts = forms.as_list(c, offsets)
     count = forms.gather(c, forms.shape(c, forms.as_list(c, indices)), c.i64(0), 0)

@@ -172,9 +172,7 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
 
 @exports(ov.ExtractImagePatches)
 def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
-    """ExtractImagePatches -> a strided Slice for each position in the kernel, joined as
-    channels.
-    """
+    """ExtractImagePatches -> a strided Slice for each kernel position, joined as channels."""
     spans = [(size - 1) * rate + 1 for size, rate in zip(op.sizes, op.rates, strict=True)]
     if op.auto_pad.lower() != "valid":
         data = _same_padded(c, op, data, spans)

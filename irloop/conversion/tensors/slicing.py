@@ -95,9 +95,7 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """The parts, of which one has an unknown length: those after it are sliced by negative
-    bounds.
-    """
+    """The parts, one of unknown length; those after it are sliced by negative bounds."""
     rest = lengths.index(-1)
     bounds = [0]
     for size in lengths[:rest]:

@@ -19,9 +19,7 @@ TO_THE_END = 2**63 - 1
 
 @dataclass(slots=True)
 class _Position:
-    """One axis that a strided slice cuts: `at` is its position in the bounds, `axis` may be
-    negative.
-    """
+    """An axis that a strided slice cuts; `at` is its position in the bounds."""
 
     at: int
     axis: int
@@ -194,9 +192,7 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """The bounds `given`, with masked ones replaced; these depend on the sign of the stride at
-        run time.
-        """
+        """The bounds `given`, with masked ones replaced according to the signs of the strides."""
         c = self.c
         opens = [
             self._is_open(which, item.at) and not shrinks

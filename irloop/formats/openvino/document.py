@@ -164,9 +164,7 @@ class Document:
     conforms: bool = False
 
     def clear(self) -> None:
-        """Drop all records: they form cycles, which would otherwise wait for the garbage
-        collector.
-        """
+        """Drop all records, whose cycles would otherwise wait for the garbage collector."""
         nets = [self.net]
         while nets:
             net = nets.pop()

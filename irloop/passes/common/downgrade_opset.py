@@ -353,9 +353,7 @@ def _is_finite(c: _Older) -> list[Value] | None:
 
 
 def _identity(c: _Older) -> list[Value] | None:
-    """A copy, written as the maximum of a value with itself, which OpenVINO's plugins really
-    compute.
-    """
+    """A copy: the maximum of a value with itself, which OpenVINO's plugins really compute."""
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]

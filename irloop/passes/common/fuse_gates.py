@@ -139,9 +139,7 @@ class _Gates:
 
     @classmethod
     def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
-        """The inputs of the cell with the gates `parts` (in the cell's order); None if there is
-        none.
-        """
+        """The inputs of the cell with the gates `parts`, in the cell's order, or None."""
         split = _split_of(parts)
         if split is None:
             return None

@@ -140,9 +140,7 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The nearest earlier value of the same shape, before reshaping operations; else as
-    `_unpaired`.
-    """
+    """The value before reshaping operations that has the same shape; else as `_unpaired`."""
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
     while isinstance(value.producer.op, RESHAPING):
