@@ -44,9 +44,9 @@ def call_work(node: Node) -> float:
 def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> float:
     """The steps of the budget for what a kernel computes, without the cost of the call itself.
 
-    A result that is a view of an operand costs nothing.
+    A result that is a view of an operand costs nothing; a view of anything else was made.
     """
-    return steps_of_values([] if node.op.cost == "parts" else operands, results)
+    return steps_of_values(operands, results, parts=node.op.cost == "parts")
 
 
 def viewed_work(results: Sequence[Any]) -> float:

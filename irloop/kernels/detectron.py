@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.detection import suppressed
 from irloop.kernels.matmul import widened
 from irloop.kernels.proposals import refined
@@ -47,6 +48,9 @@ def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: 
         )
         down = strides[0] or image.shape[2] / height
         along = strides[1] or image.shape[3] / width
+        corners = 4 * height * width * len(priors)
+        budget.reserve(2 * 4 * corners, "prior boxes of a grid")
+        spend_each(corners, 12, "prior boxes of a grid")
         y = ((np.arange(height) + 0.5) * down).astype(np.float32)[:, None]
         x = ((np.arange(width) + 0.5) * along).astype(np.float32)
         shift = np.stack(np.broadcast_arrays(x, y, x, y), axis=-1)

@@ -16,7 +16,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.matmul import widened
 from irloop.kernels.recurrent_activations import activation, clipped
-from irloop.kernels.work import spend_products
+from irloop.kernels.work import spend_each, spend_products
 
 __all__ = [
     "Array",
@@ -36,6 +36,9 @@ ActivationSpec = tuple[str, float, float]
 #: Maps (projected input [B, G*S], h [B, S], c or None) to the new (h, c).
 Step = Callable[[Array, Array, Array | None], tuple[Array, Array | None]]
 
+
+#: The nanoseconds that an element of a gate takes.
+A_GATE = 20
 
 #: From this number of steps on, a transposed copy of the weights pays for itself.
 LASTING_STEPS = 8
@@ -197,6 +200,13 @@ class RnnCell:
 Cell = LstmCell | GruCell | RnnCell
 
 
+def _spend_steps(weights: Weights, count: int) -> None:
+    """Charge the products and the gates of one item in one step, `count` times."""
+    what = "a recurrent operation"
+    spend_products(count * (weights.w.size + weights.r.size), weights.w.dtype, what)
+    spend_each(count * weights.r.shape[-2], A_GATE, what)
+
+
 def _projected(x: Array, weights: Weights) -> Array:
     # One matrix product over all steps instead of one per step.
     flat = x.reshape(-1, x.shape[-1]) @ weights.w.T
@@ -229,6 +239,7 @@ def cell(kind: Cell, n_outputs: int) -> Function:
         assert r is not None
         added, own = _summed_bias(kind, bias, h.shape[-1])
         weights = Weights(w, r, added, own)
+        _spend_steps(weights, len(x))
         with np.errstate(all="ignore"):
             new_h, new_c = kind.step(weights)(_projected(widened(x), weights), widened(h), c)
         if not has_state:
@@ -263,9 +274,7 @@ def _run(
         order = _reversed_places(lengths, steps)
         x = x[order, np.arange(items)]
     budget.spend(4 * steps, "a recurrent operation")
-    spend_products(
-        steps * items * (weights.w.size + weights.r.size), x.dtype, "a recurrent operation"
-    )
+    _spend_steps(weights, steps * items)
     projected = _projected(x, weights)
     lasting = items > 1 and steps >= LASTING_STEPS
     step = kind.step(replace(weights, lasting=lasting))

@@ -93,16 +93,34 @@ def spend_windows(count: int) -> None:
         budget.spend(count // OF_WINDOWS, "pooling")
 
 
-def steps_of_values(operands: Iterable[Any], results: Iterable[Any]) -> float:
-    """The steps for reading operands and making results once.
+def steps_of_values(
+    operands: Iterable[Any], results: Iterable[Any], *, parts: bool = False
+) -> float:
+    """The steps for making results once, and for reading operands once, unless only parts of them
+    are read.
 
-    A result that is a view of an operand costs nothing.
+    A result that is a view of an operand costs nothing; a view of anything else was made.
     """
-    results = list(results)
-    made = sum(map(_bytes_made, results))
+    operands, results = list(operands), list(results)
+    owners: set[int] | None = None
+    made = 0.0
+    for item in results:
+        if isinstance(item, np.ndarray) and item.base is not None:
+            owners = owners or {id(_owner(value)) for value in operands}
+            if id(_owner(item)) in owners:
+                continue
+        made += bytes_of(item)
     if not made and all(getattr(item, "base", None) is not None for item in results):
         return 0.0
-    return made / MADE + sum(map(bytes_of, operands)) / READ
+    read = 0.0 if parts else sum(map(bytes_of, operands))
+    return made / MADE + read / READ
+
+
+def _owner(value: Any) -> Any:
+    """The array whose memory a view shows."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value
 
 
 def bytes_of(value: Any) -> float:
@@ -117,9 +135,3 @@ def factor_of(dtype: np.dtype[Any]) -> int:
     if dtype.kind == "O":
         return OBJECTS
     return NARROW if dtype.itemsize <= 2 and dtype.kind in "fV" else 1
-
-
-def _bytes_made(value: Any) -> float:
-    if isinstance(value, np.ndarray) and value.base is not None:
-        return 0.0
-    return bytes_of(value)

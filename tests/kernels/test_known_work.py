@@ -11,6 +11,7 @@ import pytest
 from irloop import LimitError
 from irloop.budget import Budget
 from irloop.dialects.contrib.tensors import Inverse
+from irloop.dialects.openvino.recurrent import GRUCell
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
 from irloop.kernels import (
@@ -20,6 +21,7 @@ from irloop.kernels import (
     correlation,
     ctc,
     detection,
+    detectron,
     embedding,
     generate,
     matmul,
@@ -37,6 +39,7 @@ from irloop.kernels import (
     sequence,
     signal,
     text,
+    work,
 )
 from irloop.kernels import random as rng
 from irloop.kernels.geometry import Window
@@ -142,6 +145,14 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
         [resize.Axis(0, 1000, 4, 0.004)],
         resize.Resampling("linear", antialias=True),
     ),
+    "boxes of a grid larger than its map": lambda: detectron.prior_grid(
+        (300, 400), (4.0, 4.0), flatten=True
+    )(np.zeros((1, 4), np.float32), np.zeros((1, 1, 2, 2)), np.zeros((1, 3, 8, 8))),
+    "gates of a cell": lambda: GRUCell(hidden_size=1).kernel()(
+        *[np.zeros((500_000, 1), np.float32)] * 2,
+        *[np.zeros((3, 1), np.float32)] * 2,
+        np.zeros(3, np.float32),
+    ),
     "steps of a written-out inverse": lambda: Inverse().kernel()(np.eye(200, dtype=np.float32)),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
@@ -173,3 +184,11 @@ def test_reading_at_positions_pays_for_each_corner() -> None:
             sample(data, places)
         with Budget(operations=steps + 2000).entered():
             assert sample(data, places).shape == (1, 64, 300, 300)
+
+
+def test_a_view_of_an_operand_costs_nothing_and_a_view_of_what_was_made_its_size() -> None:
+    data = np.zeros((4, 1000), np.float32)
+    assert work.steps_of_values([data], [data.reshape(-1), data[1:]]) == 0
+    made = (data + 1).reshape(-1)
+    assert work.steps_of_values([data], [made]) == data.nbytes / work.MADE + data.nbytes / work.READ
+    assert work.steps_of_values([data], [made], parts=True) == data.nbytes / work.MADE
