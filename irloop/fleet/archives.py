@@ -6,11 +6,16 @@ and folders are skipped. The bytes written are counted, whatever size the archiv
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 from irloop.errors import UsageError
@@ -30,6 +35,12 @@ HEADER = 1 << 20
 WAITING = 10_000
 
 CHUNK = 1 << 20
+
+#: What the readers of archives raise for damaged data.
+_DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError)
+
+#: Opens a member for reading.
+_Opened = Callable[[], IO[bytes]]
 
 
 class TooBigError(Exception):
@@ -97,7 +108,8 @@ def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str
         most: the largest allowed size of a file in bytes.
 
     Returns:
-        A problem for each larger member, by its name; its file is incomplete.
+        A problem for each member that is larger or cannot be read, by its name; its file is
+        incomplete or missing.
 
     Raises:
         UsageError: when the archive cannot be read.
@@ -105,14 +117,23 @@ def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str
     problems: dict[str, str] = {}
     with _opened(address) as (stream, _):
         members = _zip_streams if address.lower().endswith(".zip") else _tar_streams
-        for name, content in members(stream, set(wanted)):
+        for name, opened in members(stream, set(wanted)):
             try:
-                with open(wanted[name], "wb") as file:
+                with opened() as content, open(wanted[name], "wb") as file:
                     copy(content, file, most)
             except TooBigError:
                 problems[name] = f"more than {most} bytes"
-            except (zipfile.BadZipFile, tarfile.TarError, EOFError, ValueError) as error:
-                problems[name] = f"the archive is damaged: {type(error).__name__}"
+            except NotImplementedError:
+                problems[name] = "its compression is not supported"
+            except _DAMAGED:
+                problems[name] = "the archive is damaged"
+            except RuntimeError:
+                problems[name] = "it is encrypted"
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                # bz2 has no exception of its own for damaged data.
+                problems[name] = "the archive is damaged"
     return problems
 
 
@@ -164,12 +185,11 @@ def _zip_sizes(stream: Any) -> Iterator[tuple[str, int]]:
                 yield info.filename, info.file_size
 
 
-def _zip_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, Any]]:
+def _zip_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, _Opened]]:
     with _zip(stream) as archive:
         names = wanted & set(archive.namelist())
         for name in sorted(names):
-            with archive.open(name) as content:
-                yield name, content
+            yield name, partial(archive.open, name)
 
 
 def _zip(stream: Any) -> zipfile.ZipFile:
@@ -195,23 +215,56 @@ def _tar_sizes(stream: Any) -> Iterator[tuple[str, int]]:
         yield info.name, info.size
 
 
-def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, Any]]:
+def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, _Opened]]:
     left = set(wanted)
     for info, archive in _tar_members(stream):
         if info.name in left:
             left.discard(info.name)
-            content = archive.extractfile(info)
-            if content is not None:
-                yield info.name, content
+            yield info.name, partial(_member, archive, info)
         if not left:
             return
 
 
+def _member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    content = archive.extractfile(info)
+    # It is a regular file.
+    assert content is not None
+    return content
+
+
 def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
     """The regular files of a tar, read front to back without seeking."""
-    with tarfile.open(fileobj=stream, mode="r|*", tarinfo=_Header) as archive:
+    with tarfile.open(fileobj=_unpacked(stream), mode="r|", tarinfo=_Header) as archive:
         for info in archive:
             # Otherwise the archive keeps every member that it has read.
             archive.members.clear()  # type: ignore[attr-defined]
             if info.isreg():
                 yield info, archive
+
+
+class _Again:
+    """A stream of which the first bytes have been read; a web server may not go back to them."""
+
+    def __init__(self, start: bytes, rest: Any) -> None:
+        self._start = start
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        found, self._start = self._start[:size], self._start[size:]
+        return found or bytes(self._rest.read(size))
+
+
+def _unpacked(stream: Any) -> Any:
+    """The content of a compressed tar.
+
+    tarfile could unpack it, too, but in time that grows with the square of the compression ratio.
+    """
+    start = stream.read(6)
+    stream = _Again(start, stream)
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=stream, mode="rb")
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(stream)
+    if start.startswith((b"\xfd7zXZ\0", b"]\0\0\x80\0")):
+        return lzma.LZMAFile(stream)
+    return stream

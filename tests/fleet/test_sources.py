@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +146,78 @@ def test_bombs_stop_at_the_limit(tmp_path: Path) -> None:
     }
     written = sum(path.stat().st_size for path in (tmp_path / "scratch").rglob("*.onnx"))
     assert written <= 1_000_002
+
+
+#: How to compress, and the most memory that reading takes: the window of xz alone has 8 MB.
+COMPRESSIONS: dict[str, tuple[Callable[[bytes], bytes], int]] = {
+    "gz": (gzip.compress, 4 << 20),
+    "bz2": (bz2.compress, 4 << 20),
+    "xz": (lzma.compress, 16 << 20),
+}
+
+
+@pytest.mark.parametrize("kind", COMPRESSIONS)
+def test_a_tar_is_unpacked_in_small_pieces(tmp_path: Path, kind: str) -> None:
+    """tarfile keeps what ten kilobytes become, and copies it for each block that it skips."""
+    compress, most = COMPRESSIONS[kind]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, size in (("huge.bin", 32 << 20), ("model.onnx", 5)):
+            info = tarfile.TarInfo(name)
+            info.size = size
+            tar.addfile(info, io.BytesIO(bytes(size)))
+    archive = tmp_path / f"bomb.tar.{kind}"
+    archive.write_bytes(compress(content.getvalue()))
+    list(archives.models_in(str(archive)))
+    tracemalloc.start()
+    try:
+        assert [member.name for member in archives.models_in(str(archive))] == ["model.onnx"]
+        assert archives.extract(str(archive), {"model.onnx": str(tmp_path / "m.onnx")}, 5) == {}
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / "m.onnx").read_bytes() == bytes(5)
+
+
+def damaged(archive: Path, how: str) -> None:
+    """Change the first member of a ZIP of two."""
+    data = bytearray(archive.read_bytes())
+    entry = data.find(b"PK\1\2")
+    if how == "encrypted":
+        data[6] |= 1
+        data[entry + 8] |= 1
+    elif how == "compression":
+        data[8] = data[entry + 10] = 99
+    elif how == "name":
+        data[30] ^= 1
+    else:
+        # The first block of the compressed data gets a type that does not exist.
+        data[30 + len("bad.xml")] |= 6
+    archive.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("how", "detail"),
+    [
+        ("encrypted", "it is encrypted"),
+        ("compression", "its compression is not supported"),
+        ("name", "the archive is damaged"),
+        ("data", "the archive is damaged"),
+    ],
+)
+def test_a_damaged_member_of_a_zip_does_no_harm_to_others(
+    tmp_path: Path, how: str, detail: str
+) -> None:
+    archive = tmp_path / "zoo.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("bad.xml", "good.xml"):
+            file.writestr(name, "<net></net>" * 100)
+    damaged(archive, how)
+    found = {
+        item.entry.address: (item.verdict, item.detail)
+        for item in fetch(list(entries([str(archive)])), str(tmp_path), 10_000)
+    }
+    assert found == {"bad.xml": ("unreadable", f"bad.xml: {detail}"), "good.xml": ("", "")}
 
 
 def test_a_huge_header_of_a_tar_is_refused(tmp_path: Path) -> None:
