@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from irloop.comparison.likeness import constants_agree, handed_on, origin
+from irloop.comparison.likeness import constants_agree, handed_on, origin, unchanged
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.recording import Recording
@@ -134,14 +134,18 @@ class Evidence:
             return first is second
         if isinstance(first.producer.op, Constant) and isinstance(second.producer.op, Constant):
             return self.same(first, second)
-        return self.twin.get(second) is first
+        # A tensor that only copies another one may have given its name to that one.
+        mine, its = self.twin.get(second), self.other.get(first)
+        return (mine is not None and unchanged(mine) is unchanged(first)) or (
+            its is not None and unchanged(its) is unchanged(second)
+        )
 
     def may_be_paired(self, first: Value | None, second: Value | None) -> bool:
         """True unless the first value is known to correspond to another one."""
         if first is None or second is None:
             return True
         twin = self.other.get(first)
-        return twin is None or twin is second or self.nearly_paired(first, second)
+        return twin is None or self.paired(first, second) or self.nearly_paired(first, second)
 
     def wires(self, nodes: tuple[Node, Node], bodies: tuple[Body, Body]) -> Wires:
         return Wires.between(nodes, bodies, self.places(), self.same, self.corresponds)

@@ -9,15 +9,16 @@ import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
 from irloop.comparison.likeness import apart, constants_agree, content, origin
-from irloop.comparison.wire_words import WireDifference, Wires, WireSide
+from irloop.comparison.wire_words import Moved, WireDifference, Wires, WireSide
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Carried, Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
-__all__ = ["LOOPS", "LoopCauses"]
+__all__ = ["LOOPS", "LoopCauses", "untransposed"]
 
 #: The operations with a body that runs more than once.
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan, onnx.Scan8)
@@ -276,14 +277,14 @@ class LoopCauses:
 
         With `exact`, values that differ only in shape count as different.
         """
-        (first, left), (second, right) = _untransposed(first), _untransposed(second)
+        (first, left), (second, right) = untransposed(first), untransposed(second)
         nodes = first.producer, second.producer
         if not isinstance(nodes[1].op, LOOPS) or self._seen.loops.get(nodes[1]) is not nodes[0]:
             return None
         bodies, places = _bodies(*nodes), self._seen.places()
         same = self._seen.nearly_paired if exact else self._seen.same
         wires = Wires.between(nodes, bodies, places, same)
-        found = wires.output(first.index, second.index, orders=(left, right))
+        found = wires.output(first.index, second.index, after=(left, right))
         if found is None:
             return None
         state = wires.state_of_output(first.index, second.index)
@@ -352,23 +353,32 @@ class LoopCauses:
         return None
 
 
-def _untransposed(value: Value) -> tuple[Value, Sequence[int] | None]:
-    """The value before Transposes, Reshapes and Slices, and the order of axes that they produce.
+def untransposed(value: Value) -> tuple[Value, Moved]:
+    """The value before Transposes, Reshapes and Slices, and what they do with it.
 
-    The order is None if no Transpose is known. The conversion slices the output of a Loop that may
-    run zero iterations.
+    Conversion slices the output of a Loop that may run zero iterations, or must not run backwards.
     """
     order: Sequence[int] | None = None
+    turned = False
     while True:
         value = origin(value)
-        inputs = value.producer.inputs
-        if isinstance(value.producer.op, _SLICES) and inputs[0] is not None:
-            value = inputs[0]
-        elif isinstance(value.producer.op, _TRANSPOSES) and inputs[0] is not None and order is None:
-            order = _order(value.producer) or None
-            value = inputs[0]
+        node = value.producer
+        if isinstance(node.op, _SLICES) and node.inputs[0] is not None:
+            turned ^= _is_backwards(node)
+            value = node.inputs[0]
+        elif isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None and order is None:
+            order = _order(node) or None
+            value = node.inputs[0]
         else:
-            return value, order
+            return value, Moved(order, turned)
+
+
+def _is_backwards(node: Node) -> bool:
+    """True when a Slice has the constant step -1."""
+    steps = _input(node, 4 if isinstance(node.op, OnnxOp) else 3)
+    if steps is None or not isinstance(steps.producer.op, Constant):
+        return False
+    return steps.producer.op.tensor.numpy().reshape(-1).tolist() == [-1]
 
 
 def _order(transpose: Node) -> Sequence[int]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import may_correspond, origin
-from irloop.comparison.loop_causes import LOOPS
+from irloop.comparison.likeness import may_correspond
+from irloop.comparison.loop_causes import LOOPS, untransposed
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
@@ -95,10 +95,11 @@ class ShapeCauses:
                 if mine is not None and its is not None:
                     yield mine, its, at
         else:
-            sources = origin(first), origin(second)
-            parameters = all(isinstance(value.producer.op, Parameter) for value in sources)
-            if parameters or self._seen.twin.get(sources[1]) is sources[0]:
-                yield (*sources, at)
+            left, right = untransposed(first)[0], untransposed(second)[0]
+            owners = left.producer, right.producer
+            same_loop = owners[0].bodies and self._seen.loops.get(owners[1]) is owners[0]
+            if same_loop or all(isinstance(node.op, Parameter) for node in owners):
+                yield left, right, at
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
         """The values outside of two body parameters."""

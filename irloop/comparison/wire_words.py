@@ -28,7 +28,7 @@ from irloop.graph.model import Body, Node, Value
 from irloop.graph.record import Record
 from irloop.graph.types import Shape
 
-__all__ = ["WireDifference", "WireSide", "Wires"]
+__all__ = ["Moved", "WireDifference", "WireSide", "Wires"]
 
 #: Compares a value of the first model with one of the second.
 Likeness = Callable[["Value | None", "Value | None"], bool]
@@ -55,6 +55,16 @@ class WireDifference(Record):
     second: str
     lines: tuple[int | None, int | None] = (None, None)
     other_name: str = ""
+
+
+class Moved(NamedTuple):
+    """What is done with an output of a loop afterwards.
+
+    `order` is the order into which its axes are transposed; `turned` tells that it is reversed.
+    """
+
+    order: Sequence[int] | None = None
+    turned: bool = False
 
 
 class WireSide(NamedTuple):
@@ -233,11 +243,11 @@ class Wires:
         first: int,
         second: int,
         *,
-        orders: tuple[Sequence[int] | None, Sequence[int] | None] = (None, None),
+        after: tuple[Moved, Moved] = (Moved(), Moved()),
     ) -> WireDifference | None:
         """How two corresponding outputs of the loops differ; None if they do not.
 
-        `orders` holds the order into which each output is transposed afterwards.
+        `after` tells how each output is transposed and reversed afterwards.
         """
         numbers = (first, second)
         ports = [
@@ -252,16 +262,16 @@ class Wires:
         ]
         joined = [not isinstance(port, LastValue) for port in (left, right)]
         ways = [
-            _out_way(side, port, order)
-            for side, port, order in zip(self._sides, (left, right), orders, strict=True)
+            _out_way(side, port, moved)
+            for side, port, moved in zip(self._sides, (left, right), after, strict=True)
         ]
         if joined[0] == joined[1] and ways[0] == ways[1] and self._same(sources[0], sources[1]):
             return None
         names = [side.node.outputs[at].name for side, at in zip(self._sides, numbers, strict=True)]
         phrases, lines = [], []
-        for side, port, at, order in zip(self._sides, (left, right), numbers, orders, strict=True):
+        for side, port, at, moved in zip(self._sides, (left, right), numbers, after, strict=True):
             place, line = side.output_place(at)
-            phrases.append(f"{_out_words(side, port, order)} ({place})")
+            phrases.append(f"{_out_words(side, port, moved)} ({place})")
             lines.append(line)
         other_name = "" if names[0] == names[1] else names[0]
         both = lines[0], lines[1]
@@ -278,7 +288,7 @@ class Wires:
             if port is None or isinstance(port, LastValue):
                 return None
             place, line = side.output_place(external)
-            words = _out_words(side, port, None)
+            words = _out_words(side, port, Moved())
             phrases.append(f"{words} (parts of shape {list(shape)}, {place})")
             lines.append(line)
         names = [
@@ -525,9 +535,7 @@ def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
     return index - size if isinstance(size, int) else None
 
 
-def _out_way(
-    side: WireSide, port: OutputPort, order: Sequence[int] | None = None
-) -> tuple[int, ...]:
+def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
     """The axis along which an output is joined after it is transposed, and the direction 1 or -1.
 
     Empty for a last value.
@@ -538,18 +546,19 @@ def _out_way(
         return ()
     backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
     axis = port.axis
-    if order is not None and axis in order:
-        axis = list(order).index(axis)
-    return axis, -1 if backwards else 1
+    if moved.order is not None and axis in moved.order:
+        axis = list(moved.order).index(axis)
+    return axis, -1 if backwards != moved.turned else 1
 
 
-def _out_words(side: WireSide, port: OutputPort, order: Sequence[int] | None) -> str:
+def _out_words(side: WireSide, port: OutputPort, moved: Moved) -> str:
     value = side.result(port.result)
     name = "nothing" if value is None else f"`{value.name}`"
     if isinstance(port, LastValue):
         return (
             f"is {name}" if isinstance(side.node.op, OnnxIf | OpenVinoIf) else f"is the last {name}"
         )
-    axis, step = _out_way(side, port, order)
+    axis, step = _out_way(side, port, moved._replace(turned=False))
     verb = "stacks" if isinstance(port, ScanOutput) else "joins"
-    return f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")
+    words = f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")
+    return words + (", and is reversed afterwards" if moved.turned else "")
