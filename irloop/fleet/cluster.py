@@ -175,6 +175,15 @@ class Cluster:
                 fix="install the same packages on all of them",
             )
         first: tuple[tuple[str, str], ...] = tuple(tuple(item) for item in next(iter(different)))
+        here, there = (dict(found)["irloop"] for found in (versions(), first))
+        if here != there:
+            # The command and the workers exchange objects of irloop.
+            raise UsageError(
+                "the workers have another version of irloop than this command",
+                expected=f"irloop {here}",
+                found=f"irloop {there or 'missing'}",
+                fix="install the same version here and on all workers",
+            )
         return first
 
     def _all_have_the_resource(self) -> bool:

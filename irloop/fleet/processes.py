@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from multiprocessing import forkserver
+import signal
+from multiprocessing import forkserver, resource_tracker
 
 __all__ = ["METHOD", "THREADS", "prepare"]
 
@@ -18,7 +19,14 @@ THREADS = {
 
 
 def prepare() -> None:
-    """Start the process from which workers are forked; it imports their modules meanwhile."""
+    """Start the process from which workers are forked; it imports their modules meanwhile.
+
+    A terminal sends Ctrl-C to all processes. Only this one takes it, and ends the others: the
+    signal stays blocked in that process and in the workers.
+    """
+    # Starting this process unblocks the signal, so it comes first.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     new = THREADS.keys() - os.environ.keys()
     os.environ.update(THREADS)
     try:
@@ -27,3 +35,4 @@ def prepare() -> None:
     finally:
         for name in new:
             del os.environ[name]
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -115,6 +115,34 @@ def test_a_killed_sweep_goes_on_where_it_was(
     assert verdicts(results) == EXPECTED
 
 
+#: Lets the process from which workers are forked take long to start.
+SLOW_START = """\
+import pathlib, signal, sys, time
+if any("forkserver" in argument for argument in sys.orig_argv):
+    pathlib.Path(__file__).with_name("begun").touch()
+    time.sleep(5)
+else:
+    # A shell that starts the tests in the background lets them ignore the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
+
+def test_an_interrupt_at_the_start_prints_a_line(zoo: Path, tmp_path: Path) -> None:
+    """A terminal sends Ctrl-C to all processes of the command."""
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START, "utf-8")
+    with subprocess.Popen(
+        [sys.executable, "-m", "irloop", "sweep", str(zoo), "-o", str(tmp_path / "results")],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+    ) as process:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    assert (process.returncode, errors) == (130, b"irloop: interrupted\n")
+
+
 @pytest.fixture
 def certificates(tmp_path: Path) -> dict[str, str]:
     """The options for certificates of an authority made for this test."""

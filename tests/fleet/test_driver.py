@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -425,6 +426,33 @@ def test_versions_are_read_again_when_packages_change(
     assert task.versions() == (("invented", "2.0"), ("missing", ""))
     monkeypatch.undo()
     assert [name for name, _ in task.versions()] == list(task.PACKAGES)
+
+
+@pytest.mark.parametrize(
+    ("workers", "message", "found"),
+    [
+        (("9.1", "9.1"), "another version of irloop than this command", "irloop 9.1"),
+        (("9.1", "9.2"), "different versions of packages", "9.1.*; or irloop 9.2"),
+        (("",), "another version of irloop than this command", "irloop missing"),
+    ],
+)
+def test_other_versions_on_workers_are_refused(
+    workers: Sequence[str], message: str, found: str
+) -> None:
+    cluster = InlineCluster()
+    engines = tuple(item for item in task.versions() if item[0] != "irloop")
+    told = {str(at): (("irloop", version), *engines) for at, version in enumerate(workers)}
+    cluster.client.run = lambda _: told
+    with pytest.raises(UsageError, match=message) as raised:
+        cluster._versions()
+    assert re.search(found, str(raised.value))
+
+
+def test_engines_may_be_on_the_workers_only() -> None:
+    cluster = InlineCluster()
+    there = (task.versions()[0], ("onnx", "9.9"), ("onnxruntime", "9.9"), ("openvino", "9.9"))
+    cluster.client.run = lambda _: {"1": there}
+    assert cluster._versions() == there
 
 
 def test_children_inherit_no_credentials(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
