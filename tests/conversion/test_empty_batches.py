@@ -86,22 +86,34 @@ def test_the_batch_is_known_to_be_empty(computed: bool, tmp_path: Path) -> None:
         assert [output.shape for output in answer.outputs] == [(2, 1, 0, 1), (1, 0, 1)]
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse"])
+#: The gates of an LSTM with weights 0 are 0.5, and each step halves the state of the cell.
+LSTM = """<ir_version: 8, opset_import: ["" : 16]>
+m (float[t, 2, 1] x, float[{n}, 2, 8] h, float[{n}, 2, 8] c)
+    => (float[t, {n}, 2, 8] y, float[{n}, 2, 8] last, float[{n}, 2, 8] cell) {{
+  sizes = Constant <value_ints = [{n}, 32, 1]> ()
+  square = Constant <value_ints = [{n}, 32, 8]> ()
+  w = ConstantOfShape (sizes)  r = ConstantOfShape (square)
+  y, last, cell = LSTM <hidden_size = 8, direction = "{direction}"> (x, w, r, , , h, c)
+}}"""
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_no_step_in_one_inference(direction: str, tmp_path: Path) -> None:
-    """OpenVINO returns uninitialised memory as the last state; ONNX Runtime returns 0."""
-    text = RNN.format(
-        steps="t", items=1, direction=direction, clip="", weights=CONSTANT, used="one"
-    )
+    """OpenVINO returns uninitialised memory as the last states; ONNX Runtime returns 0."""
+    directions = 2 if direction == "bidirectional" else 1
+    text = LSTM.format(n=directions, direction=direction)
     source = tmp_path / "m.onnx"
     source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
     path = tmp_path / "m.xml"
     save_model(convert(source)[0], path)
-    weight, state = np.ones((1, 1, 1), np.float32), np.full((1, 1, 1), 5, np.float32)
+    first = np.full((directions, 2, 8), 8, np.float32)
     with Process(engine_of("openvino"), path) as process:
         for steps in (2, 0, 3, 0):
-            answer = process.run([np.ones((steps, 1, 1), np.float32), weight, state], seconds=60)
+            x = np.ones((steps, 2, 1), np.float32)
+            answer = process.run([x, first, first], seconds=60)
             assert answer.outputs is not None, answer
-            y, last = answer.outputs
+            y, last, cell = answer.outputs
             assert len(y) == steps
-            # The state and 1 for each step.
-            assert last.tolist() == [[[5 + steps if steps else 0]]]
+            state = 8 * 0.5**steps if steps else 0
+            assert cell.tolist() == np.full_like(cell, state).tolist()
+            np.testing.assert_allclose(last, np.full_like(last, 0.5 * np.tanh(state)), 1e-5)
