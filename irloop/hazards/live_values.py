@@ -14,6 +14,9 @@ from irloop.graph.op import Result
 
 __all__ = ["has_no_element", "is_live"]
 
+#: The most values that are followed: those that nothing depends on are few, and models may be huge.
+MOST = 4096
+
 
 def has_no_element(value: Value) -> bool:
     """True for a value whose shape is known and has a dimension of 0."""
@@ -26,10 +29,13 @@ def is_live(value: Value) -> bool:
 
     Measured: OpenVINO removes operations that no output depends on, and in a Concat the inputs
     without elements. In nested bodies, it removes parameters and results that nothing reads, but no
-    states. It keeps an operation whose result is known, like a product with 0.
+    states. It keeps an operation whose result is known, like a product with 0. It is true for a
+    value on which more than `MOST` others depend.
     """
     pending, seen = [value], {value}
     while pending:
+        if len(seen) > MOST:
+            return True
         found = pending.pop()
         for user, at in found.uses:
             reached = _reached(found, user, at)

@@ -24,6 +24,7 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_nodes
 from irloop.hazards.catalogue import find_hazards
+from irloop.hazards.live_values import MOST, is_live
 from irloop.passes.base import ModelPass
 
 I64, F32 = ElementType.I64, ElementType.F32
@@ -244,3 +245,15 @@ def test_outputs_that_go_backwards_after_passes(tmp_path: Path) -> None:
     runs = [[np.ones((3, 2), np.float32), np.full((1, 2), y, np.float32)] for y in (0, 1)]
     expected = [[[[21, 21], [14, 14], [7, 7]]], [[[22, 22], [15, 15], [8, 8]]]]
     assert "runnable_ports" in right_after(model, runs, expected, tmp_path)
+
+
+@pytest.mark.parametrize(("length", "live"), [(MOST - 2, False), (MOST + 1, True)])
+def test_long_chains_count_as_live(length: int, live: bool) -> None:
+    """The work does not grow with the model."""
+    m = IrModel()
+    x = m.input("x", 1)
+    value = x
+    for _ in range(length):
+        value = m(ReLU(), value)
+    m.done(m(Add(), m.constant([1]), m.constant([2])))
+    assert is_live(x) == live
