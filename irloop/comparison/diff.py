@@ -194,7 +194,7 @@ class _Differ:
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
         for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
-                message = f"comes from {_named(right.inputs[0])}, was {_named(left.inputs[0])}"
+                message = _moved(left.inputs[0], right.inputs[0])
                 yield Change("changed", f"{node_path(right)} (result {at})", message)
         for node in self._old.nodes:
             if node not in self._partner:
@@ -283,7 +283,7 @@ class _Differ:
             yield f"{len(old.inputs)} inputs -> {len(new.inputs)}"
         for at, (left, right) in enumerate(zip(old.inputs, new.inputs, strict=False)):
             if not self._same_source(left, right):
-                yield f"input {at} comes from {_named(right)}, was {_named(left)}"
+                yield f"input {at} {_moved(left, right)}"
 
     def _bodies(self, old: Node, new: Node, path: str) -> Iterator[Change]:
         labels = {body.label: body for body in old.bodies}
@@ -347,6 +347,14 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
     if inner and len(by_name) == len(old.parameters) == len(names) == len(new.parameters):
         return by_name
     return list(zip(old.parameters, new.parameters, strict=False))
+
+
+def _moved(old: Value | None, new: Value | None) -> str:
+    """Where a value comes from now, and where it came from; two outputs may have one name."""
+    if old is None or new is None or old.name != new.name:
+        return f"comes from {_named(new)}, was {_named(old)}"
+    places = [f"output {value.index} of '{value.producer.name}'" for value in (new, old)]
+    return f"comes from {places[0]}, was {places[1]}"
 
 
 def _named(value: Value | None) -> str:

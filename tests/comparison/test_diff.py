@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import onnx
 import pytest
 
 import irloop
@@ -175,3 +176,20 @@ def test_a_constant_of_one_element_is_given_by_both_numbers(tmp_path: Path) -> N
     wrong.with_suffix(".bin").write_bytes(data)
     messages = [item.message for item in irloop.diff(source, wrong).changes]
     assert messages == [f"{old} -> {old + 1}"]
+
+
+def test_two_outputs_that_were_exchanged_are_told_apart(tmp_path: Path) -> None:
+    """Each result names the output that it returns like itself, in both models."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    m (float[4] x) => (float[2] left, float[2] right) { [cut] left, right = Split (x) }
+    """
+    old = onnx.parser.parse_model(text)
+    new = onnx.parser.parse_model(text.replace("[cut] left, right", "[cut] right, left"))
+    paths = tmp_path / "old.onnx", tmp_path / "new.onnx"
+    for model, path in zip((old, new), paths, strict=True):
+        onnx.save(model, path)
+    assert said(irloop.diff(*paths)) == [
+        ("changed", "left (result 0)", "comes from output 1 of 'cut', was output 0 of 'cut'"),
+        ("changed", "right (result 1)", "comes from output 0 of 'cut', was output 1 of 'cut'"),
+    ]
