@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
-from irloop.files import replacing
+from irloop.files import reason_of, replacing
 
 __all__ = [
     "Place",
@@ -46,6 +46,7 @@ _READ_ONLY = {
     "hf": "each file would be a commit of its own in the repository",
     **dict.fromkeys(("http", "https"), "web servers do not accept files"),
     **dict.fromkeys(("oci", "ocilake"), "writing whole files to this store has not been tested"),
+    "memory": "each process has a memory of its own, which ends with it",
 }
 
 _PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
@@ -126,8 +127,7 @@ def target_of(address: str) -> str:
             raise UsageError(
                 f"{without_secrets(address)}: results are not written to {kind}://",
                 cause=reason,
-                fix="give a folder or an address of another store (s3://, gs://) as the target; "
-                "models are read from this kind of address",
+                fix="give a folder or an address of another store (s3://, gs://) as the target",
             )
     return address
 
@@ -163,7 +163,7 @@ def put(address: str, data: bytes) -> None:
             with replacing(address) as (file,):
                 file.write(data)
         except OSError as error:
-            raise UsageError(f"cannot write {address}: {error.strerror or error}") from error
+            raise UsageError(f"cannot write {address}: {reason_of(error, address)}") from error
         return
     place = place_of(address)
     try:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
-from irloop.files import replacing, scratch
+from irloop.files import reason_of, replacing, scratch
 from irloop.fleet.fetching import Fetched, add_data, fetch, needs_copy
 from irloop.fleet.known import Known
 from irloop.fleet.places import is_local, put, without_secrets
@@ -384,7 +384,7 @@ def _move(path: str, target: str) -> None:
             os.replace(path, target)
     except OSError as error:
         if error.errno != errno.EXDEV:
-            raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+            raise UsageError(f"cannot write {target}: {reason_of(error, target)}") from error
         _copy(path, target)
 
 
@@ -396,7 +396,7 @@ def _copy(path: str, target: str) -> None:
             shutil.copyfileobj(source, file)
         os.unlink(path)
     except OSError as error:
-        raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {target}: {reason_of(error, target)}") from error
 
 
 def _output_name(digest: str, to: str) -> str:

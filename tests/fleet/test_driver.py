@@ -23,6 +23,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import irloop
+from irloop import files
 from irloop.errors import UsageError
 from irloop.fleet import driver, table, task
 from irloop.fleet.driver import Plan, sweep
@@ -278,6 +279,20 @@ def test_a_table_is_appended_whole_or_not_at_all(
     validated = {key: value for key, value in EXPECTED.items() if key[1] == "validate"}
     assert verdicts(plan.target) == validated
     monkeypatch.setattr(table, "put", put)
+    sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == EXPECTED
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk")
+def test_a_full_disk_is_named_and_a_sweep_goes_on_later(
+    zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(zoo)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "_unnamed", lambda _: os.open("/dev/full", os.O_RDWR))
+        with pytest.raises(UsageError, match=r"cannot write .*: the disk of /.* bytes left"):
+            sweep(plan, InlineCluster())
+    assert verdicts(plan.target) == {}
     sweep(plan, InlineCluster())
     assert verdicts(plan.target) == EXPECTED
 

@@ -113,6 +113,7 @@ def test_an_unknown_kind_of_address_is_refused() -> None:
         "hf://owner/zoo/results",
         "https://user:secret@host/results",
         "oci://bucket/results",
+        "memory://results",
         "simplecache::hf://owner/zoo/results",
     ],
 )
