@@ -42,7 +42,7 @@ class Attribute(NamedTuple):
 
     @property
     def description(self) -> str:
-        """Kind, default and range on one line, for people."""
+        """The kind, the default and the range on one line, for people."""
         default = "required" if self.required else f"default {_text(self.default)}"
         if self.absent is not None:
             default = f"required; without it OpenVINO takes {self.absent or 'ones'}"
@@ -60,8 +60,8 @@ class Attribute(NamedTuple):
 class Operand(NamedTuple):
     """An input or output of an operation class.
 
-    `types` names its possible element types as text. An `optional` input may be omitted; a
-    `variadic` one may be given any number of times.
+    `types` is the text that names its possible element types. An `optional` input may be omitted; a
+    `variadic` one may occur any number of times.
     """
 
     name: str

@@ -45,7 +45,7 @@ class Equation(Record):
             result = (*dots, *once)
         for label in result:
             if result.count(label) > 1 or not any(label in term for term in operands):
-                raise ValueError(f"the result of {text!r} has a label {label!r} it cannot have")
+                raise ValueError(f"the result of {text!r} repeats {label!r}, or no operand has it")
         return cls(operands, result)
 
 

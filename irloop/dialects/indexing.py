@@ -34,7 +34,8 @@ def gathered(
 ) -> Shape:
     """`data` with `axis` replaced by the dimensions of `indices`.
 
-    `axis` is None if it is unknown. A negative `batch_dims` counts from the rank of the indices.
+    `axis` is None if it is unknown. A negative `batch_dims` has the rank of the indices added to
+    it.
 
     Raises:
         InferenceError: when the axis or `batch_dims` is out of range, or batch dimensions differ.
@@ -60,7 +61,7 @@ def gathered(
 
 
 def gathered_list(args: Arguments, axis: int | None) -> tuple[Dim, ...] | None:
-    """The elements gathered from a list, as far as they are known."""
+    """The elements gathered from a vector, or None if they are not known."""
     dims, indices = args.dims(0), args.ints(1)
     rank = args.rank(1)
     if dims is None or indices is None or args.rank(0) != 1 or rank is None or rank > 1:
@@ -149,5 +150,5 @@ def scattered_nd(args: Arguments) -> Shape:
         raise args.error("more coordinates than axes", f"{len(data.dims)} at most", str(depth))
     expected = Shape((*indices[:-1], *data.dims[depth:]))
     if expected.refine(args.shape(2)) is None:
-        raise args.error("updates do not fit", str(expected), str(args.shape(2)))
+        raise args.error("updates have the wrong shape", str(expected), str(args.shape(2)))
     return data

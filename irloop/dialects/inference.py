@@ -37,7 +37,7 @@ __all__ = [
 
 
 def same_element(args: Arguments, *positions: int) -> ElementType:
-    """The common element type of several inputs; of all inputs when no position is given.
+    """The common element type of the inputs at `positions`, by default of all inputs.
 
     Raises:
         InferenceError: when two of them differ.
@@ -57,7 +57,7 @@ def same_element(args: Arguments, *positions: int) -> ElementType:
 
 
 def broadcast(args: Arguments, element: ElementType | None = None) -> list[ValueType]:
-    """Broadcast all inputs as in NumPy; `element` overrides their common element type.
+    """The type of all inputs broadcast as in NumPy; `element` overrides their element type.
 
     Raises:
         InferenceError: when shapes or element types do not match.
@@ -67,7 +67,7 @@ def broadcast(args: Arguments, element: ElementType | None = None) -> list[Value
 
 
 def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
-    """Broadcast all inputs as in NumPy, whatever their element types.
+    """The type of all inputs broadcast as in NumPy, whatever their element types.
 
     Raises:
         InferenceError: when the shapes do not match.
@@ -81,12 +81,12 @@ def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
 
 
 def same_as_first(args: Arguments) -> list[ValueType]:
-    """The output has the type of the first input."""
+    """The type of the first input, which is also that of the output."""
     return [args.tensor(0)]
 
 
 def numeric(args: Arguments, *positions: int) -> None:
-    """Refuse booleans and strings (in all inputs when no position is given).
+    """Refuse booleans and strings at `positions`, by default in all inputs.
 
     Raises:
         InferenceError: when an operand is not numeric.
@@ -154,7 +154,9 @@ def strings(args: Arguments, *positions: int) -> None:
 
 
 def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:
-    """Align the first dimension of `shape` with `axis` of a shape of `rank` (PaddlePaddle).
+    """Append ones to `shape`, so that its first dimension aligns with `axis` of a shape of `rank`.
+
+    This is how PaddlePaddle broadcasts.
 
     Raises:
         InferenceError: when the dimensions do not fit after the axis.
@@ -165,7 +167,11 @@ def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape
     while len(dims) + axis > rank and dims[-1:] == (1,):
         dims = dims[:-1]
     if axis < 0 or len(dims) + axis > rank:
-        raise args.error(f"no room at axis {axis}", f"rank {rank} at most", str(shape))
+        raise args.error(
+            f"an operand aligned with axis {axis} exceeds the rank",
+            f"rank {rank} at most",
+            str(shape),
+        )
     return Shape(dims + (1,) * (rank - axis - len(dims)))
 
 
@@ -189,12 +195,14 @@ def broadcast_by_mode(
         raise args.error("broadcast mode is not known", "none, numpy or pdpd", mode, kind="range")
     if shape is None:
         text = f"{left} and {right}"
-        raise args.error(f"shapes do not fit with auto_broadcast {mode}", "equal shapes", text)
+        raise args.error(
+            f"the shapes are not compatible with auto_broadcast {mode}", "equal shapes", text
+        )
     return [TensorType(found if element is None else element, shape)]
 
 
 def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
-    """The axis counted from the front, or None if the rank is unknown.
+    """The non-negative axis, or None if the rank is unknown.
 
     Raises:
         InferenceError: when the axis is outside the rank.
@@ -246,7 +254,7 @@ def reduced(
 def combined_dims(
     args: Arguments, combine: Callable[[int, int], int | None]
 ) -> tuple[Dim, ...] | None:
-    """Combine two integer vectors or scalars elementwise, with broadcasting, as far as known.
+    """Combine two integer vectors or scalars elementwise, with broadcasting; None if unknown.
 
     `combine` computes one element, or returns None if it has no value.
     """
@@ -270,14 +278,15 @@ def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) 
     if not isinstance(left, int) or not isinstance(right, int):
         return UNKNOWN_DIM
     found = combine(left, right)
-    # Beyond 31 bits the result may wrap around, so it is unknown until the model runs.
+    # A result of more than 31 bits may wrap around, so it is unknown until the model runs.
     return UNKNOWN_DIM if found is None or abs(found) >= 2**31 else found
 
 
 def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
-    """The product of an integer vector with known elements, as a list of one element.
+    """The product of an integer vector with known elements, as a one-element list.
 
-    `axes` are the axes of the reduction; anything but the vector's only axis gives None.
+    `axes` are the axes of the reduction; if they are not the vector's only axis, the result is
+    None.
     """
     dims = args.dims(0)
     if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:

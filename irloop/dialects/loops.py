@@ -55,12 +55,12 @@ Port = TypeVar("Port", bound=InputPort | OutputPort)
 
 
 def normal_axis(axis: int, rank: int | None) -> int:
-    """`axis` counted from the front; unchanged if the rank is unknown."""
+    """`axis` as a non-negative axis; unchanged if the rank is unknown."""
     return axis + rank if axis < 0 and rank is not None else axis
 
 
 def from_front(port: Port, rank: int | None) -> Port:
-    """Replace a port's negative axis by one that is counted from the front.
+    """Replace a port's negative axis by the same axis as a non-negative one.
 
     `rank` is the rank of the outer tensor for an input, or of the body result for an output. If it
     is unknown, a negative axis is kept.
@@ -79,7 +79,7 @@ def from_front(port: Port, rank: int | None) -> Port:
 def is_consistent(port: Sliced) -> bool:
     """True when the slice length equals the stride.
 
-    OpenVINO infers shapes from `part_size` but slices by `stride`. Where they differ it refuses the
+    OpenVINO infers shapes from `part_size` but slices by `stride`. If they differ, it refuses the
     model or reads different elements than intended.
     """
     return port.part_size == abs(port.stride)
@@ -249,7 +249,10 @@ def _joined_shape(
 
 
 def infer_branches(args: Arguments) -> list[ValueType]:
-    """Output types of an If: of the constantly taken branch, else of both, widened."""
+    """Output types of an If: those of the branch that a constant condition selects, else of both.
+
+    The types of both branches are widened to common ones.
+    """
     condition = args.constant(0)
     if condition is None or condition.size != 1:
         left, right = (_infer_branch(args, body) for body in args.bodies)

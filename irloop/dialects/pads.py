@@ -12,7 +12,7 @@ __all__ = ["padded", "padded_axes"]
 def padded(
     args: Arguments, shape: Shape, begins: tuple[Dim, ...] | None, ends: tuple[Dim, ...] | None
 ) -> Shape:
-    """`shape` padded at both ends of each axis; an unknown amount is None.
+    """`shape` padded at both ends of each axis; an amount is None if it is unknown.
 
     Raises:
         InferenceError: when there is not one number per axis, or a size becomes negative.
@@ -23,7 +23,9 @@ def padded(
     for given in (begins, ends):
         if given is not None and len(given) != len(shape.dims):
             raise args.error(
-                "there must be one padding per axis", str(len(shape.dims)), str(len(given))
+                "there must be one begin and one end per axis",
+                str(len(shape.dims)),
+                str(len(given)),
             )
     if begins is None or ends is None:
         return Shape.of_rank(len(shape.dims))
@@ -34,7 +36,9 @@ def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
     result = shapes.total((dim, begin, end))
     if isinstance(result, int) and result < 0:
         raise args.error(
-            "more is cut off than the axis has", f"{dim} at most", f"{begin} and {end}"
+            "negative padding removes more than the axis has",
+            f"{dim} at most",
+            f"{begin} and {end}",
         )
     return result
 
@@ -50,7 +54,7 @@ def padded_axes(
     if shape.dims is None or axes is None:
         return shape if shape.dims is None else Shape.of_rank(len(shape.dims))
     if pads is not None and len(pads) != 2 * len(axes):
-        raise args.error("there must be two paddings per axis", str(2 * len(axes)), str(len(pads)))
+        raise args.error("there must be two pads per axis", str(2 * len(axes)), str(len(pads)))
     rank = len(shape.dims)
     begins: list[Dim] = [0] * rank
     ends: list[Dim] = [0] * rank

@@ -18,10 +18,11 @@ __all__ = [
     "known",
 ]
 
-#: Name in lower case, alpha, beta.
+#: The name of an activation in lower case, its alpha and its beta.
 Activation = tuple[str, float, float]
 
-#: Number of parameters and their defaults, as in the ONNX operators of the same name.
+#: The number of parameters of each activation and their defaults, as in the ONNX operators of these
+#: names.
 ACTIVATIONS: dict[str, tuple[int, float, float]] = {
     "sigmoid": (0, 0.0, 0.0),
     "tanh": (0, 0.0, 0.0),
@@ -38,7 +39,9 @@ ACTIVATIONS: dict[str, tuple[int, float, float]] = {
 
 
 def known(name: str) -> tuple[int, float, float]:
-    """Number of parameters, default alpha and default beta of an activation in any letter case.
+    """The number of parameters, default alpha and default beta of an activation.
+
+    Its name may be in any letter case.
 
     Raises:
         ValueError: for an unknown activation.
@@ -52,7 +55,7 @@ def known(name: str) -> tuple[int, float, float]:
 def by_position(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """OpenVINO's reading: entry k of each list belongs to activation k.
+    """The activations by OpenVINO's reading: entry k of each list belongs to activation k.
 
     Raises:
         ValueError: for an unknown activation.
@@ -73,7 +76,7 @@ def by_position(
 def in_order(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """ONNX's reading: only activations that take a parameter consume an entry of the lists.
+    """The activations by ONNX's reading: only those with a parameter consume an entry of the lists.
 
     Raises:
         ValueError: for an unknown activation.
@@ -91,7 +94,7 @@ def in_order(
 
 
 def directions_of(args: Arguments, direction: str) -> int:
-    """The number of directions.
+    """The number of directions that a `direction` means.
 
     Raises:
         InferenceError: for an unknown direction.
@@ -105,7 +108,7 @@ def directions_of(args: Arguments, direction: str) -> int:
 
 
 def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, ...]:
-    """The dimensions of an input that must have this rank; unknown dimensions included.
+    """The dimensions of an input that must have this rank; a dimension may be unknown.
 
     Raises:
         InferenceError: when its rank is a different one.
@@ -134,12 +137,12 @@ def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim
 
 
 def first_known(*dims: Dim) -> Dim:
-    """The first known dimension, else the unknown one."""
+    """The first known dimension, or an unknown one if none is known."""
     return next((dim for dim in dims if isinstance(dim, int)), UNKNOWN_DIM)
 
 
 def times(count: int, dim: Dim) -> Dim:
-    """`count` times a dimension; unknown if the dimension is."""
+    """`count` times a dimension; unknown if the dimension is unknown."""
     return count * dim if isinstance(dim, int) else UNKNOWN_DIM
 
 

@@ -51,6 +51,6 @@ def grid_sample_types(args: Arguments, mode: str) -> list[ValueType]:
     if data is None or grid is None:
         return [TensorType(element, Shape.of_rank(len(data or grid or ())))]
     same_dim(args, "the grid has another batch size", data[0], grid[0])
-    same_dim(args, "a place of the grid has a wrong size", len(data) - 2, grid[-1])
+    same_dim(args, "the grid must hold one coordinate per spatial axis", len(data) - 2, grid[-1])
     batch = data[0] if isinstance(data[0], int) else grid[0]
     return [TensorType(element, Shape((batch, data[1], *grid[1:-1])))]

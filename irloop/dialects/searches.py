@@ -27,6 +27,6 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
 
 
 def counted(args: Arguments, position: int) -> Dim:
-    """The only element of an integer input, as far as it is known."""
+    """The element of a one-element integer input, as far as it is known."""
     dims = args.dims(position)
     return dims[0] if dims is not None and len(dims) == 1 else UNKNOWN_DIM

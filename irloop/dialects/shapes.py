@@ -16,7 +16,8 @@ from irloop.graph.types import (
     broadcast_shapes,
 )
 
-#: Lists that hold shapes or sizes are not longer than this; inference folds no longer lists.
+#: Maximum number of elements of a list that holds a shape or sizes; inference folds no longer
+#: lists.
 LONGEST = 4096
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
 
 
 def known(dims: tuple[Dim, ...] | None) -> tuple[int, ...] | None:
-    """The dimensions as numbers, or None if one of them is unknown."""
+    """The dimensions as integers, or None if one of them is unknown."""
     return None if dims is None else Shape(dims).static()
 
 
@@ -89,14 +90,20 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of the first input, if the output holds the same ones as a list or scalar."""
+    """The known elements of input 0, which the operation keeps, if its output has rank 0 or 1.
+
+    Otherwise None.
+    """
     type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None
     return args.dims(0) if rank is not None and rank <= 1 else None
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """A list of one element repeated to the output's length, or a list that already has it."""
+    """The elements of input 0, repeated to the output's length if there is only one.
+
+    None if they are not known, or the output is not a vector of known length.
+    """
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:
         return None
@@ -131,7 +138,7 @@ def reshaped(
     if -1 in dims:
         dims[dims.index(-1)] = _remaining(args, source, target, text)
     elif _differ(multiplied(source), multiplied(target)):
-        raise args.error("elements do not fit", f"as many as in {shape}", f"[{text}]")
+        raise args.error("the number of elements changes", f"as many as in {shape}", f"[{text}]")
     return Shape(tuple(dims))
 
 
@@ -140,7 +147,10 @@ def _differ(left: Dim, right: Dim) -> bool:
 
 
 def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str) -> Dim:
-    """The value of -1: elements of `source` / elements of `target`; equal symbols cancel out."""
+    """The dimension that -1 stands for: elements of `source` / elements of `target`.
+
+    Equal symbols cancel out.
+    """
     source, target = list(source), list(target)
     for dim in list(target):
         if not isinstance(dim, int) and dim.symbol is not None and dim in source:
@@ -155,12 +165,16 @@ def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str)
     if not isinstance(left, int):
         return left if divisor == 1 else UNKNOWN_DIM
     if left % divisor:
-        raise args.error("elements do not fit", f"a multiple of {divisor}", f"{left} for [{text}]")
+        raise args.error(
+            "the elements cannot be divided by the given sizes",
+            f"a multiple of {divisor}",
+            f"{left} for [{text}]",
+        )
     return left // divisor
 
 
 def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
-    """The matrix shape: the product of the dimensions before `axis`, and of those from it on.
+    """The shape of a matrix: the product of the dimensions before `axis`, and of the others.
 
     Raises:
         InferenceError: when the axis is outside the rank.
@@ -177,7 +191,7 @@ def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
 def squeezed(
     args: Arguments, shape: Shape, axes: tuple[int, ...] | None, *, lenient: bool = False
 ) -> Shape:
-    """`shape` without `axes` of size 1; an empty list removes all such axes.
+    """`shape` without `axes`, which have size 1; an empty list removes all axes of size 1.
 
     `axes` is None if they are unknown. With `lenient` a listed axis of another size is kept.
 

@@ -109,7 +109,7 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
 
 
 def sliced_list(dims: tuple[Dim, ...] | None, bounds: SliceBounds) -> tuple[Dim, ...] | None:
-    """The elements of a slice of a list, as far as they are known."""
+    """The elements of a slice of a list, or None if they are not known."""
     if dims is None or bounds.axes is None:
         return None
     if bounds.axes == ():

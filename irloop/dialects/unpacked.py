@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STAND_INS", "ConvertedTensor", "UnpackedTensor"]
 
-#: The closest type that every opset has and that represents every value.
+#: For each narrow type, the closest type that every opset has and that represents all its values.
 STAND_INS = {
     ElementType.BF16: ElementType.F32,
     ElementType.F8E4M3: ElementType.F16,

@@ -8,7 +8,7 @@ __all__ = ["broadcasts_as_numpy"]
 
 
 def broadcasts_as_numpy(node: Node) -> bool:
-    """True when operands are aligned at their last dimensions."""
+    """True when operands are aligned at their last dimensions, as in NumPy."""
     mode = str(getattr(node.op, "auto_broadcast", "numpy")).lower()
     # ONNX before opset 7 has the attributes `broadcast` and `axis`.
     return mode in ("numpy", "none") and getattr(node.op, "broadcast", False) is not True

@@ -18,7 +18,7 @@ __all__ = [
     "transposed_dims",
 ]
 
-#: The signature of `openvino_placement` and `onnx_placement`.
+#: The type of `openvino_placement` and `onnx_placement`.
 Placement = Callable[[int, int, int, Window, int | None], tuple[int, int]]
 
 
@@ -64,7 +64,7 @@ def filter_window(
 
 
 def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -> list[Dim]:
-    """The number of windows on each axis; unknown where the size or the window is.
+    """The number of windows on each axis; unknown if the size of the axis or the window is.
 
     Raises:
         InferenceError: when no window fits, or the ranks differ.
@@ -85,7 +85,7 @@ def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -
         count = window.outputs(axis, size)
         if count < 1 and size > 0:
             raise args.error(
-                f"the window does not fit on spatial axis {axis}",
+                f"the window is larger than spatial axis {axis}",
                 f"at least {window.extent(axis)} elements with padding",
                 f"{size} elements and padding {window.pads(axis, size)}",
             )

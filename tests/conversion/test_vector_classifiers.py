@@ -127,9 +127,9 @@ def test_linear_models(sign: int, classes: int, engines: Engines, tmp_path: Path
     ("change", "message"),
     [
         ({"rho": [0.1, 0.2]}, "rho does not have one number per pair of classes"),
-        ({"coefficients": [1.0]}, "coefficients do not fit"),
-        ({"vectors_per_class": [3]}, "vectors_per_class do not fit"),
-        ({"support_vectors": [1.0, 2.0]}, "coefficients do not fit"),
+        ({"coefficients": [1.0]}, "a coefficient for each support vector and other class"),
+        ({"vectors_per_class": [3]}, "vectors_per_class must have a count for each label"),
+        ({"support_vectors": [1.0, 2.0]}, "a coefficient for each row and feature"),
         ({"kernel_type": "CUBIC"}, "kernel_type is not known"),
     ],
 )

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OPSET", "kernel_of"]
 
-#: The opset of the operations that kernels use: LayerNormalization, Gelu and the reductions by
-#: input are in it, and its meaning of them all is the one that later opsets keep.
+#: The opset of the operations that kernels use. It has LayerNormalization, Gelu and the reductions
+#: by input, and later opsets define all its operations in the same way.
 OPSET = 21
 
-#: Steps of the budget for the call of a kernel.
+#: Steps of the budget for calling a kernel.
 A_CALL = 2
 
 
@@ -81,14 +81,14 @@ class ArraySteps(Steps):
 
 
 def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
-    """Announce the result of an elementwise operation and a temporary like it to the budget."""
+    """Reserve memory for the result of an elementwise operation and for a temporary like it."""
     import numpy as np
 
     given = [array for array in arrays if array is not None]
     try:
         shape = np.broadcast_shapes(*(array.shape for array in given))
     except ValueError:
-        # The kernel reports shapes that do not fit.
+        # The kernel reports shapes that cannot be broadcast.
         return
     widest = max(array.dtype.itemsize for array in given)
     budget.reserve(2 * math.prod(shape) * widest, what)

@@ -15,15 +15,15 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 
 __all__ = ["Attention", "MultiHeadAttention"]
 
-#: The number added to the score of a hidden key, if no attribute gives another one.
+#: The value that is added to the score of a hidden key, if no attribute gives another one.
 FILTER = -10000.0
 
 
 @dataclass
 class Scores:
-    """The masks, addend and scale that are applied to the scores before their softmax.
+    """The scale, the masks and the attention bias that are applied to scores before their softmax.
 
-    `past` is the number of positions before the first query, as a vector of one element.
+    `past` is the number of positions before the first query, as a one-element vector.
     """
 
     scale: float
@@ -46,7 +46,10 @@ def joined(s: Steps, x: Term, size: int) -> Term:
 
 
 def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> tuple[Term, Term]:
-    """softmax(query @ key' * scale + masks) @ value, and the argument of the softmax; all 4-D."""
+    """softmax(query @ key' * scale + masks) @ value, and the argument of the softmax.
+
+    All operands and results are 4-D.
+    """
     found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
     if scores.mask is not None:
         found = found + mask_added(s, scores.mask, key, scores.filter)
@@ -60,10 +63,9 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
 
 
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
-    """[queries, keys], true where the key is later than the query.
+    """A mask [queries, keys] that is true where the key is later than the query.
 
-    Nothing is hidden from the last query, as in ONNX Runtime: with more keys than queries it
-    attends to all of them.
+    The last query sees all keys, as in ONNX Runtime, even if there are more keys than queries.
     """
     count = s.size(query, 2)
     rows, columns = s.unsqueeze(s.range(0, count), 1), s.unsqueeze(s.range(0, s.size(key, 2)), 0)
@@ -77,7 +79,7 @@ def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
 
 
 def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
-    """The numbers that a mask adds to the scores: 0 for a visible key, else `filter`.
+    """The values that a mask adds to the scores: 0 for a visible key, else `filter`.
 
     The mask is 1 for a visible key, [batch, keys] or [batch, queries, keys]; or a vector of lengths
     [batch], or of lengths and first positions [2 * batch].
@@ -97,10 +99,10 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 
 
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
-    """[batch, 1, 1, keys], true from the first position of each item up to its length.
+    """A mask [batch, 1, 1, keys], true from the first position of each item up to its length.
 
     The vector has the lengths [batch], the lengths and first positions [2 * batch], or the lengths
-    and the offsets of queries and keys in a packed batch [3 * batch + 2]; offsets change nothing.
+    and the offsets of queries and keys in a packed batch [3 * batch + 2]; the offsets are ignored.
 
     Raises:
         CannotDecomposeError: if the vector has another number of entries.
@@ -117,7 +119,7 @@ def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
         return seen
     first = s.slice(numbers, 0, batch, s.op("Add", batch, batch))
     if not known:
-        # Items without a given start begin at place 0.
+        # Items without a given start begin at position 0.
         has_starts = s.op("Equal", s.size(mask, 0), s.op("Add", batch, batch))
         padded = s.concat(0, numbers, s.expand(s.i64([0]), [batch]))
         first = s.slice(padded, 0, batch, s.op("Add", batch, batch))
@@ -135,11 +137,11 @@ def self_attention(
     past: Term | None,
     addend: Term | None,
 ) -> list[Term]:
-    """Attention to itself of a projection: query, key and value side by side.
+    """Self-attention of a projection that holds query, key and value side by side.
 
-    `masks` are the mask, the number that it adds where it is 0, and whether later places are
-    hidden; `past` are earlier keys and values, [2, batch, heads, places, size]. Returns the result
-    and, if requested, the keys and values in the form of `past`.
+    `masks` are the mask, the value that it adds where it is 0, and whether later positions are
+    hidden. `past` holds the earlier keys and values [2, batch, heads, positions, size]. Returns the
+    result and, if requested, the keys and values in the form of `past`.
     """
     parts = s.split(projected, -1, sizes)
     query, key, value = (heads_of(s, part, heads) for part in parts)
@@ -158,13 +160,13 @@ def self_attention(
 
 
 class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
-    """Attention of x to itself: projections by one matrix, heads, softmax, in one operation.
+    """Self-attention of x: a projection by one matrix, and attention with several heads.
 
-    Inputs: x [batch, positions, size], the weights of query, key and value side by side, their
-    bias, a mask (1 for a visible key: [batch, keys] or [batch, positions, keys]; or the lengths
-    [batch], or lengths and first positions [2 * batch]), the past keys and values [2, batch, heads,
-    past, head size], and an addend of the scores. Output 1 is the past followed by the new keys and
-    values.
+    Inputs: x [batch, positions, size]; the weights of query, key and value side by side; their
+    bias; a mask (1 for a visible key: [batch, keys] or [batch, positions, keys]; or the lengths
+    [batch], or lengths and first positions [2 * batch]); the past keys and values [2, batch, heads,
+    past, head size]; an attention bias, which is added to the scores. Output 1 holds the past
+    followed by the new keys and values.
     """
 
     operands = (
@@ -182,7 +184,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     unidirectional: int = 0
 
     def sizes(self, width: int) -> tuple[int, int, int]:
-        """The sizes of query, key and value, given the size of all three together."""
+        """The sizes of query, key and value, given their total."""
         if len(self.qkv_hidden_sizes) == 3:
             query, key, value = self.qkv_hidden_sizes
             return query, key, value
@@ -226,7 +228,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
         sizes = self.sizes(width)
         if sum(sizes) != width or any(size % self.num_heads for size in sizes):
             raise CannotDecomposeError(
-                f"its weights have {width} columns, which do not fit {sizes}"
+                f"its weights have {width} columns, but the sizes are {sizes}"
             )
         projected = x @ weights
         return self_attention(
@@ -325,7 +327,7 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
             q, k, v = self._biased(s, [own, *parts], bias)
             return q, k, v
         if value is None:
-            raise CannotDecomposeError("it has keys and no values")
+            raise CannotDecomposeError("it has keys, but no values")
         if key.rank == 4:
             # Keys and values from an encoder already include their bias; only the query needs it.
             (q,) = self._biased(s, [own], bias)

@@ -23,7 +23,8 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     """An operation of ONNX Runtime, defined by its decomposition into standard operations.
 
     A class implements `decompose`; types, kernel, import to IR and ``--standard`` are derived from
-    it. It also implements `infer` if that finds more (named dimensions) or is called often.
+    it. It also implements `infer` if that keeps more information (named dimensions), or if types
+    are inferred often.
     """
 
     #: The first opset of ai.onnx in which `decompose` can be expressed.

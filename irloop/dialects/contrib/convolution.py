@@ -1,4 +1,4 @@
-"""Convolutions of ONNX Runtime (with activation, addend, or channels last); group norms."""
+"""Convolutions of ONNX Runtime with activation and a summand, or channels last; group norms."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _GroupNorm(ContribOp):
 
 
 class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
-    """Groups of channels normalised, scaled for each channel; SiLU of it with `activation` 1."""
+    """Normalises groups of channels and scales each channel; with `activation` 1 applies SiLU."""
 
     operands = "x: float, gamma: float, beta: float -> float"
 

@@ -16,7 +16,7 @@ __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
 def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
-    """A buffer [batch, heads, length, size] with x written at one position, a vector [1]."""
+    """A buffer [batch, heads, length, size] with x written at position `at`, a vector [1]."""
     places = s.range(0, s.size(buffer, 2))
     here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
     return s.where(here, x, buffer)
@@ -25,11 +25,12 @@ def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
 class DecoderMaskedMultiHeadAttention(
     ContribOp, type="DecoderMaskedMultiHeadAttention", inputs=(1, 11), outputs=None
 ):
-    """Attention of one position: to a cache to which it is appended, or to given keys and values.
+    """Attention of one new position, to a cache or to given keys and values.
 
-    Query [batch, 1, size]; key and value the same, or [batch, heads, keys, head size] as they come
-    from an encoder. The mask [batch, keys] is 1 for a visible key. With `past_present_share_buffer`
-    the cache has room for more positions, and input 7 is the number of positions in use.
+    The new key and value are appended to the cache. Query [batch, 1, size]; key and value of the
+    same shape, or [batch, heads, keys, head size] from an encoder. The mask [batch, keys] is 1 for
+    a visible key. With `past_present_share_buffer` the cache has room for more positions, and input
+    7 is the number of positions in use.
     """
 
     operands = (
@@ -94,12 +95,16 @@ class DecoderMaskedMultiHeadAttention(
 
 
 class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
-    """Attention of sequences stored without padding.
+    """Attention of sequences that are stored without padding.
 
-    Inputs: the tokens [tokens, size] of all items one after the other, weights and bias as in
-    Attention, the offsets in the padded batch [batch, positions], first those of the tokens and
-    then those of the padding, the number of tokens before each item and in total [batch + 1], and
-    an addend of the scores of the padded batch.
+    Inputs:
+
+    - the tokens [tokens, size] of all items, one item after the other;
+    - weights and bias, as in Attention;
+    - the offsets in the padded batch [batch, positions], those of the tokens before those of the
+      padding;
+    - the number of tokens before each item, and the total [batch + 1];
+    - optionally, an attention bias, which is added to the scores of the padded batch.
     """
 
     operands = (

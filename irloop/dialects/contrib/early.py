@@ -12,12 +12,15 @@ from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 
 __all__ = ["Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"]
 
-#: The end of an axis in a Slice.
+#: Stands for the end of an axis in a Slice.
 END = 2**31 - 1
 
 
 class _Early(ContribOp):
-    """An operation that only old opsets have; from 7 on, operands are broadcast as today."""
+    """An operation that only old opsets have; it is decomposed from opset 7 on.
+
+    Since then, operands are broadcast as today.
+    """
 
     oldest: ClassVar[int] = 7
     operands = "x: float -> float"
@@ -26,8 +29,8 @@ class _Early(ContribOp):
 class Crop(_Early, type="Crop", domain="", until=9, inputs=1):
     """Images [n, c, height, width] without the rows and columns in `border`.
 
-    `border` holds the widths at the left, top, right and bottom. With `scale`, the height and the
-    width of the result, those at the right and bottom do not count.
+    `border` holds the widths of the border at the left, top, right and bottom. If `scale`, the
+    height and width of the result, is given, the widths at the right and bottom are ignored.
     """
 
     border: tuple[int, ...] = ()
@@ -53,7 +56,7 @@ class Crop(_Early, type="Crop", domain="", until=9, inputs=1):
 
 
 class ImageScaler(_Early, type="ImageScaler", domain="", until=9, inputs=1):
-    """scale * x, plus one number of `bias` for each channel (axis 1)."""
+    """scale * x, plus the value of `bias` for each channel (axis 1)."""
 
     scale: float = 1.0
     bias: tuple[float, ...] = ()
@@ -61,7 +64,7 @@ class ImageScaler(_Early, type="ImageScaler", domain="", until=9, inputs=1):
     def decompose(self, s: Steps, x: Term) -> Term:
         if x.rank != 4 or x.dims[1] not in (None, len(self.bias)):
             raise CannotDecomposeError(
-                "it takes a tensor of four dimensions and a bias of each channel"
+                "it takes a tensor of four dimensions and a bias for each channel"
             )
         bias = s.like([[[number]] for number in self.bias], x)
         return x * self.scale + bias

@@ -32,11 +32,19 @@ HIDDEN = -3.4028234663852886e38
 class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17), outputs=None):
     """Attention of queries to a cache of keys and values, to which the new ones are appended.
 
-    Inputs: query [batch, positions, heads * size], or query, keys and values side by side; key and
-    value; the cache of both [batch, key heads, length, size]; the last position of each item; the
-    largest number of positions; tables of cosines and sines; the position numbers; an addend of the
-    scores; a score for each head that is only in the denominator of the softmax. Outputs 1 and 2
-    are the cache with the new keys and values.
+    Inputs:
+
+    - query [batch, positions, heads * size], or query, keys and values side by side;
+    - key and value;
+    - the caches of both [batch, key heads, length, size];
+    - the last position of each item;
+    - the largest number of positions;
+    - tables of cosines and sines;
+    - the position numbers;
+    - an attention bias, which is added to the scores;
+    - a score for each head that only counts in the denominator of the softmax.
+
+    Outputs 1 and 2 are the caches with the new keys and values.
     """
 
     operands = (
@@ -86,17 +94,19 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse features that ONNX Runtime's CPU provider leaves undefined or stores in another
-        form.
+        """Refuse features that ONNX Runtime does not define on the CPU, or that store the cache
+        differently.
         """
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
             raise CannotDecomposeError("its cache is quantized")
         if self.sliding_window_cache:
-            raise CannotDecomposeError("its cache is a window that drops places")
+            raise CannotDecomposeError(
+                "its cache is a sliding window (sliding_window_cache), which drops old positions"
+            )
         if self.qk_output or s.n_outputs > 3:
             raise CannotDecomposeError("it returns its scores (qk_output)")
         if (norms[0] is None) != (norms[1] is None):
-            raise CannotDecomposeError("it has the norm of queries or of keys alone")
+            raise CannotDecomposeError("it normalises only the queries or only the keys")
 
     def decompose(
         self,
@@ -135,10 +145,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         rows = s.unsqueeze(s.range(0, places), 0) + before
         if self.do_rotary:
             if cos is None or sin is None:
-                raise CannotDecomposeError("it rotates, and has no tables of cosines and sines")
+                raise CannotDecomposeError("it rotates, but has no tables of cosines and sines")
             turned = rows
             if position_ids is not None:
-                # In a first prompt ONNX Runtime reads the first number alone and counts on.
+                # In a first prompt ONNX Runtime reads only the first position number and counts up
+                # from it.
                 given = s.cast(position_ids, ElementType.I64)
                 start = s.slice(s.slice(given, 0, 0, 1), 1, 0, 1)
                 turned = s.where(is_first, start + s.unsqueeze(s.range(0, places), 0), given)
@@ -155,7 +166,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             scores = s.where(hidden, s.like(HIDDEN, scores), scores)
         weights = self._weights(s, scores, sink)
         if hidden is not None and self.local_window_size > 0:
-            # A padding position whose window is beyond the end of the item has no key left.
+            # A padding position whose window lies beyond the end of the item has no visible key.
             weights = s.where(hidden, 0.0, weights)
         result = s.cast(weights @ self._shared(s, values), query.element)
         return [joined(s, result, self.num_heads * size), keys, values][: s.n_outputs]
@@ -184,7 +195,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _rotated(
         self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
     ) -> tuple[Term, Term]:
-        # Positions of padding may be before the first row.
+        # The positions of padding may be negative, so they are limited to the first row of the
+        # tables.
         rows = s.most(s.cast(places, ElementType.I64), s.i64(0))
         angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)
@@ -196,7 +208,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _cache_index(
         self, s: Steps, past: Term, places: Term, length: Term, before: Term
     ) -> tuple[Term, Term]:
-        """For each position of the new cache, its index in old cache plus new positions.
+        """For each position of the new cache, its index in the old cache joined with the new
+        positions.
 
         The second result is true for positions that have no source. Both are [batch, position].
         """
@@ -235,7 +248,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return found if addend is None else found + self._extended(s, widened(s, addend), keys)
 
     def _extended(self, s: Steps, addend: Term, keys: Term) -> Term:
-        """The addend with zeros for the rest of the cache, which may be longer than its use."""
+        """The attention bias, extended by zeros to the length of the cache."""
         if addend.dims[3] is not None and addend.dims[3] == keys.dims[2]:
             return addend
         rest = s.op("Sub", s.size(keys, 2), s.size(addend, 3))
@@ -243,7 +256,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.concat(3, addend, s.expand(s.like(0.0, addend), [*sizes, rest]))
 
     def _hidden(self, s: Steps, keys: Term, rows: Term, used: Term) -> Term:
-        """[batch, 1, queries, keys], true for keys after the query or before its window."""
+        """A mask [batch, 1, queries, keys], true for keys after the query or before its window."""
         own = s.unsqueeze(rows, 1, 3)
         columns = s.reshape(s.range(0, s.size(keys, 2)), [1, 1, 1, -1])
         hidden = columns > s.least(own, s.unsqueeze(used, 1, 3) - 1)

@@ -11,7 +11,7 @@ __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", 
 
 
 def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
-    """An operand; `batches` moves the first axis before the last, `swap` swaps the last two."""
+    """Transpose an operand: `batches` moves axis 0 before the last, `swap` swaps the last two."""
     rank = x.rank
     perm = list(range(rank))
     if batches and rank > 1:

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["OLDEST_OPSET", "Known", "NodeSteps", "decomposed"]
 
-#: The oldest opset of ai.onnx for decompositions: since this opset Range, Clip and Pad have inputs
-#: for their bounds, slices have them too, and CumSum exists.
+#: The oldest opset of ai.onnx for decompositions. Since this opset Range, Clip, Pad and the slices
+#: take their bounds as inputs, and CumSum exists.
 OLDEST_OPSET = 11
 
 
 def _element(term: Term) -> ValueType:
-    """The type of one element along axis 0."""
+    """The type of the slices of a term along axis 0, without this axis."""
     dims = shape_of(term.value).dims or ()
     return TensorType(element_of(term.value), Shape(dims[1:]))
 
 
-#: The value of an input of the operation by its position if it is a constant, else None.
+#: Maps the position of an input to its value if that is constant, else to None.
 Known = Callable[[int], "Array | None"]
 
 
@@ -89,7 +89,7 @@ class NodeSteps(Steps):
         following, output = body(
             steps, own[: len(states)], [own[at] for at in parts], own[parts.stop :]
         )
-        # ONNX Runtime writes only one of two results that are one value (ORT102).
+        # If two results are the same value, ONNX Runtime writes only one of them (ORT102).
         copy = steps.op("Identity", output)
         for at, term in enumerate((*following, copy)):
             inner.result(term.value, f"result_{at}")
@@ -128,7 +128,7 @@ class NodeSteps(Steps):
             import numpy as np
 
             known = self._known(self._position[term.value])
-            # Validation gives small constants as tuples.
+            # Small constants that come from validation are tuples.
             return None if known is None else np.asarray(known)
         op = term.value.producer.op
         if isinstance(op, Constant):
@@ -148,10 +148,10 @@ def decomposed(
 ) -> tuple[Graph, list[int]]:
     """A graph that computes an operation with standard operations of an opset.
 
-    `types` are those of the inputs, None for one that is omitted; the graph has a parameter for
-    each of the others. The list has, for each result, the number of the output of the operation.
-    Outputs that ONNX Runtime leaves without a value have no result. `oldest` is the first opset in
-    which `write_out` can be expressed.
+    `types` are the types of the inputs, None for an omitted input; the graph has a parameter for
+    each of the others. The list holds, for each result of the graph, the position of the output
+    that it computes. Outputs that ONNX Runtime leaves without a value have no result. `oldest` is
+    the first opset in which `write_out` can be expressed.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.

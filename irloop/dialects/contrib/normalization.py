@@ -33,7 +33,7 @@ def widened(s: Steps, x: Term) -> Term:
 def normalized(
     s: Steps, x: Term, scale: Term, bias: Term | None, axis: int, epsilon: float
 ) -> list[Term]:
-    """LayerNormalization over the dimensions from `axis` on, mean, 1 / deviation."""
+    """LayerNormalization over the dimensions from `axis` on; also the mean and 1 / deviation."""
     if s.opset >= 17:
         return s.ops("LayerNormalization", x, scale, bias, n_outputs=3, axis=axis, epsilon=epsilon)
     axes = range(axis % x.rank, x.rank)
@@ -50,26 +50,28 @@ def inverse_root(s: Steps, x: Term, epsilon: float) -> Term:
 
 
 def divided_by_rms(s: Steps, x: Term, scale: Term, axis: int, epsilon: float) -> list[Term]:
-    """x divided by its root mean square over the dimensions from `axis` on, and 1 / that."""
+    """x divided by its root mean square over the dimensions from `axis` on, and 1 / this."""
     axes = range(axis % x.rank, x.rank)
     inverse = inverse_root(s, s.reduce("ReduceMean", s.square(x), axes), epsilon)
     return [x * inverse * scale, inverse]
 
 
 def _hidden(args: Arguments, *positions: int) -> None:
-    """Check that vectors have the size of the last dimension of input 0."""
+    """Check that the vectors at `positions` have the size of the last dimension of input 0."""
     dims = args.shape(0).dims
     for position in positions:
         vector = args.shape(position) if args.has(position) else Shape(None)
         if dims and vector.refine(Shape.of(dims[-1])) is None:
             expected = str(Shape.of(dims[-1]))
             raise args.error(
-                f"input {position} does not fit the last dimension", expected, str(vector)
+                f"input {position} does not have the size of the last dimension",
+                expected,
+                str(vector),
             )
 
 
 def _sum_types(args: Arguments) -> list[ValueType]:
-    """The result, mean, 1 / deviation and the sum that was normalised."""
+    """The types of the result, mean, 1 / deviation and the sum that was normalised."""
     dims = args.shape(0).dims
     kept = Shape(None) if not dims else Shape((*dims[:-1], 1))
     statistic: ValueType = TensorType(ElementType.F32, kept)
@@ -292,7 +294,7 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
             for x, scale, zero in zip(inputs[:5], inputs[6:11], inputs[11:16], strict=True)
         )
         if words is None or positions is None or gamma is None or beta is None:
-            raise CannotDecomposeError("it lacks embeddings, scales or zero points")
+            raise CannotDecomposeError("an embedding, a scale or a zero point is missing")
         plain = EmbedLayerNormalization(epsilon=self.epsilon)
         given = (words, positions, segments, gamma, beta)
         return plain.decompose(s, ids, segment_ids, *given, inputs[5], None)

@@ -11,7 +11,7 @@ from irloop.graph.types import ElementType, TensorType, ValueType
 
 __all__ = ["DequantizeLinear", "QuantizeLinear"]
 
-#: The smallest and the largest number of each type that f32 represents exactly.
+#: For each type, the smallest and the largest value that f32 represents exactly.
 RANGES = {
     ElementType.U8: (0, 255),
     ElementType.I8: (-128, 127),
@@ -25,7 +25,7 @@ def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
     if vector.rank == 0 or vector.dims == (1,):
         return s.scalar(vector)
     if axis is None:
-        raise CannotDecomposeError("it has a vector of scales and no axis")
+        raise CannotDecomposeError("it has a vector of scales, but no axis")
     return s.reshape(vector, [-1, *[1] * (x.rank - 1 - axis % x.rank)])
 
 

@@ -46,7 +46,7 @@ class _Binary(ContribOp):
     omissible: ClassVar[frozenset[int]] = frozenset({2, 5})
 
     def combined(self, a: Term, b: Term) -> Term:
-        """The result for dequantised operands."""
+        """Compute the result from dequantised operands."""
         raise NotImplementedError
 
     def decompose(
@@ -87,7 +87,7 @@ class _Unary(ContribOp):
     omissible: ClassVar[frozenset[int]] = frozenset({2})
 
     def applied(self, s: Steps, x: Term) -> Term:
-        """The result for a dequantised operand."""
+        """Compute the result from a dequantised operand."""
         raise NotImplementedError
 
     def decompose(
@@ -178,8 +178,8 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
     ) -> Term:
         if not self.channels_last:
             return super().decompose(s, x, x_scale, x_zero, scale, zero)
-        # The codes are transposed: in opset 21, ONNX Runtime refuses AveragePool between
-        # transposed numbers that it dequantized from i8.
+        # Transpose the quantized codes: in opset 21, ONNX Runtime refuses AveragePool between
+        # transposed values that it dequantized from i8.
         first = channels_first(s, x)
         return channels_last(s, super().decompose(s, first, x_scale, x_zero, scale, zero))
 
@@ -208,7 +208,7 @@ class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
         for at in range(0, len(inputs), 3):
             x, x_scale, *rest = inputs[at : at + 3]
             if x is None or x_scale is None:
-                raise CannotDecomposeError("one of its tensors lacks its scale")
+                raise CannotDecomposeError("one of its tensors has no scale")
             parts.append(dequantized(s, x, x_scale, rest[0] if rest else None))
         return quantized(s, s.concat(self.axis, *parts), scale, zero, zero)
 
@@ -259,7 +259,7 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
 
 
 class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
-    """MaxPool of 8-bit numbers with the channels last."""
+    """MaxPool of 8-bit integers with the channels last."""
 
     operands = "x: i8 | u8 -> i8 | u8"
 
@@ -272,7 +272,7 @@ class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
 
     def decompose(self, s: Steps, x: Term) -> Term:
         first = channels_first(s, x)
-        # MaxPool takes numbers of 8 bits since opset 12.
+        # MaxPool takes 8-bit integers since opset 12.
         first = first if s.opset >= 12 else s.cast(first, ElementType.F32)
         found = s.op(
             "MaxPool",

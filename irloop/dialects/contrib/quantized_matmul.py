@@ -34,8 +34,8 @@ __all__ = [
 #: The first opset of ai.onnx that has u4.
 U4_SINCE = 21
 
-#: The numbers that the 4-bit codes of MatMulBnb4 represent; FP4 and NF4 as published by
-#: bitsandbytes.
+#: The values that the 4-bit codes of MatMulBnb4 represent, as published by bitsandbytes (FP4 and
+#: NF4).
 FP4 = (0.0, 0.0052083333, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
 NF4 = (
     *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
@@ -48,7 +48,7 @@ NF4 = (
 def unpacked(
     s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
 ) -> Term:
-    """Unpack bytes that hold several codes each, as f32 numbers in the given shape.
+    """Unpack bytes that hold several codes each to f32 values in the given shape.
 
     The last byte of a row may hold codes that are not part of the row; there are `shape[0]` rows.
     4-bit constants are stored as u4 if the opset has it, so that weights do not grow.
@@ -71,7 +71,7 @@ def unpacked(
 
 
 def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Unpack bytes that hold several codes each, one u8 per code along the last axis."""
+    """Unpack bytes that hold several codes each to one u8 per code along the last axis."""
     if bits == 8:
         return codes
     parts = []

@@ -25,7 +25,7 @@ def product(s: Steps, x: Term, weights: Term, scale: Term, zero: Term) -> Term:
 
 
 def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Term:
-    """An activation of x, which is limited to -limit..limit first."""
+    """Apply an activation to x, after x is limited to -limit..limit."""
     name, alpha, beta = function
     if limit:
         x = s.clip(x, -limit, limit)
@@ -58,7 +58,7 @@ def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Ter
 class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12), outputs=None):
     """LSTM with quantized weights; X is quantized once, the state in each step, by their ranges.
 
-    Differences to LSTM: W is [directions, input size, 4 * size], R [directions, size, 4 * size];
+    Differences from LSTM: W is [directions, input size, 4 * size], R [directions, size, 4 * size];
     scales and zero points are [directions] or [directions, 4 * size].
     """
 
@@ -91,7 +91,7 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         functions = recurrent.in_order(names, self.activation_alpha, self.activation_beta)
         batch = s.size(x, 1)
         if lengths is not None:
-            # ONNX Runtime does not read the rows after the longest item.
+            # ONNX Runtime does not read the rows after the end of the longest item.
             most = s.reduce("ReduceMax", s.cast(lengths, ElementType.I64), [0])
             rows = s.unsqueeze(s.range(0, s.size(x, 0)), 1, 2)
             x = s.where(rows < most, x, 0.0)

@@ -19,7 +19,7 @@ _ORDER = (
 )
 _BINARY = "it holds a model compiled for one device"
 
-#: The reason for each type; types that are not listed are unknown.
+#: For each type, the reason why it is refused; types that are not listed are unknown.
 REASONS: dict[str, str] = {
     "BeamSearch": _SEARCH,
     "BitmaskBiasDropout": _RANDOM,

@@ -14,8 +14,8 @@ __all__ = ["RotaryEmbedding", "rotated"]
 def rotated(s: Steps, x: Term, cos: Term, sin: Term, *, interleaved: bool) -> Term:
     """Rotate pairs in [batch, heads, positions, size] by angles [..., positions, size / 2].
 
-    The elements of a pair are neighbours (`interleaved`), or one is in the first half and the other
-    in the second. Elements beyond twice the number of angles are not changed.
+    With `interleaved` the elements of a pair are neighbours; without it, one is in the first half
+    and the other in the second. Elements beyond twice the number of angles are not changed.
     """
     half = cos.dim(-1, "the number of angles")
     size = x.dim(3, "the size of a head")

@@ -25,10 +25,11 @@ __all__ = [
     "Unique",
 ]
 
-#: The largest matrix whose inverse is written out: each row takes twelve operations.
+#: Largest number of rows of a matrix whose inverse is written out; each row takes twelve
+#: operations.
 LARGEST_INVERSE = 64
 
-#: The most elements of a channel of a crop: the size may be any number in a file.
+#: Maximum number of elements of a channel of a crop; a file may request any size.
 LARGEST_CROP = 1 << 24
 
 
@@ -43,7 +44,7 @@ class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
             at = int(known.reshape(-1)[0])
             return s.unsqueeze(x, at if at >= 0 else at + x.rank + 1)
         if s.opset < 13:
-            raise CannotDecomposeError("its axis is computed, which needs opset 13")
+            raise CannotDecomposeError("its axis is not constant, which needs opset 13")
         return s.op("Unsqueeze", x, s.reshape(s.cast(axis, ElementType.I64), [1]))
 
 
@@ -61,7 +62,7 @@ class Pad(ContribOp, type="Pad", inputs=(2, 3)):
 
 
 class Range(ContribOp, type="Range", inputs=(2, 3)):
-    """The numbers from `start` up to `limit` in steps of `delta`; each a scalar or a vector [1]."""
+    """The values from `start` up to `limit` in steps of `delta`; each a scalar or a vector [1]."""
 
     operands = "start: any, limit: any, delta?: any -> any"
     cost = "linear"
@@ -177,7 +178,7 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         return s.cast(s.slice(both, rank - 1, size), x.element)
 
     def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
-        """The rows with a one in row `at` of column `at`, and zeros in the others."""
+        """Eliminate column `at`: row `at` gets a one in this column, the other rows get zeros."""
         down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
         rows = s.constant([[row] for row in range(size)], ElementType.I64)
         column = s.op("Abs", s.gather(both, here, across))
@@ -206,7 +207,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
     def decompose(self, s: Steps, x: Term, boxes: Term, batch: Term, size: Term) -> Term:
         known = size.constant()
         if known is None or known.size != 2:
-            raise CannotDecomposeError("the size of its results is computed")
+            raise CannotDecomposeError("the size of its results is not constant")
         if self.mode not in ("bilinear", "nearest"):
             raise CannotDecomposeError(f"its mode {self.mode!r} is not known")
         height, width = (int(number) for number in known.reshape(-1))
@@ -214,7 +215,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
         down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
-        # A place outside of the image is not rounded into it.
+        # A position outside the image must not be rounded into it.
         above, beside = (s.op("Abs", places) > 1 for places in (down, across))
         far = s.op("Or", s.unsqueeze(above, 2), s.unsqueeze(beside, 1))
         if self.mode == "nearest":
@@ -237,14 +238,19 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return s.where(s.unsqueeze(far, 1), self.extrapolation_value, found)
 
     def _places(self, s: Steps, first: Term, last: Term, count: int) -> Term:
-        """Positions [boxes, count] from `first` to `last`, in -1..1; one alone is in the middle."""
+        """`count` positions from `first` to `last` for each box, in -1..1: [boxes, count].
+
+        A single position is in the middle.
+        """
         if count == 1:
             return first + last - 1
         steps = s.like([[at / (count - 1) for at in range(count)]], first)
         return (first + (last - first) * steps) * 2 - 1
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """Positions of the nearest elements; ties go to the later one (GridSample: to the even)."""
+        """The nearest elements to positions; a tie goes to the later one (in GridSample, to the
+        even one).
+        """
         last = s.most(s.size(x, axis) - 1, s.i64([1]))
         scale = s.cast(last, places.element) * 0.5
         return s.op("Floor", (places + 1) * scale + 0.5) / scale - 1

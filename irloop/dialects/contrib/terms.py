@@ -27,7 +27,7 @@ Number = int | float
 
 
 class CannotDecomposeError(ValueError):
-    """Raised by `decompose`: standard operations cannot compute this, with the reason."""
+    """Raised by `decompose` if standard operations cannot compute this, with the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ class Term:
         return found
 
     def constant(self) -> Array | None:
-        """The value if it is constant (an array always is), else None."""
+        """The value if it is constant, as an array always is; else None."""
         return self.steps.constant_of(self)
 
     def _with(self, type: str, other: Term | Number, *, swap: bool = False) -> Term:
@@ -119,7 +119,7 @@ class Steps(ABC):
     """Applies standard operations to terms.
 
     `opset` is the ai.onnx opset to use, `n_outputs` the number of outputs of the decomposed
-    operation. `is_graph` is true if the operations become nodes and constants are stored.
+    operation. `is_graph` is true if operations become nodes and constants are stored in a graph.
     """
 
     is_graph: ClassVar[bool] = False
@@ -134,7 +134,7 @@ class Steps(ABC):
 
     @abstractmethod
     def constant(self, data: Any, element: ElementType) -> Term:
-        """A constant from a number, a list or an array."""
+        """A constant made from a number, a list or an array."""
 
     @abstractmethod
     def element_of(self, term: Term) -> ElementType:
@@ -167,10 +167,10 @@ class Steps(ABC):
     ) -> tuple[list[Term], Term]:
         """Call `body` for each position along axis 0 of the elements, from the last if `reverse`.
 
-        `body` gets the steps to compute with, the states, the elements at the position, and the
-        fixed terms; it may use no others. It returns the next states, of the same types, and a term
-        of the shape of the first state. Returns the last states, and these terms stacked by
-        position.
+        `body` takes the steps to compute with, the states, the elements at the position, and the
+        fixed terms; it must not use other terms. It returns the next states, of the same types, and
+        an output of the shape of the first state. `scan` returns the last states, and the outputs
+        stacked by position.
         """
 
     def op(self, type: str, *inputs: Term | None, **attributes: Any) -> Term:
@@ -200,7 +200,7 @@ class Steps(ABC):
         return self.constant(data, term.element)
 
     def size(self, x: Term, axis: int) -> Term:
-        """One dimension, as an i64 vector of one element."""
+        """One dimension, as a one-element i64 vector."""
         known = x.dims[axis]
         if known is not None:
             return self.i64([known])
@@ -208,11 +208,11 @@ class Steps(ABC):
         return self.slice(self.op("Shape", x), 0, axis, axis + 1)
 
     def scalar(self, x: Term) -> Term:
-        """The only element of a tensor, as one without dimensions."""
+        """A one-element tensor reshaped to a scalar."""
         return x if self.known_rank(x) == 0 else self.reshape(x, [])
 
     def vector(self, items: Sequence[int | Term]) -> Term:
-        """An i64 vector from numbers and from vectors of one element."""
+        """An i64 vector from integers and one-element vectors."""
         if all(isinstance(item, int) for item in items):
             return self.i64([item for item in items if isinstance(item, int)])
         parts = [self.i64([item]) if isinstance(item, int) else item for item in items]
@@ -254,7 +254,7 @@ class Steps(ABC):
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
     def slice(self, x: Term, axis: int, start: int | Term, end: int | Term | None = None) -> Term:
-        """The elements from `start` up to `end` along an axis; terms are vectors of one element."""
+        """The elements from `start` up to `end` along an axis; terms are one-element vectors."""
         last = 2**31 - 1 if end is None else end
         bounds = (self.vector([start]), self.vector([last]), self.i64([axis]))
         return self.op("Slice", x, *bounds)
@@ -270,7 +270,7 @@ class Steps(ABC):
         return self.op("Gather", x, indices, axis=axis)
 
     def range(self, start: int | Term, end: Term) -> Term:
-        """The i64 numbers from `start` up to `end`; terms are vectors of one element."""
+        """The i64 integers from `start` up to `end`; terms are one-element vectors."""
         first = self.i64(start) if isinstance(start, int) else self.scalar(start)
         return self.op("Range", first, self.scalar(end), self.i64(1))
 
@@ -281,7 +281,9 @@ class Steps(ABC):
         return x if x.element is element else self.op("Cast", x, to=element)
 
     def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
-        """Elements of `then` where the condition holds, else of `other`; at least one is a term."""
+        """Elements of `then` where the condition holds, else of `other`; at least one must be a
+        term.
+        """
         given = then if isinstance(then, Term) else other
         assert isinstance(given, Term)
         first, second = (
@@ -321,10 +323,11 @@ class Steps(ABC):
         return self.op("Mul", x, x)
 
 
-#: One position of a scan: steps, states, elements, fixed terms -> the next states, and an output.
+#: One iteration of a scan: maps steps, states, elements and fixed terms to the next states and an
+#: output.
 ScanBody = Callable[
     [Steps, "Sequence[Term]", "Sequence[Term]", "Sequence[Term]"], "tuple[Sequence[Term], Term]"
 ]
 
-#: A function that decomposes an operation: its outputs from its inputs (None if omitted).
+#: A function that decomposes an operation: maps its inputs (None if omitted) to its outputs.
 WriteOut = Callable[[Steps, "Sequence[Term | None]"], "Sequence[Term | None]"]

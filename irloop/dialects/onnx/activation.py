@@ -40,12 +40,12 @@ __all__ = [
     "ThresholdedRelu",
 ]
 
-#: The largest f32 number; Clip-6 treats it as no limit.
+#: The largest finite f32 value; Clip-6 treats it as no limit.
 F32_MAX = 3.4028234663852886e38
 
 
 class Activation(OnnxOp):
-    """Base of functions from one float to one of the same type; `function` is the kernel."""
+    """Base of functions that map a float to one of the same type; `function` is the kernel."""
 
     function: ClassVar[str] = ""
 

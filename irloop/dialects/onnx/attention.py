@@ -49,7 +49,9 @@ class _Attention(OnnxOp):
         if isinstance(dims[2], int):
             if dims[2] % heads:
                 raise args.error(
-                    f"input {position} is not divided by heads", f"a multiple of {heads}", str(dims)
+                    f"the last axis of input {position} cannot be divided into heads",
+                    f"a multiple of {heads}",
+                    str(dims),
                 )
             size = dims[2] // heads
         return (dims[0], heads, dims[1], size)
@@ -75,10 +77,10 @@ class _Attention(OnnxOp):
                 kind="range",
             )
         if self.scale is not None and self.scale < 0:
-            # Query and key are multiplied by its square root.
+            # Query and key are multiplied by the square root of the scale.
             raise args.error("scale is negative", "0 or more", str(self.scale), kind="range")
         if args.has(4) != args.has(5):
-            raise args.error("past_key and past_value are given together or not at all")
+            raise args.error("one of past_key and past_value is given without the other")
         element = args.element(0)
         query, key, value = (self._heads(args, position) for position in range(3))
         keys, values = self._present(args, key, 4), self._present(args, value, 5)
@@ -229,7 +231,8 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
         uses = {4: ("decay", "gated"), 5: ("beta", "delta")}
         for position, (name, word) in uses.items():
             if args.has(position) != (word in self.update_rule):
-                raise args.error(f"{name} does not fit update_rule", "", self.update_rule)
+                needs = "needs" if word in self.update_rule else "does not use"
+                raise args.error(f"update_rule {self.update_rule} {needs} {name}")
 
     def _size(self, dims: tuple[Dim, ...] | None, heads: int) -> Dim:
         last = UNKNOWN_DIM if dims is None else dims[2]

@@ -111,7 +111,10 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
-    """The type of the condition in a body: a scalar or [1], as declared; like ONNX Runtime."""
+    """The type of the condition in a body: a scalar or [1], as the body declares it.
+
+    ONNX Runtime does the same.
+    """
     element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
     for type in (declared, given):
         if isinstance(type, TensorType) and type.shape.rank is not None:
@@ -185,12 +188,15 @@ def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
     constant = args.constant_result(body, 0)
     if constant is not None:
         return bool(constant.reshape(-1)[0])
-    # The body returns it unchanged, so it keeps its initial value.
+    # If the body returns the condition unchanged, it keeps its initial value.
     return starts if source_parameter(body, 0) == 1 else None
 
 
 def source_parameter(body: Body, result: int) -> int | None:
-    """The body parameter that a result returns unchanged (maybe through Identity), or None."""
+    """The position of the body parameter that a result returns, unchanged or through Identity.
+
+    None if the result is no parameter.
+    """
     value = body.graph.results[result].inputs[0]
     while value is not None and isinstance(value.producer.op, Identity):
         value = value.producer.inputs[0]

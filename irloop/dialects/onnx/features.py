@@ -57,7 +57,7 @@ class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
         if isinstance(columns, int) and args.rank(0) == 2 and columns != len(self.labels):
             expected = f"{len(self.labels)} columns"
             raise args.error("there must be one column per class", expected, str(columns))
-        # The file declares maps, for which there is no type.
+        # The file declares maps, and irloop has no type for them.
         return [UNKNOWN_TYPE]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -107,7 +107,9 @@ def _fitting(args: Arguments, name: str, count: int) -> None:
     dims = args.shape(0).dims
     columns = dims[-1] if dims else UNKNOWN_DIM
     if count == 0 or (count > 1 and isinstance(columns, int) and columns != count):
-        raise args.error(f"{name} does not fit the columns", f"1 or {columns}", str(count))
+        raise args.error(
+            f"{name} must have one entry, or one per column", f"1 or {columns}", str(count)
+        )
 
 
 class Imputer(MlOp, type="Imputer", since=1, inputs=1):
@@ -158,7 +160,7 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
 
 
 class Scaler(MlOp, type="Scaler", since=1, inputs=1):
-    """(x - offset) * scale as f32, with one number for all columns or one per column (Scaler-1)."""
+    """(x - offset) * scale as f32, with one of each for all columns or per column (Scaler-1)."""
 
     offset: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()
@@ -182,7 +184,9 @@ class FeatureVectorizer(MlOp, type="FeatureVectorizer", since=1, inputs=(1, None
         inference.numeric(args)
         if len(self.inputdimensions) != len(args):
             raise args.error(
-                "inputdimensions does not fit", str(len(args)), str(len(self.inputdimensions))
+                "inputdimensions must have one entry per input",
+                str(len(args)),
+                str(len(self.inputdimensions)),
             )
         dims = args.shape(0).dims
         rows: Dim = UNKNOWN_DIM

@@ -72,7 +72,9 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if self.value is not None and self.value.count != 1:
-            raise args.error("the value is not one number", "1 element", str(self.value.count))
+            raise args.error(
+                "the value does not have one element", "1 element", str(self.value.count)
+            )
         shape = shapes.shape_from(args, 0)
         if any(isinstance(dim, int) and dim < 0 for dim in shape.dims or ()):
             raise args.error("a size is negative", "0 or more", str(shape))
@@ -131,7 +133,9 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.numeric(args, 0, 1)
         if args.shape(2).count() not in (None, 2):
-            raise args.error("values are not off and on", "two elements", str(args.shape(2)))
+            raise args.error(
+                "the values must be two: off and on", "two elements", str(args.shape(2))
+            )
         shape = ranges.with_new_axis(args, args.shape(0), self.axis, self._depth(args))
         return [TensorType(args.element(2), shape)]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CategoryMapper", "LabelEncoder1", "LabelEncoder2", "LabelEncoder4"]
 
-#: Strings are mapped to integers, and integers to strings.
+#: The type to which strings and integers are mapped.
 _OTHER = {ElementType.STRING: ElementType.I64, ElementType.I64: ElementType.STRING}
 
 
@@ -103,7 +103,7 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
         element, values, _ = self.values()
         counts = [item.count if isinstance(item, Tensor) else len(item) for item in (keys, values)]
         if counts[0] != counts[1]:
-            raise args.error("keys and values differ in number", str(counts[0]), str(counts[1]))
+            raise args.error("there must be as many values as keys", str(counts[0]), str(counts[1]))
         if args.element(0) not in (kind, ElementType.DYNAMIC):
             raise args.error(
                 "input is not of the type of the keys", str(kind), str(args.element(0))

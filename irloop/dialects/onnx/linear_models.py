@@ -29,9 +29,15 @@ def _divided(args: Arguments, count: int, rows: int) -> None:
     dims = args.shape(0).dims
     features = dims[-1] if dims else None
     if rows < 1 or count % rows:
-        raise args.error("coefficients do not fit", f"a multiple of {rows}", str(count))
+        raise args.error(
+            "the coefficients cannot be divided into rows", f"a multiple of {rows}", str(count)
+        )
     if isinstance(features, int) and count != rows * features:
-        raise args.error("coefficients do not fit", f"{rows} x {features}", str(count))
+        raise args.error(
+            "there must be a coefficient for each row and feature",
+            f"{rows} x {features}",
+            str(count),
+        )
 
 
 class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
@@ -73,12 +79,14 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
         labels = self.classlabels_ints or self.classlabels_strings
         _divided(args, len(self.coefficients), self.rows)
         if self.rows != len(labels) and (self.rows, len(labels)) != (1, 2):
-            raise args.error("intercepts do not fit the labels", str(len(labels)), str(self.rows))
+            raise args.error(
+                "there must be an intercept for each label", str(len(labels)), str(self.rows)
+            )
         return classified(args, labels)
 
     @property
     def rows(self) -> int:
-        """The number of scores: the number of intercepts, or without any, of labels."""
+        """The number of scores: that of the intercepts or, if there are none, of the labels."""
         labels = self.classlabels_ints or self.classlabels_strings
         return len(self.intercepts) or len(labels)
 
@@ -118,7 +126,11 @@ class SVMRegressor(MlOp, type="SVMRegressor", since=1, inputs=1):
         if self.n_supports:
             if len(self.coefficients) != self.n_supports:
                 found = str(len(self.coefficients))
-                raise args.error("coefficients do not fit", str(self.n_supports), found)
+                raise args.error(
+                    "there must be a coefficient for each support vector",
+                    str(self.n_supports),
+                    found,
+                )
             _divided(args, len(self.support_vectors), self.n_supports)
         else:
             _divided(args, len(self.coefficients), 1)
@@ -168,7 +180,7 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
                 "kernel_type is not known", ", ".join(SIMILARITIES), self.kernel_type, kind="range"
             )
         if len(self.labels) < 2:
-            raise args.error("it needs two classes at least", "2", str(len(self.labels)))
+            raise args.error("it needs at least two classes", "2", str(len(self.labels)))
         label, _ = [*classified(args, self.labels), None][:2]
         assert label is not None
         pairs = len(self.labels) * (len(self.labels) - 1) // 2
@@ -193,16 +205,22 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
         classes, vectors = len(self.labels), sum(self.vectors_per_class)
         if len(self.vectors_per_class) != classes or min(self.vectors_per_class) < 0:
             found = str(len(self.vectors_per_class))
-            raise args.error("vectors_per_class do not fit the labels", str(classes), found)
+            raise args.error(
+                "vectors_per_class must have a count for each label", str(classes), found
+            )
         _divided(args, len(self.support_vectors), vectors)
         wanted = (classes - 1) * vectors
         if len(self.coefficients) != wanted:
-            raise args.error("coefficients do not fit", str(wanted), str(len(self.coefficients)))
+            raise args.error(
+                "there must be a coefficient for each support vector and other class",
+                str(wanted),
+                str(len(self.coefficients)),
+            )
         for name in ("rho", "prob_a", "prob_b"):
             count = len(getattr(self, name))
             if count != pairs and (name == "rho" or self.prob_a or self.prob_b):
                 raise args.error(
-                    f"{name} does not have one number per pair of classes", str(pairs), str(count)
+                    f"{name} does not have one value per pair of classes", str(pairs), str(count)
                 )
 
     def duels(self) -> Duels:

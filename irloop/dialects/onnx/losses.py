@@ -13,8 +13,9 @@ __all__ = ["Loss", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 
 class Loss(OnnxOp):
-    """Base: one loss per class, their sum or weighted mean; the class `ignore_index` does not
-    count.
+    """Base of losses: one loss per class, their sum, or their weighted mean.
+
+    Elements of the class `ignore_index` do not count.
     """
 
     ignore_index: int | None = None

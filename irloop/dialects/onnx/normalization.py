@@ -42,7 +42,9 @@ def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
         vector = args.shape(position)
         if vector.refine(Shape.of(channels)) is None:
             expected = f"[{channels}]"
-            raise args.error(f"input {position} does not fit the channels", expected, str(vector))
+            raise args.error(
+                f"input {position} must have one element per channel", expected, str(vector)
+            )
     return args.tensor(0)
 
 
@@ -190,7 +192,9 @@ class LayerNormalization(OnnxOp, type="LayerNormalization", since=17, inputs=(2,
         for position in (1, 2):
             if args.has(position) and broadcast_shapes((data, args.shape(position))) is None:
                 found = str(args.shape(position))
-                raise args.error(f"input {position} does not broadcast", str(data), found)
+                raise args.error(
+                    f"input {position} cannot be broadcast to the data", str(data), found
+                )
         statistic: ValueType = TensorType(ElementType.F32, kept)
         return [args.tensor(0), statistic, statistic][: args.n_outputs]
 

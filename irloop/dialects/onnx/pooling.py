@@ -232,7 +232,7 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     strides: tuple[int, ...] = ()
 
     def inner_shape(self, shape: Sequence[int]) -> list[int]:
-        """The shape that the indices refer to."""
+        """The shape to which the indices refer."""
         rank = len(self.kernel_shape)
         strides = self.strides or (1,) * rank
         begin, end = halves(self.pads or (0,) * (2 * rank))
@@ -250,7 +250,9 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
         shape = args.shape(0)
         if shape.rank is not None and shape.rank != len(self.kernel_shape) + 2:
             expected = f"rank {len(self.kernel_shape) + 2}"
-            raise args.error("data does not fit the kernel", expected, f"rank {shape.rank}")
+            raise args.error(
+                "the rank of the data does not match kernel_shape", expected, f"rank {shape.rank}"
+            )
         inference.require_rank(args, 1, len(self.kernel_shape) + 2)
         if args.has(2):
             wanted = args.dims(2)

@@ -37,12 +37,12 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
         if len(scale.dims) != len(data.dims):
             found = f"rank {len(scale.dims)}"
             raise args.error(
-                "the scales of blocks do not have the rank of the data", f"{len(data.dims)}", found
+                "scales of blocks must have the rank of the data", f"{len(data.dims)}", found
             )
         return
     vector = Shape.of(data.dims[position])
     if scale.refine(vector) is None:
-        raise args.error(f"scale does not fit axis {axis}", str(vector), str(scale))
+        raise args.error(f"the scale must have the length of axis {axis}", str(vector), str(scale))
 
 
 class QuantizeLinear10(OnnxOp, type="QuantizeLinear", since=10, inputs=(2, 3)):
@@ -77,7 +77,7 @@ class QuantizeLinear13(OnnxOp, type="QuantizeLinear", since=13, inputs=(2, 3)):
 
     @property
     def default_element(self) -> ElementType:
-        """The element type of the result without a zero point."""
+        """The element type of the result if there is no zero point."""
         unknown = self.output_dtype is ElementType.DYNAMIC
         return ElementType.U8 if unknown else self.output_dtype
 

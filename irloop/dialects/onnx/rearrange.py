@@ -109,7 +109,9 @@ class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
         for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
             given = getattr(self, name)
             if given is not None and rank is not None and len(given) != times * rank:
-                raise args.error(f"{name} do not fit", f"{times * rank} numbers", str(len(given)))
+                raise args.error(
+                    f"{name} have the wrong length", f"{times * rank} numbers", str(len(given))
+                )
         return [TensorType(args.element(0), blocks.column_image(args, image, args.ints(2)))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -39,18 +39,20 @@ __all__ = [
 
 
 class Reduction(OnnxOp):
-    """Base: a reduction of data of any type; `function` is the kernel."""
+    """Base of reductions of data of any type; `function` is the kernel."""
 
     cost = "linear"
 
     function: ClassVar[str] = ""
-    #: ReduceMax and ReduceMin since opset 20; older files that use booleans mean the same.
+    #: ReduceMax and ReduceMin take booleans since opset 20; older files that use them mean the
+    #: same.
     takes_booleans: ClassVar[bool] = False
 
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:
         if not self.takes_booleans:
             inference.numeric(args, 0)
-        # ONNX lists no axis twice, so the number of computed axes determines the rank.
+        # ONNX does not allow an axis to be listed twice, so the number of computed axes determines
+        # the rank.
         count = args.shape(1).count() if args.has(1) else None
         shape = inference.reduced(args, args.shape(0), axes, keep=keep, count=count)
         return [TensorType(args.element(0), shape)]
@@ -68,7 +70,7 @@ class ByAttribute(Reduction):
     keepdims: bool = True
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
-        """The reduced axes, or None while the rank is unknown."""
+        """The reduced axes, or None if the rank is unknown."""
         return self.axes or _all_axes(args)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -89,7 +91,7 @@ class ByInput(Reduction):
     noop_with_empty_axes: bool = False
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
-        """The reduced axes, or None where they are unknown."""
+        """The reduced axes, or None if they are unknown."""
         axes = args.ints(1) if args.has(1) and args.shape(1).count() != 0 else ()
         if axes == ():
             return () if self.noop_with_empty_axes else _all_axes(args)

@@ -19,13 +19,16 @@ __all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9
 
 
 def _asymmetric(mode: str) -> Resampling:
-    """Settings with asymmetric coordinates; nearest rounds down, or up where an axis shrinks."""
+    """Settings with asymmetric coordinates.
+
+    Mode nearest rounds down, or up on an axis that shrinks.
+    """
     return kernels.resize.Resampling(
         "nearest" if mode == "nearest" else "linear", "asymmetric", "simple"
     )
 
 
-#: The values of attributes that Resize has in any of its versions.
+#: The values that an attribute of Resize may have in any of its versions.
 _COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -95,7 +98,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
 def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
     """The output sizes for the given scales, computed in f32.
 
-    `scales` is an array, or the list of numbers that replaces it where NumPy is not loaded.
+    `scales` is an array, or the list that replaces it if NumPy is not loaded.
     """
     import numpy as np
 
@@ -216,7 +219,7 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return [TensorType(element, Shape(tuple(result)))]
 
     def _counts(self, args: Arguments, axes: list[int]) -> list[Dim] | None:
-        """The new sizes of the axes as far as they are known."""
+        """The new sizes of the axes, as far as they are known."""
         wanted = args.dims(3) if args.has(3) else None
         scales = args.constant(2) if args.has(2) else None
         given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)

@@ -64,10 +64,14 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
         if rank is None:
             return [TensorType(element, UNKNOWN_SHAPE)]
         if rank not in (2, 3):
-            raise args.error("the matrices are not for 2 or 3 axes", "[N, 2, 3]", str(rank))
+            raise args.error(
+                "the matrices must transform 2 or 3 coordinates", "[N, 2, 3]", str(rank)
+            )
         sizes, count = args.dims(1), args.shape(1).count()
         if count not in (None, rank + 2):
-            raise args.error("the size does not fit the matrices", str(rank + 2), str(count))
+            raise args.error(
+                "the size has the wrong length for these matrices", str(rank + 2), str(count)
+            )
         items = args.shape(0).dim(0)
         inner: tuple[Dim, ...] = (UNKNOWN_DIM,) * rank if sizes is None else sizes[2:]
         return [TensorType(element, Shape((items, *inner, rank)))]

@@ -90,7 +90,7 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
 
 
 class _ArgExtreme(OnnxOp):
-    """Base: the position of the largest or, without `largest`, smallest element along an axis."""
+    """Base of ArgMax (`largest`) and ArgMin: the position of the extreme element along an axis."""
 
     cost = "linear"
 

@@ -81,7 +81,7 @@ def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
 
 
 def _as_element(item: ValueType, joined: ValueType) -> ValueType:
-    """`item` with the element type of `joined`."""
+    """`item` with its element type replaced by that of `joined`."""
     if not isinstance(item, TensorType) or not isinstance(joined, TensorType):
         return item
     return TensorType(joined.element, item.shape)
@@ -157,7 +157,7 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
         length = None if given.length is None else given.length + 1
         joined = _joined(args, given.item, item)
         if given.length == 0:
-            # In an empty sequence, no shape could contradict that of the first item.
+            # If the sequence is empty, no shape contradicts that of the first item.
             return [SequenceType(_as_element(item, joined), length)]
         mixed = given.mixed or differ_in_shape(given.item, item)
         return [SequenceType(joined, length, mixed)]

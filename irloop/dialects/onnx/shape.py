@@ -226,7 +226,7 @@ class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
 class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
     """Permutes the axes by `perm`, by default reverses them (Transpose-1, 13, 21, 23, 24, 25)."""
 
-    # From opset 21 on 8-bit floats are moved; the types themselves exist since opset 19.
+    # Since opset 21, Transpose moves 8-bit floats; the types themselves exist since opset 19.
     not_moved = TINY_FLOATS - BF16
 
     perm: tuple[int, ...] | None = None

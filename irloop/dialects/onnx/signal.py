@@ -13,7 +13,7 @@ __all__ = ["DFT", "DFT17", "STFT"]
 
 
 def _one(args: Arguments, position: int) -> Dim:
-    """The only element of an input, as far as it is known."""
+    """The element of a one-element input, as far as it is known."""
     dims = args.dims(position) if args.has(position) else None
     return dims[0] if dims else UNKNOWN_DIM
 
@@ -94,7 +94,7 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     half of the frequencies.
     """
 
-    #: None (missing) means 1; onnx's own inference assumes 0.
+    #: None means that the attribute is missing, which counts as 1; onnx's own inference assumes 0.
     onesided: int | None = None
 
     def is_onesided(self) -> bool:

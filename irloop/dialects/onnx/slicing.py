@@ -81,7 +81,7 @@ class Slice(OnnxOp, type="Slice", since=1, inputs=1):
 
     @property
     def bounds(self) -> slices.SliceBounds:
-        """The bounds with their axes."""
+        """The bounds of the slice with their axes."""
         axes = tuple(range(len(self.starts))) if self.axes is None else self.axes
         return slices.SliceBounds(self.starts, self.ends, axes, (1,) * len(axes))
 
@@ -120,7 +120,7 @@ class _Splitting(OnnxOp):
     def parts(
         self, args: Arguments, axis: int, lengths: tuple[Dim, ...] | None, count: int | None = None
     ) -> list[ValueType]:
-        """The types of parts of these lengths; without lengths, of `count` equal parts."""
+        """The types of parts of these lengths or, without lengths, of `count` equal parts."""
         shape = args.shape(0)
         if lengths is None and count is not None:
             found = slices.equal_parts(args, shape, axis, count)
@@ -208,7 +208,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
             raise args.error("neither num_outputs nor lengths are given", "one of them", "none")
         if count != args.n_outputs:
             raise args.error(
-                "num_outputs is not the number of outputs", str(args.n_outputs), str(count)
+                "num_outputs differs from the number of outputs", str(args.n_outputs), str(count)
             )
         return self.parts(args, self.axis, self._chunks(args, count))
 
@@ -218,7 +218,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
         if -(-dim // count) * (count - 1) > dim:
-            # All parts but the last have the same length; here they would exceed the axis.
+            # All parts but the last have the same length, which here would exceed the axis.
             raise args.error(
                 "the axis is too short", f"room for {count - 1} equal parts", str(dim), kind="range"
             )
@@ -244,7 +244,9 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
         if at == 0:
             raise args.error("axis is the batch", "another axis", "0", kind="range")
         if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
-            raise args.error("update does not fit the cache", str(shape), str(args.shape(1)))
+            raise args.error(
+                "the update's shape does not match the cache", str(shape), str(args.shape(1))
+            )
         return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

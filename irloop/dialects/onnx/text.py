@@ -152,11 +152,16 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
             raise args.error("one of pool_int64s and pool_strings is needed")
         if self.weights and len(self.weights) != len(self.ngram_indexes):
             raise args.error(
-                "weights do not fit the n-grams", str(len(self.ngram_indexes)), str(self.weights)
+                "there must be one weight per n-gram",
+                str(len(self.ngram_indexes)),
+                str(self.weights),
             )
         if not 1 <= self.min_gram_length <= self.max_gram_length <= len(self.ngram_counts):
-            found = f"{self.min_gram_length} to {self.max_gram_length}"
-            raise args.error("lengths do not fit ngram_counts", str(len(self.ngram_counts)), found)
+            raise args.error(
+                "min_gram_length and max_gram_length are out of range",
+                f"1 <= min <= max <= {len(self.ngram_counts)}",
+                f"{self.min_gram_length} to {self.max_gram_length}",
+            )
         least = min((self.max_skip_count, *self.ngram_indexes))
         if least < 0:
             raise args.error(

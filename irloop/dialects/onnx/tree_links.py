@@ -12,10 +12,10 @@ __all__ = ["require_trees"]
 def require_trees(
     args: Arguments, children: Sequence[tuple[int, ...]], roots: Sequence[int] | None = None
 ) -> None:
-    """Check that the branches exist and never lead back to a node above them.
+    """Check that branches lead to existing nodes, and never back to a node above them.
 
-    `children` holds the numbers of the nodes that each node leads to; without `roots` every node
-    may be the first one.
+    `children` holds, for each node, the numbers of the nodes that it leads to. Without `roots`,
+    every node may be the first one.
 
     Raises:
         InferenceError: when a number does not belong to a node, or nodes form a cycle.

@@ -233,7 +233,7 @@ class _Numbered(MlOp):
         )
 
     def numbers(self, name: str) -> Any:
-        """A list of numbers, from the double-precision attribute if it is present."""
+        """An attribute that lists numbers; in double precision if that form of it is present."""
         tensor = getattr(self, f"{name}_as_tensor", None)
         if isinstance(tensor, Tensor):
             return tensor.numpy().reshape(-1)

@@ -36,7 +36,7 @@ __all__ = [
 
 
 class Activation(OpenVinoOp):
-    """Base of functions from one number to one of the same type; `function` is the kernel."""
+    """Base of functions that map a number to one of the same type; `function` is the kernel."""
 
     operands = "data: float -> float"
 

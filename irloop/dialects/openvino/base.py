@@ -24,22 +24,22 @@ __all__ = [
 
 # Values of attributes that several operations share.
 
-#: `auto_broadcast`, and `mode` of Broadcast.
+#: Words of `auto_broadcast`, and of `mode` of Broadcast.
 BROADCASTS = ("none", "numpy", "pdpd", "explicit", "bidirectional")
 
 #: Element types of indices and counts.
 INDICES = ("i32", "i64")
 
-#: `auto_pad` of convolutions and poolings.
+#: Words of `auto_pad` of convolutions and poolings.
 PADDINGS = ("explicit", "same_upper", "same_lower", "valid", "notset")
 
-#: `pad_mode` of Pad.
+#: Words of `pad_mode` of Pad.
 PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 
-#: `reduction` of the scatter operations.
+#: Words of `reduction` of the scatter operations.
 REDUCTIONS = ("none", "sum", "prod", "min", "max", "mean", "sub")
 
-#: `mode` of Interpolate.
+#: Words of `mode` of Interpolate.
 RESIZE_MODES = (
     "nearest",
     "linear",
@@ -69,7 +69,8 @@ class OpenVinoOp(Op):
         Raises:
             InferenceError: naming the attribute and its allowed words.
         """
-        # To the type checker operations are dataclasses only by their transform, so use Any.
+        # The type checker knows only from the transform that operations are dataclasses, so use
+        # Any.
         known: Any = self.__class__
         for name in names:
             words = known.__dataclass_fields__[name].metadata["words"]

@@ -41,7 +41,11 @@ class FromYuv(OpenVinoOp):
         if not isinstance(rows, int):
             return UNKNOWN_DIM
         if rows % 3:
-            raise args.error("the planes do not fit", "3/2 of the height", str(rows))
+            raise args.error(
+                "the height of the stacked planes is not a multiple of 3",
+                "3/2 of the height",
+                str(rows),
+            )
         return rows * 2 // 3
 
     def _even(self, args: Arguments, name: str, dim: Dim) -> None:

@@ -178,7 +178,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned in PaddlePaddle's way."""
+        """True when operands are aligned as in PaddlePaddle."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property
@@ -306,7 +306,11 @@ class BitwiseNot(OpenVinoOp, type="BitwiseNot", since=13, inputs=1):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(0).is_float:
-            raise args.error("the operand has no bits", "an integer type", str(args.element(0)))
+            raise args.error(
+                "the operand is neither an integer nor boolean",
+                "an integer type",
+                str(args.element(0)),
+            )
         return inference.same_as_first(args)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

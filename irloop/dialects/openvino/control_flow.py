@@ -72,7 +72,7 @@ def _slices(args: Arguments, body: Body) -> int | None:
             count = loops.sliced_count(port, size)
             if count is None:
                 raise args.error(
-                    f"input {port.external} cannot be sliced",
+                    f"the range of input {port.external} cannot be sliced",
                     f"a range of whole steps of {abs(port.stride)} within {size} elements",
                     f"{port.start}..{port.end}",
                 )
@@ -81,7 +81,7 @@ def _slices(args: Arguments, body: Body) -> int | None:
         return None
     joined = [port for port in body.ports.outputs if isinstance(port, Concatenated)]
     for out in joined:
-        # Without a sliced input, only a range with nonnegative bounds has a known length.
+        # Without a sliced input, only a range with non-negative bounds has a known length.
         if out.start >= 0 and out.end >= 0 and out.stride:
             return abs(out.end - out.start) // abs(out.stride)
     return 1
@@ -108,7 +108,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
 
 
 def _condition(args: Arguments, body: Body) -> bool | None:
-    """The body's condition if it is the same after every iteration, else None."""
+    """The body's condition if it has the same value after every iteration, else None."""
     ports = body.ports
     if ports.condition is None:
         return None

@@ -81,7 +81,7 @@ class ConvertPromoteTypes(OpenVinoOp, type="ConvertPromoteTypes", since=14, inpu
         if not self.promote_unsafe and not (holds(found, left) and holds(found, right)):
             raise args.error(
                 "the common type cannot hold every value of both",
-                "promote_unsafe, or types that fit",
+                "promote_unsafe, or other types",
                 f"{left} and {right}",
             )
         return found
@@ -120,7 +120,8 @@ def promoted(
         return left if _kind(left) > _kind(right) else right
     if _kind(left) == 2:
         if left.bits == right.bits:
-            # Two types of 8 or 16 bits: neither can represent the other.
+            # The types differ but have the same number of bits, 8 or 16, so neither can represent
+            # the other.
             return ElementType.F16 if left.bits == 8 else ElementType.F32
         return left if left.bits > right.bits else right
     if _is_signed(left) == _is_signed(right):
@@ -134,7 +135,7 @@ def promoted(
 
 
 def holds(wide: ElementType, narrow: ElementType) -> bool:
-    """True when `wide` covers the range of `narrow`; its precision may be lower."""
+    """True when `wide` covers the range of `narrow`, even if its precision is lower."""
     if wide is narrow or _kind(narrow) == 0:
         return True
     if _kind(wide) != _kind(narrow):

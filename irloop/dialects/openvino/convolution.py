@@ -237,7 +237,11 @@ class _Deformable(Windowed):
             (args.shape(0).dim(0), UNKNOWN_DIM if channels is None else channels, *spatial)
         )
         if wanted.refine(args.shape(position)) is None:
-            raise args.error(f"the {what} do not fit", str(wanted), str(args.shape(position)))
+            raise args.error(
+                f"input {position} ({what}) has a wrong shape",
+                str(wanted),
+                str(args.shape(position)),
+            )
 
     def blends(self) -> bool:
         """True when elements outside the data are zeros that take part in the interpolation."""

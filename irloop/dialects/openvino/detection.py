@@ -91,7 +91,9 @@ class Detecting(OpenVinoOp):
                 found = str(args.shape(position))
                 raise args.error(f"input {position} has a wrong rank", str(rank), found)
         if args.has(3) != args.has(4):
-            raise args.error("scores of a first stage without its offsets", "3 or 5 inputs", "4")
+            raise args.error(
+                "scores of a first stage are given without its offsets", "3 or 5 inputs", "4"
+            )
         self._check_sizes(args)
         return [TensorType(args.element(0), Shape((1, 1, self._rows(args), 7)))]
 
@@ -102,7 +104,9 @@ class Detecting(OpenVinoOp):
         wanted = 1 if self.variance_encoded_in_target else 2
         if isinstance(kinds, int) and kinds != wanted:
             raise args.error(
-                "the priors have no row of variances or one too many", str(wanted), str(kinds)
+                "axis 1 of the priors does not match variance_encoded_in_target",
+                str(wanted),
+                str(kinds),
             )
         if not isinstance(width, int):
             return
@@ -112,7 +116,9 @@ class Detecting(OpenVinoOp):
         classes = blocks.divided(args, scores, count, "the scores")
         if self.classes() not in (None, classes):
             raise args.error(
-                "num_classes is not that of the scores", str(classes), str(self.classes())
+                "num_classes differs from the number of classes in the scores",
+                str(classes),
+                str(self.classes()),
             )
         sets = 1 if self.share_location else classes
         if isinstance(moves, int) and isinstance(sets, int) and moves != 4 * count * sets:

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _dims(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
-    """The dimensions of an input of this rank."""
+    """The dimensions of an input that must have this rank; they may be unknown."""
     dims = args.shape(position).dims
     if dims is None:
         return (UNKNOWN_DIM,) * rank
@@ -30,7 +30,7 @@ def _dims(args: Arguments, position: int, rank: int) -> tuple[Dim, ...]:
 
 
 def _boxes(args: Arguments, position: int) -> Dim:
-    """The number of boxes [R, 4] in an input."""
+    """The number of boxes in an input [R, 4]."""
     count, width = _dims(args, position, 2)
     if isinstance(width, int) and width != 4:
         found = str(args.shape(position))
@@ -69,11 +69,11 @@ class ExperimentalDetectronDetectionOutput(
             _dims(args, position, 2)
         if len(self.deltas_weights) != 4:
             found = str(len(self.deltas_weights))
-            raise args.error("deltas_weights are not of four coordinates", "4", found)
+            raise args.error("deltas_weights must have four values", "4", found)
         for position, wanted in ((1, 4 * self.num_classes), (2, self.num_classes)):
             width = args.shape(position).dim(1)
             if isinstance(width, int) and width != wanted:
-                what = f"input {position} is not of num_classes"
+                what = f"the width of input {position} does not match num_classes"
                 raise args.error(what, f"{wanted} columns", str(width))
         count, element = self.max_detections_per_image, args.element(0)
         return [
@@ -99,7 +99,7 @@ class ExperimentalDetectronDetectionOutput(
 class ExperimentalDetectronPriorGridGenerator(
     OpenVinoOp, type="ExperimentalDetectronPriorGridGenerator", since=6, inputs=3
 ):
-    """Prior boxes [P, 4] around every element of a feature map [1, C, H, W].
+    """Prior boxes [P, 4] around every cell of a feature map [1, C, H, W].
 
     The last input is the image [1, C, h, w]. The result is [H * W * P, 4], or [H, W, P, 4] without
     `flatten` (ExperimentalDetectronPriorGridGenerator-6).

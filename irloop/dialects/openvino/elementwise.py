@@ -69,7 +69,7 @@ class Binary(OpenVinoOp):
 
     @property
     def is_pdpd(self) -> bool:
-        """True when operands are aligned in PaddlePaddle's way."""
+        """True when operands are aligned as in PaddlePaddle."""
         return self.auto_broadcast.lower() == "pdpd"
 
     @property
@@ -151,7 +151,7 @@ class Divide(Arithmetic, type="Divide", since=1, inputs=2):
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         def quotient(a: int, b: int) -> int | None:
             if b == 0 or (self.m_pythondiv and a % b and (a < 0) != (b < 0)):
-                # The rounding depends on whether all operands are constant.
+                # OpenVINO rounds down if all operands are constant, and toward zero otherwise.
                 return None
             size = abs(a) // abs(b)
             return size if (a < 0) == (b < 0) else -size

@@ -109,7 +109,9 @@ class GatherElements(OpenVinoOp, type="GatherElements", since=6, inputs=2):
         others = args.shape(0) if axis is None else args.shape(0).with_dim(axis, UNKNOWN_DIM)
         if others.refine(args.shape(1)) is None:
             expected = f"the data's sizes {args.shape(0)} on axes other than {axis}"
-            raise args.error("the indices do not fit the data", expected, str(args.shape(1)))
+            raise args.error(
+                "the shape of the indices does not match the data", expected, str(args.shape(1))
+            )
         return [TensorType(args.element(0), found)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
@@ -173,7 +175,7 @@ class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
         if shape is None:
             raise args.error("ids and parents differ", str(args.shape(0)), str(args.shape(1)))
         if shape.rank not in (None, 3):
-            raise args.error("ids are not steps of beams", "rank 3", str(shape))
+            raise args.error("ids must be [steps, batch, beams]", "rank 3", str(shape))
         return [TensorType(element, shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

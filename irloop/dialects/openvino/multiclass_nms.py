@@ -17,9 +17,10 @@ __all__ = ["MatrixNms", "MulticlassNms", "MulticlassNms8"]
 
 
 class _OfClasses(OpenVinoOp):
-    """Base: boxes [B, N, 4] and scores [B, C, N] to rows (class, score, box), indices, counts.
+    """Base of suppression over classes: boxes [B, N, 4] and scores [B, C, N] to detections.
 
-    The number of rows is only known at run time.
+    The outputs are rows (class, score, box), indices and counts. The number of rows is only known
+    at run time.
     """
 
     operands = (

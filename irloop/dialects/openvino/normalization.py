@@ -32,7 +32,9 @@ def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[Val
         vector = args.shape(position)
         if vector.refine(Shape.of(shape.dim(1) if shape.rank else None)) is None:
             expected = f"[{shape.dim(1)}]" if shape.rank else "rank 1"
-            raise args.error(f"input {position} does not fit the channels", expected, str(vector))
+            raise args.error(
+                f"input {position} must have one element per channel", expected, str(vector)
+            )
     return [args.tensor(data)]
 
 

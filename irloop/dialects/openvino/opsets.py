@@ -19,15 +19,16 @@ __all__ = [
     "opsets",
 ]
 
-#: The newest opset that irloop reads, and the newest of the 2021.4 runtime.
+#: The newest opset that irloop reads.
 NEWEST = 17
+#: The newest opset of OpenVINO 2021.4.
 LAST_OF_2021 = 7
-#: First and last opset.
+#: The first and the last opset of a range.
 Span = tuple[int, int]
 #: These three types are case-sensitive; all others match in any letter case.
 EXACT = frozenset({"Parameter", "Result", "Const"})
 
-#: Only these spellings: OpenVINO does not accept "opset01".
+#: The spellings of opsets that OpenVINO accepts; "opset01" is not one of them.
 _NUMBERS = {f"opset{number}": number for number in range(1, NEWEST + 1)}
 #: Types that OpenVINO reads but that have no class in this dialect, with their first opset.
 _WITHOUT_CLASS = {

@@ -29,7 +29,7 @@ class Priored(OpenVinoOp):
     operands = "map size: integer, image size: integer -> float"
 
     def boxes(self) -> int:
-        """The number of boxes of one element."""
+        """The number of boxes per cell of the feature map."""
         raise NotImplementedError(self.label)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -100,11 +100,11 @@ class SizedPriors(Priored):
 
 
 class PriorBox(SizedPriors, type="PriorBox", since=1, inputs=2):
-    """Boxes of several sizes and ratios around every element (PriorBox-1)."""
+    """Boxes of several sizes and ratios around every cell of a feature map (PriorBox-1)."""
 
 
 class PriorBox8(SizedPriors, type="PriorBox", since=8, inputs=2):
-    """Like PriorBox-1, with a choice of the order of an element's boxes (PriorBox-8)."""
+    """Like PriorBox-1, with a choice of the order of a cell's boxes (PriorBox-8)."""
 
     min_max_aspect_ratios_order: bool = True
 
@@ -113,7 +113,7 @@ class PriorBox8(SizedPriors, type="PriorBox", since=8, inputs=2):
 
 
 class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
-    """Boxes of given widths and heights around every element (PriorBoxClustered-1)."""
+    """Boxes of given widths and heights around every cell (PriorBoxClustered-1)."""
 
     width: tuple[float, ...] = ()
     height: tuple[float, ...] = ()
@@ -137,9 +137,9 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
         return len(self.width)
 
     def steps(self) -> tuple[float, float] | None:
-        """The vertical and horizontal step; None if both are 0.
+        """The vertical and horizontal step, or None if both are 0.
 
-        None means image size / layer size. A single 0 stays 0, as in OpenVINO.
+        None stands for image size / layer size. A single 0 stays 0, as in OpenVINO.
         """
         down, along = self.step_h or self.step, self.step_w or self.step
         return (down, along) if down or along else None

@@ -68,7 +68,7 @@ class Proposing(OpenVinoOp):
         return [TensorType(args.element(0), Shape((self._rows(args), 5)))]
 
     def anchors(self) -> Anchors:
-        """The boxes of one element, in the form that the kernel takes."""
+        """The boxes of one cell, in the form that the kernel takes."""
         return kernels.proposals.Anchors(
             self.base_size,
             self.ratio,

@@ -299,5 +299,5 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
 
 #: The activations that OpenVINO's recurrent operations support.
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "hardsigmoid")
-#: The sequences that every runtime runs; no runtime reads LSTMSequence-1.
+#: The sequences that every runtime can run; no runtime reads LSTMSequence-1.
 SEQUENCES = (LSTMSequence, GRUSequence, RNNSequence)

@@ -38,11 +38,11 @@ class Interpolation(OpenVinoOp):
         raise NotImplementedError(self.label)
 
     def pads(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Zeros before and after each axis; axes without an entry are not padded."""
+        """The number of zeros before and after each axis; axes without an entry are not padded."""
         return (), ()
 
     def by_scales(self) -> bool:
-        """True when scales determine the sizes."""
+        """True when scales, not sizes, determine the new sizes."""
         return False
 
     def _resized(
@@ -64,7 +64,7 @@ class Interpolation(OpenVinoOp):
         ]
         if wanted is not None and len(wanted) != len(axes):
             raise args.error(
-                "sizes or scales do not belong to the axes",
+                "there must be one size or scale per axis",
                 f"{len(axes)} numbers",
                 str(len(wanted)),
             )
@@ -121,7 +121,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
         return self._spread(self.pads_begin), self._spread(self.pads_end)
 
     def _spread(self, pads: tuple[int, ...]) -> tuple[int, ...]:
-        # One number applies to all axes; files usually have a single 0.
+        # A single number applies to all axes; files usually have a single 0.
         return () if not any(pads) else pads
 
     def how(self) -> Resampling:

@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _regions(args: Arguments, width: int) -> Dim:
-    """The number of regions; each row must have `width` numbers."""
+    """The number of regions; each region must have `width` values."""
     dims = args.shape(1).dims
     if dims is None:
         return UNKNOWN_DIM

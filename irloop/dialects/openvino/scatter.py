@@ -130,7 +130,7 @@ class ScatterUpdate(OpenVinoOp, type="ScatterUpdate", since=3, inputs=4):
         at = axis[0] if axis is not None and len(axis) == 1 else None
         expected = indexing.gathered(args, args.shape(0), args.shape(1), at)
         if at is not None and expected.refine(args.shape(2)) is None:
-            raise args.error("updates do not fit", str(expected), str(args.shape(2)))
+            raise args.error("updates have the wrong shape", str(expected), str(args.shape(2)))
         return [args.tensor(0)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -13,7 +13,7 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 
 
 def _axes(args: Arguments, rank: int) -> list[int] | None:
-    """The nonnegative axes from input 1, or None if they are unknown."""
+    """The axes from input 1 as non-negative axes, or None if they are unknown."""
     given = args.ints(1)
     if given is None:
         return None
@@ -37,7 +37,9 @@ def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
     if sizes is None:
         return [UNKNOWN_DIM] * len(axes)
     if len(sizes) != len(axes):
-        raise args.error("signal_size does not fit the axes", f"{len(axes)} sizes", str(len(sizes)))
+        raise args.error(
+            "signal_size must have one size per axis", f"{len(axes)} sizes", str(len(sizes))
+        )
     return [None if size == -1 else size for size in sizes]
 
 
@@ -141,7 +143,7 @@ class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
 
 
 def _one(args: Arguments, position: int) -> int | None:
-    """The only element of an input, as far as it is known."""
+    """The element of a one-element input, as far as it is known."""
     found = args.ints(position) if args.has(position) else None
     return found[0] if found else None
 

@@ -109,7 +109,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        # Every mask but the begin mask may be empty; all others have the same length.
+        # Only the begin mask must not be empty. Masks that are not empty have the same length.
         lengths = {len(mask) for mask in self.masks if mask} | {len(self.begin_mask)}
         if len(lengths) > 1:
             found = ", ".join(map(str, sorted(lengths)))
@@ -152,7 +152,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     @staticmethod
     def length(args: Arguments) -> int | None:
-        """The number of positions in `begin` and `end`, or None if unknown."""
+        """The number of entries of `begin` and `end`, or None if unknown."""
         for position in (1, 2):
             count = shapes.length_of(args, position)
             if count is not None:
@@ -226,7 +226,9 @@ class SliceScatter(OpenVinoOp, type="SliceScatter", since=15, inputs=(5, 6)):
         bounds = slices.SliceBounds.of_inputs(args, 2, 3, 5, 4)
         expected = slices.sliced(args, args.shape(0), bounds)
         if expected.refine(args.shape(1)) is None:
-            raise args.error("updates do not fit the slice", str(expected), str(args.shape(1)))
+            raise args.error(
+                "updates must have the shape of the slice", str(expected), str(args.shape(1))
+            )
         return [TensorType(element, args.shape(0))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

@@ -53,7 +53,7 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
             )
         if found.shape.refine(self.variable_shape) is None:
             raise args.error("the initial value has the wrong shape", str(declared), str(found))
-        # The variable may change its shape later, so only the declared type holds for all
+        # The shape of the variable may change later, so only the declared type holds for all
         # inferences.
         return [declared]
 
