@@ -183,7 +183,7 @@ def unread_beside_shared(node: Node) -> list[int]:
     return [
         port.external
         for port in ports
-        if results.count(port.result) > 1 and not node.outputs[port.external].is_used
+        if results.count(port.result) > 1 and not is_live(node.outputs[port.external])
     ]
 
 

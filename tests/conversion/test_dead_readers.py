@@ -247,6 +247,27 @@ def test_outputs_that_go_backwards_after_passes(tmp_path: Path) -> None:
     assert "runnable_ports" in right_after(model, runs, expected, tmp_path)
 
 
+def test_outputs_of_a_shared_result_after_passes(tmp_path: Path) -> None:
+    """OpenVINO removes an output that only dead operations read, but not its shared result."""
+    m = IrModel()
+    n, x = m.input("n", element=I64), m.input("x", 1, 2)
+    loop = m.loop(n)
+    state, fixed = loop.state(x), loop.invariant(x)
+    total = loop(Add(), state, fixed)
+    loop.carry(state, total)
+    loop.last(total)
+    loop.last(fixed)
+    loop.last(fixed)
+    loop.joined(fixed, 0)
+    total, dead_later, last, joined = loop.done()
+    made = m(Multiply(), dead_later, m.constant([[7, 7]]))
+    model = m.done(m(Add(), total, made), last, joined)
+    assert "OVN136" not in codes(model)
+    runs = [[np.array(n, np.int64), np.ones((1, 2), np.float32)] for n in (2, 3)]
+    expected = [[[[n + 8] * 2], [[1, 1]], [[1, 1]] * n] for n in (2, 3)]
+    assert "runnable_ports" in right_after(model, runs, expected, tmp_path)
+
+
 @pytest.mark.parametrize(("length", "live"), [(MOST - 2, False), (MOST + 1, True)])
 def test_long_chains_count_as_live(length: int, live: bool) -> None:
     """The work does not grow with the model."""

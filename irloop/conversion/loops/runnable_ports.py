@@ -10,7 +10,8 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Concatenated, Sliced
 from irloop.graph.model import Node
 from irloop.hazards.live_values import is_live
-from irloop.passes.forms import Forms
+from irloop.passes.common.body_barriers import copy_of
+from irloop.passes.forms import Emitter, Forms
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -29,11 +30,12 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    Hazards OVN117 (ports of a Loop that go backwards beside unread ones; if dead operations still
-    read those, the values are reversed outside of the Loop), OVN118 and OVN148 (the
-    trip count or the first condition mapped into the body), OVN136 (an unread output of a shared
-    result) and OVN137 (a parameter that is removed before that of the iteration number) are the
-    reason. For OVN137, the iteration number becomes the first parameter.
+    The reasons are hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118
+    and OVN148 (the trip count or the first condition mapped into the body), OVN136 (an unread
+    output of a shared result) and OVN137 (a parameter that is removed before that of the iteration
+    number). For OVN137, the iteration number becomes the first parameter. Where dead operations
+    still read a port, values that go backwards are reversed outside of the Loop, and an output gets
+    a result of its own.
     """
 
     name = "runnable_ports"
@@ -45,6 +47,10 @@ class RunnablePorts(LoopPass):
         if isinstance(node.op, ov.Loop) and _loses_a_parameter(wires):
             changed |= self._go_forward(node, wires, rewriter)
         uses = Counter(item.value for item in wires.outputs)
+        for item in wires.outputs:
+            if item.output.is_used and uses[item.value] > 1 and not is_live(item.output):
+                inside = Emitter(self.session.rewriter(wires.graph), None, node.name)
+                item.value, changed = copy_of(item.value, inside.emit), True
         kept = [item for item in wires.outputs if item.output.is_used or uses[item.value] == 1]
         if kept and len(kept) < len(wires.outputs):
             wires.outputs, changed = kept, True
