@@ -126,10 +126,10 @@ def test_linear_models(sign: int, classes: int, engines: Engines, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rho": [0.1, 0.2]}, "rho does not have one number per pair of classes"),
+        ({"rho": [0.1, 0.2]}, "rho does not have one value per pair of classes"),
         ({"coefficients": [1.0]}, "a coefficient for each support vector and other class"),
         ({"vectors_per_class": [3]}, "vectors_per_class must have a count for each label"),
-        ({"support_vectors": [1.0, 2.0]}, "a coefficient for each row and feature"),
+        ({"support_vectors": [1.0, 2.0]}, "the coefficients cannot be divided into rows"),
         ({"kernel_type": "CUBIC"}, "kernel_type is not known"),
     ],
 )
