@@ -30,7 +30,7 @@ from irloop.conversion.framework.steps import (
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.onnx import ONNX
-from irloop.errors import UnsupportedError, UsageError
+from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.formats.onnx.signature import NEWEST
 from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
@@ -187,7 +187,12 @@ def to_openvino(
     set_input_lengths(model, lengths or {})
     set_input_shapes(model, shapes or {})
     converter = Converter(IMPORTS, opset, options={"computed_weights": computed_weights})
-    result = _run(model, _openvino_passes(model, converter))
+    try:
+        result = _run(model, _openvino_passes(model, converter))
+    except InferenceError as error:
+        if shapes:
+            raise _with_choice(model, error) from error
+        raise
     result.version = 10
     result.metadata = {}
     return result, converter.notes
@@ -227,6 +232,23 @@ def _run(model: Model, passes: Sequence[Pass]) -> Model:
     # The rules infer the types of new nodes as they emit them, and the last passes change no type.
     Manager(passes, name="convert", validate=False).run_passes(work)
     return work
+
+
+def _with_choice(model: Model, error: InferenceError) -> InferenceError:
+    """The error of shapes that do not fit an If; the fix if an input chooses the branch."""
+    from irloop.conversion.loops.deciding_sizes import choosing_inputs, fixing
+    from irloop.dialects.onnx.control_flow import If
+
+    for node in model.graph.nodes:
+        condition = node.inputs[0] if isinstance(node.op, If) else None
+        inputs = [] if condition is None else choosing_inputs(condition)
+        if not inputs or f"'{node.name}/" not in error.message:
+            continue
+        names = " and ".join(value.producer.name for value in inputs)
+        fix = f"{names} chooses the branch of {node.name!r}: first fix that value: {fixing(inputs)}"
+        found = [replace(item, fix=item.fix or fix) for item in error.diagnostics]
+        return InferenceError(error.message, kind=error.kind, diagnostics=found)
+    return error
 
 
 def only_by_function(type_name: str, domain: str) -> bool:

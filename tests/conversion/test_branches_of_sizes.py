@@ -12,7 +12,9 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
+from irloop.errors import InferenceError
 from irloop.graph.types import Shape
+from irloop.passes.common.fix_input import FixInput
 from tests.conversion.both_engines import F32, agree, needs_engines
 
 #: As voice activity detectors have it: another rank where the signal is short, in a branch that
@@ -58,6 +60,47 @@ def test_the_advice_names_the_inputs_whose_sizes_decide(tmp_path: Path) -> None:
     _, notes = irloop.convert(written(tmp_path))
     (note,) = [item for item in notes if item.code == "CNV101"]
     assert note.fix.endswith("only the branch that is taken is written: --shape x=N,N")
+
+
+def test_the_advice_names_the_input_that_chooses_the_outer_branch(tmp_path: Path) -> None:
+    _, notes = irloop.convert(written(tmp_path))
+    (note,) = [item for item in notes if item.code == "CNV101"]
+    assert note.fix.startswith("rate chooses the branch around it")
+    assert "--pass fix_input=rate=VALUE --pass inline_constant_if. Then the condition" in note.fix
+
+
+#: A branch for data of 8 columns and one for data of 16.
+WIDTHS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[R,C] x, int64 rate) => (float[R,2] y) {
+    sixteen = Constant<value = int64 {16}>()  wide = Equal(rate, sixteen)
+    y = If(wide) <
+        then_branch = t () => (float[R,2] a) {
+            w = Constant <value_floats = [1.0]> ()  s = Constant <value_ints = [16, 2]> ()
+            m = Expand (w, s)  a = MatMul (x, m)
+        },
+        else_branch = e () => (float[R,2] b) {
+            w2 = Constant <value_floats = [1.0]> ()  s2 = Constant <value_ints = [8, 2]> ()
+            m2 = Expand (w2, s2)  b = MatMul (x, m2)
+        }
+    >
+}"""
+
+
+def test_shapes_that_one_branch_does_not_fit(tmp_path: Path) -> None:
+    """The error names the input that chooses; once its value is fixed, the model converts."""
+    path, fixed = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
+    path.write_bytes(onnx.parser.parse_model(WIDTHS).SerializeToString())
+    with pytest.raises(InferenceError) as raised:
+        irloop.convert(path, shapes={"x": Shape.of(3, 16)})
+    (found,) = raised.value.diagnostics
+    assert found.fix.startswith("rate chooses the branch of 'y'"), found.fix
+    assert "--pass fix_input=rate=VALUE --pass inline_constant_if" in found.fix
+    irloop.save_model(
+        irloop.transform(path, [FixInput(("rate=16",)), "inline_constant_if"])[0], fixed
+    )
+    model, notes = irloop.convert(fixed, shapes={"x": Shape.of(3, 16)})
+    assert not notes
+    assert "If" not in [node.op.type for node in model.graph.nodes]
 
 
 @needs_engines

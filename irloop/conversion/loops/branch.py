@@ -12,14 +12,19 @@ from irloop.conversion.framework.translation import (
     takes_virtual,
 )
 from irloop.conversion.framework.virtual_values import Items, Maybe, Stacked
-from irloop.conversion.loops.deciding_sizes import deciding_inputs, shape_option
+from irloop.conversion.loops.deciding_sizes import (
+    choosing_inputs,
+    deciding_inputs,
+    fixing,
+    shape_option,
+)
 from irloop.conversion.loops.loop_parts import scalar
 from irloop.conversion.loops.stacks import as_stack
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant, LastValue, PortMap
-from irloop.graph.model import Body, Value
+from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_shape
 
@@ -258,7 +263,24 @@ def _cure(c: Conversion) -> str:
     if not inputs:
         return "give both branches the same rank"
     options = " ".join(shape_option(value) for value in inputs)
-    return (
+    advice = (
         "the condition depends on sizes; if they are fixed, only the branch that is taken is "
         f"written: {options}"
     )
+    return f"{_outer_choice(c.node)}{advice}"
+
+
+def _outer_choice(node: Node) -> str:
+    """The advice for a node in branches that an input chooses: other sizes may not fit them all."""
+    outer = None if node.graph is None else node.graph.owner
+    while outer is not None:
+        condition = outer.inputs[0] if isinstance(outer.op, onnx.If) else None
+        inputs = [] if condition is None else choosing_inputs(condition)
+        if inputs:
+            names = " and ".join(value.producer.name for value in inputs)
+            return (
+                f"{names} chooses the branch around it; if the branches are for other sizes, first "
+                f"fix that value: {fixing(inputs)}. Then "
+            )
+        outer = None if outer.graph is None else outer.graph.owner
+    return ""

@@ -1,4 +1,4 @@
-"""Finds the sizes of a model's inputs that decide which branch of an If is taken."""
+"""Finds the inputs of a model that decide which branch of an If is taken, by size or by value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from irloop.graph.model import Value
 from irloop.graph.op import Parameter
 from irloop.graph.types import Shape, TensorType
 
-__all__ = ["deciding_inputs", "shape_option"]
+__all__ = ["choosing_inputs", "deciding_inputs", "fixing", "shape_option"]
 
 
 def deciding_inputs(condition: Value) -> list[Value]:
@@ -39,6 +39,33 @@ def deciding_inputs(condition: Value) -> list[Value]:
         seen.update(fresh)
         pending += fresh
     return list(inputs)
+
+
+def choosing_inputs(condition: Value) -> list[Value]:
+    """Inputs of the model whose values, and not only their sizes, decide `condition`."""
+    inputs: dict[Value, None] = {}
+    pending, seen = [condition], {condition}
+    while pending:
+        value = pending.pop()
+        producer = value.producer
+        sources = [item for item in producer.inputs if item is not None]
+        if isinstance(producer.op, Parameter):
+            outer = _outside(value)
+            if producer.graph is not None and producer.graph.owner is None:
+                inputs[value] = None
+            sources = [] if outer is None else [outer]
+        elif producer.op.reads_shape_only:
+            sources = []
+        fresh = [item for item in sources if item not in seen]
+        seen.update(fresh)
+        pending += fresh
+    return list(inputs)
+
+
+def fixing(inputs: list[Value]) -> str:
+    """The command that makes inputs constants, so that the branches they choose are decided."""
+    options = " ".join(f"--pass fix_input={value.producer.name}=VALUE" for value in inputs)
+    return f"irloop transform MODEL -o FIXED {options} --pass inline_constant_if"
 
 
 def _outside(parameter: Value) -> Value | None:
