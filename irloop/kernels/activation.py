@@ -312,8 +312,9 @@ def softmax(axis: int) -> Function:
     def apply(x: Array) -> Any:
         if x.size == 0:
             return x
-        powers = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
-        return powers / np.add.reduce(powers, axis=axis, keepdims=True)
+        made = np.subtract(x, np.maximum.reduce(x, axis=axis, keepdims=True))
+        np.exp(made, out=made)
+        return np.divide(made, np.add.reduce(made, axis=axis, keepdims=True), out=made)
 
     return apply
 

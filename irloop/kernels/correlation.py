@@ -26,7 +26,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
 from irloop.kernels.depthwise import in_tiles
-from irloop.kernels.geometry import Window
+from irloop.kernels.geometry import Window, places_inside
 from irloop.kernels.work import spend_each, spend_products
 
 __all__ = ["correlate"]
@@ -185,22 +185,24 @@ class _Layout(NamedTuple):
         plain = len(phases) == 1 and self.plane == self.sizes and not any(self.begins)
         if plain and max(self.window.strides) == 1:
             return x.reshape(1, len(x), -1)
-        made = np.full((len(phases), len(x), *self.plane), fill, dtype=x.dtype)
+        made = np.empty((len(phases), len(x), *self.plane), x.dtype)
         for plane, phase in zip(made, phases, strict=True):
-            _copy_strided(x, plane, self.begins, phase, self.window.strides)
+            _copy_strided(x, plane, self.begins, phase, self.window.strides, fill)
         return made.reshape(len(phases), len(x), -1)
 
 
-def _copy_strided(x: Array, plane: Array, begins: Dims, phase: Dims, strides: Dims) -> None:
+def _copy_strided(
+    x: Array, plane: Array, begins: Dims, phase: Dims, strides: Dims, fill: Any
+) -> None:
     """Fill plane [C, ...] with the elements phase, phase + stride, ... of the padded data."""
     source: list[slice] = [slice(None)]
     target: list[slice] = [slice(None)]
     for axis, (begin, first, stride) in enumerate(zip(begins, phase, strides, strict=True), 1):
-        low = max(0, -((first - begin) // stride))
-        high = min(plane.shape[axis], (x.shape[axis] - 1 + begin - first) // stride + 1)
-        if high <= low:
+        low, high, start = places_inside(first - begin, stride, plane.shape[axis], x.shape[axis])
+        plane[(*target, slice(0, low))] = fill
+        plane[(*target, slice(high, None))] = fill
+        if high == low:
             return
-        start = first - begin + low * stride
         source.append(slice(start, start + (high - low - 1) * stride + 1, stride))
         target.append(slice(low, high))
     plane[tuple(target)] = x[tuple(source)]
@@ -336,9 +338,9 @@ def _windows(x: Array, layout: _Layout, fill: Any) -> Array:
         (count - 1) * stride + window.extent(axis)
         for axis, (count, stride) in enumerate(zip(layout.counts, window.strides, strict=True))
     )
-    data = np.full((len(x), *size), fill, dtype=x.dtype)
+    data = np.empty((len(x), *size), x.dtype)
     none = (0,) * len(size)
-    _copy_strided(x, data, layout.begins, none, (1,) * len(size))
+    _copy_strided(x, data, layout.begins, none, (1,) * len(size), fill)
     steps = data.strides[1:]
     return as_strided(
         data,
@@ -396,8 +398,8 @@ def _pixels(
         (count - 1) * stride + window.extent(axis)
         for axis, (count, stride) in enumerate(zip(counts, window.strides, strict=True))
     )
-    data = np.full((*size, channels), fill, dtype=x.dtype)
-    _copy_strided(x, np.moveaxis(data, -1, 0), layout.begins, (0,) * rank, (1,) * rank)
+    data = np.empty((*size, channels), x.dtype)
+    _copy_strided(x, np.moveaxis(data, -1, 0), layout.begins, (0,) * rank, (1,) * rank, fill)
     view = as_strided(
         data,
         (*window.kernel, *counts, channels),
