@@ -87,8 +87,8 @@ class Explainer:
     trials: tuple[Sequence[Trial], Sequence[Trial]]
     runs: Mapping[Lane, Sequence[Run]]
     seconds: float
-    _sessions: dict[str, Session | None] = field(default_factory=dict)
-    _exact: dict[tuple[str, int], list[Any] | None] = field(default_factory=dict)
+    _sessions: dict[tuple[str, int], Session | None] = field(default_factory=dict)
+    _exact: dict[tuple[str, int, int], list[Any] | None] = field(default_factory=dict)
     _others: dict[tuple[Lane, str], list[Run]] = field(default_factory=dict)
     _twins: dict[Lane, tuple[list[Run], str]] = field(default_factory=dict)
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
@@ -125,6 +125,8 @@ class Explainer:
         own = _error(found, exact[place])
         if own is None or own > ROUNDING:
             return None
+        if lane.side == 1 and self._is_other_even_in_double(number, place, exact[place], own):
+            return None
         best, who = 0.0, ""
         for other, values in self._rivals(lane, number, place):
             error = _error(values, exact[place])
@@ -135,6 +137,15 @@ class Explainer:
         return Reason(
             f"rounding: {own:.2g} of the largest value away from double precision, {who} {best:.2g}"
         )
+
+    def _is_other_even_in_double(self, number: int, place: int, exact: Any, own: float) -> bool:
+        """True when an error of the second model remains if that computes in double precision.
+
+        Every engine that runs the second model then has the same error, which is none of rounding.
+        """
+        second = self._double("double", number, 1)
+        error = None if second is None else _error(second[self.judge.places[place]], exact)
+        return error is not None and error * TIMES > own
 
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
@@ -175,16 +186,18 @@ class Explainer:
             values.append(("numpy in the declared precision is", plain))
         return [(name, outputs[place]) for name, outputs in values]
 
-    def _double(self, how: str, number: int) -> list[Any] | None:
-        """The outputs of the first model with `how` "double" or "as declared"; None if it fails."""
-        key = (how, number)
+    def _double(self, how: str, number: int, side: int = 0) -> list[Any] | None:
+        """The outputs of a model with `how` "double" or "as declared"; None if it fails."""
+        key = (how, number, side)
+        model = (how, side)
         if key not in self._exact:
-            trial = self.trials[0][number]
+            trial = self.trials[side][number]
             try:
-                if how not in self._sessions:
+                if model not in self._sessions:
                     double = how == "double"
-                    self._sessions[how] = Session(self.sides[0].model, widen=False, double=double)
-                session = self._sessions[how]
+                    made = Session(self.sides[side].model, widen=False, double=double)
+                    self._sessions[model] = made
+                session = self._sessions[model]
                 if session is not None:
                     session.reset()
                 done = (
@@ -194,7 +207,7 @@ class Explainer:
                 )
                 self._exact[key] = None if done is None else list(done.values())
             except IrloopError:
-                self._sessions.setdefault(how, None)
+                self._sessions.setdefault(model, None)
                 self._exact[key] = None
         return self._exact[key]
 

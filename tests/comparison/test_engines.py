@@ -116,6 +116,16 @@ def test_stale_results_of_an_earlier_inference_are_recognised(
     assert first.equal
 
 
+def test_a_fault_that_all_engines_of_a_model_share_is_no_rounding() -> None:
+    """Both engines compute the second model alike, half a percent off: so does double precision."""
+    text = "m (float[8] x) => (float[8] y) { k = Constant <value_float = K> () y = Mul (x, k) }"
+    pair = [model(text.replace("K", factor)) for factor in ("1.0", "1.005")]
+    found = compare(*pair, engines=["numpy", "onnxruntime"])
+    assert found.outcome == "different", str(found)
+    assert found.cause is not None
+    assert "constant `k`" in found.cause.message
+
+
 def test_rounding_is_measured_against_double_precision(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
