@@ -22,6 +22,7 @@ from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.roles import roles
 from irloop.comparison.shrink import Pair, complexity, operations, shrunk
 from irloop.comparison.sizes import sizes_of
+from irloop.comparison.trials import tried
 from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
@@ -122,24 +123,44 @@ class _Reduction:
 
     def start(self, models: tuple[Model, Model], inputs: Any) -> Pair:
         """The original pair with the first inputs that show the difference."""
-        if inputs is None:
+        if inputs is not None:
+            pair = self._first_different(models, with_arrays(models[0], inputs))
+        else:
             found = next(sizes_of(models), {})
             # Try zero iterations last: a case in which the loop never runs may need operations
             # that the fault itself does not.
             trips = sorted(TRIPS, key=lambda count: (not count, count))
-            trials: Sequence[Trial] = made_trials(models[0], found, seeds=(0, 1), trips=trips)
-        else:
-            trials = with_arrays(models[0], inputs)
-        for trial in counted("inputs", trials, len(trials)):
-            found_pair = Pair(models, (trial.arrays, trial.arrays))
-            if self._differ(found_pair):
-                self._kind = _kind(self.judge(found_pair))
-                self.steps.append(f"with {trial.label}: {_size(found_pair)}")
-                return found_pair
+            trials = made_trials(models[0], found, seeds=(0, 1), trips=trips)
+            pair = self._first_different(models, trials)
+            pair = pair or self._first_different(models, self._tried(models[0]))
+        if pair is not None:
+            return pair
         raise UsageError(
             "the models do not differ, so there is nothing to reduce",
             fix="give the inputs with which they do",
         )
+
+    def _tried(self, model: Model) -> Sequence[Trial]:
+        """The trials of `compare`, some of which take other branches."""
+        return tried(
+            model,
+            model,
+            seeds=(0,),
+            trips=TRIPS,
+            sizes=None,
+            seconds=self._seconds,
+            widen=None,
+            affordable=lambda: None,
+        )[0]
+
+    def _first_different(self, models: tuple[Model, Model], trials: Sequence[Trial]) -> Pair | None:
+        for trial in counted("inputs", trials, len(trials)):
+            pair = Pair(models, (trial.arrays, trial.arrays))
+            if self._differ(pair):
+                self._kind = _kind(self.judge(pair))
+                self.steps.append(f"with {trial.label}: {_size(pair)}")
+                return pair
+        return None
 
     def _differ(self, pair: Pair) -> bool:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import irloop
@@ -82,3 +83,29 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, order: str) -> None
     assert again.cause.kind == before.kind
     # The same loop is at fault.
     assert again.cause.path.rpartition("/")[0] == before.path.rpartition("/")[0]
+
+
+def test_a_branch_that_the_first_inputs_do_not_take(tmp_path: Path) -> None:
+    """Inputs that reach the wrong branch are searched for, as by `compare`."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    m (float gate, float[4,2] x) => (float[a,2] y) {
+       zero = Constant <value = float {-3.0}> ()
+       high = Greater (gate, zero)
+       y = If (high) <
+         then_branch = yes () => (float[4,2] plain) { plain = Neg (x) },
+         else_branch = no () => (float[b,2] part) {
+           start = Constant <value = int64[1] {START}> ()
+           end = Constant <value = int64[1] {4}> ()
+           part = Slice (x, start, end)
+         }
+       >
+    }
+    """
+    pair = []
+    for number in (1, 2):
+        pair.append(tmp_path / f"{number}.onnx")
+        onnx.save(onnx.parser.parse_model(text.replace("START", str(number))), pair[-1])
+    found = irloop.reduce(*pair)
+    assert max(operations(found.first), operations(found.second)) <= 3
+    assert found.comparison.outcome == "different"
