@@ -44,6 +44,10 @@ _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
+#: What a body result returns: a value, and the state if it has the result to itself.
+_Place = tuple[Value, "Entering | None"]
+
+
 class _Held(Op, type="Held", inputs=1, outputs=0):
     """An operation that stands for a reader, so that a value that only a wire refers to is used."""
 
@@ -360,8 +364,12 @@ class LoopWires:
     def _openvino(self, is_loop: bool) -> Numbered:
         parameters = [] if self.iteration is None else [self.iteration]
         parameters += [item.parameter for item in self.inputs]
-        places = self._places(is_loop)
-        results = [value for value, _ in places]
+        states, leavings = self._places()
+        wanted = [*leavings.values(), *states.values()]
+        if is_loop and self.goes_on is not None:
+            wanted.insert(0, (self.goes_on, None))
+        numbers = {place: at for at, place in enumerate(dict.fromkeys(wanted))}
+        results = [value for value, _ in numbers]
         externals: list[Value | None] = [self.trip, self.starts] if is_loop else []
         inputs: list[InputPort] = []
         for item in self.inputs:
@@ -373,11 +381,10 @@ class LoopWires:
             if item.result is None:
                 inputs.append(replace(item.port, external=at, parameter=parameter))
                 continue
-            result = places.index((item.result, self._apart(item.result, item)))
-            inputs.append(Carried(at, parameter, result))
+            inputs.append(Carried(at, parameter, numbers[states[item]]))
         inputs.sort(key=lambda port: port.external)
         outputs = [
-            replace(item.port, result=places.index(self._place(item)), external=at)
+            replace(item.port, result=numbers[leavings[item]], external=at)
             for at, item in enumerate(self.outputs)
         ]
         iteration = None if self.iteration is None else 0
@@ -386,30 +393,24 @@ class LoopWires:
         shown = [[item.output] for item in self.outputs]
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
-    def _places(self, is_loop: bool) -> list[tuple[Value, Entering | None]]:
-        """What each body result returns: a value, and the state if it has the result to itself."""
-        places: list[tuple[Value, Entering | None]] = []
-        if is_loop and self.goes_on is not None:
-            places.append((self.goes_on, None))
-        places += [self._place(item) for item in self.outputs]
-        for item in self.states:
-            if item.result is not None:
-                places.append((item.result, self._apart(item.result, item)))
-        return list(dict.fromkeys(places))
-
-    def _place(self, leaving: Leaving) -> tuple[Value, Entering | None]:
-        return leaving.value, self._apart(leaving.value, self.state_of(leaving))
-
-    def _apart(self, value: Value, state: Entering | None) -> Entering | None:
-        """`state` if it needs a result of its own, else None.
+    def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
+        """The body results that states and outputs need.
 
         A result that several states share gives the first state's initial value if the loop does
-        not run; a later state with an output is therefore kept apart.
+        not run; a later state with an output therefore has a result of its own.
         """
-        first = next((item for item in self.states if item.result is value), None)
-        if state is None or state is first:
-            return None
-        return state if any(self.state_of(item) is state for item in self.outputs) else None
+        shown = self.shown_by_each()
+        first: dict[Value, Entering] = {}
+        states: dict[Entering, _Place] = {}
+        for item in shown:
+            if item.result is None:
+                continue
+            is_shared = first.setdefault(item.result, item) is not item
+            states[item] = item.result, item if is_shared and shown[item] else None
+        leavings: dict[Leaving, _Place] = {item: (item.value, None) for item in self.outputs}
+        for state, place in states.items():
+            leavings.update(dict.fromkeys(shown[state], place))
+        return states, leavings
 
     def _onnx(self, is_loop: bool) -> Numbered:
         parameters: list[Value] = []
@@ -423,6 +424,7 @@ class LoopWires:
             inputs = [Carried(1, 1, 0)]
         outputs: list[OutputPort] = []
         shown: list[list[Value]] = []
+        each = self.shown_by_each()
         for item in [*self.states, *self.slices, *self.invariants]:
             at = len(parameters)
             parameters.append(item.parameter)
@@ -433,7 +435,7 @@ class LoopWires:
             inputs.append(Carried(at, at, len(results)))
             outputs.append(LastValue(len(results), len(shown)))
             results.append(item.result)
-            shown.append([leaving.output for leaving in self.shown_by(item)])
+            shown.append([leaving.output for leaving in each[item]])
         for leaving in self.outputs:
             if not isinstance(leaving.port, LastValue):
                 port = replace(leaving.port, result=len(results), external=len(shown))
@@ -453,7 +455,21 @@ class LoopWires:
 
     def shown_by(self, state: Entering) -> list[Leaving]:
         """The outputs that return the last value of a state."""
-        return [item for item in self.outputs if self.state_of(item) is state]
+        return self.shown_by_each().get(state, [])
+
+    def shown_by_each(self) -> dict[Entering, list[Leaving]]:
+        """For each state the outputs that return its last value."""
+        found: dict[Entering, list[Leaving]] = {state: [] for state in self.states}
+        ending: dict[Value, list[Entering]] = {}
+        for state in found:
+            if state.result is not None:
+                ending.setdefault(state.result, []).append(state)
+        for leaving in self.outputs:
+            states = ending.get(leaving.value) if isinstance(leaving.port, LastValue) else None
+            if states:
+                one = leaving.state if leaving.state in states else None
+                found[one or states[0]].append(leaving)
+        return found
 
     def _running(self) -> Value:
         if self.running is None:

@@ -185,3 +185,46 @@ def test_reading_wires_leaves_no_trace() -> None:
     before = readers(model)
     opened(model)
     assert readers(model) == before
+
+
+def _reads(count: int, dialect: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the wires of a loop with so many states are read while they are numbered."""
+    b = Builder(Graph("wide"))
+    outer = [b.parameter("n", NUMBER), b.parameter("starts", TRUTH)]
+    outer += [b.parameter(f"x{at}", PAIR) for at in range(count)]
+    inner = b.nested("body")
+    inner.parameter("iteration", NUMBER)
+    inner.result(inner.parameter("goes_on", TRUTH), "goes_on/out")
+    states = [inner.parameter(f"s{at}", PAIR) for at in range(count)]
+    for at, state in enumerate(states):
+        inner.result(state, f"s{at}/out")
+    ports = PortMap(
+        tuple(Carried(1 + at, 1 + at, at) for at in range(count + 1)),
+        tuple(LastValue(1 + at, at) for at in range(count)),
+        0,
+        0,
+    )
+    op = onnx.Loop() if dialect == "onnx" else ov.Loop()
+    body = Body("body", inner.graph, ports)
+    node = b.emit(op, *outer, n_outputs=count, bodies=(body,), name="loop")
+    wires = LoopWires.of(node)
+    assert wires is not None
+    found: list[object] = []
+
+    def counted(end: tuple[Node, int]) -> Value:
+        found.append(end)
+        value = end[0].inputs[end[1]]
+        assert value is not None
+        return value
+
+    monkeypatch.setattr("irloop.passes.loop_wires._at", counted)
+    wires.numbered(op)
+    return len(found)
+
+
+@pytest.mark.parametrize("dialect", ["onnx", "openvino"])
+def test_the_work_for_the_wires_grows_with_their_number(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It grew with the cube: a loop with 2,000 states was not converted in two minutes."""
+    assert _reads(80, dialect, monkeypatch) <= 4.1 * _reads(20, dialect, monkeypatch)

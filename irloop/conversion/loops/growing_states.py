@@ -46,8 +46,8 @@ class OpenGrowingStates(LoopPass):
         # OpenVINO removes outputs that nothing reads.
         hidden = [
             item
-            for item in wires.states
-            if not any(leaving.output.is_used for leaving in wires.shown_by(item))
+            for item, shown in wires.shown_by_each().items()
+            if not any(leaving.output.is_used for leaving in shown)
         ]
         growing = [(item, axes) for item in hidden if (axes := _growing_axes(item))]
         emitter = Emitter(rewriter, node, node.name)

@@ -46,10 +46,9 @@ class ReadStates(LoopPass):
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         if not may_not_run(node):
             return
-        unread = [(item, wires.shown_by(item)) for item in wires.states]
         unread = [
             (item, shown)
-            for item, shown in unread
+            for item, shown in wires.shown_by_each().items()
             if not is_live(item.parameter) and any(is_live(leaving.output) for leaving in shown)
         ]
         inside = Forms(self.model, self.session.rewriter(wires.graph), None, node.name)

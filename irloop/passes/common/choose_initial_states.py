@@ -41,7 +41,8 @@ class ChooseInitialStates(LoopPass):
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         doubtful = _may_be_zero(wires, rewriter)
-        shown = [(leaving, item) for item in wires.states for leaving in wires.shown_by(item)]
+        each = wires.shown_by_each()
+        shown = [(leaving, item) for item, outputs in each.items() for leaving in outputs]
         chosen = [pair for pair in shown if doubtful and _can_choose(*pair)]
         unsafe = [item for leaving, item in shown if doubtful and not _is_chosen(leaving, item)]
         unsafe = [item for item in unsafe if item not in [pair[1] for pair in chosen]]

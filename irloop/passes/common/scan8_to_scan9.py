@@ -176,9 +176,9 @@ class _Batch:
         for leaving in stopped:
             filler = last.constant(0, element_of(leaving.value))
             leaving.value = last.chosen(runs, leaving.value, filler)
-        states = wires.states[:-1]
-        shown = [wires.shown_by(item) for item in states]
-        for item, outputs in zip(states, shown, strict=True):
+        shown = wires.shown_by_each()
+        for item in wires.states[:-1]:
+            outputs = shown[item]
             assert item.result is not None
             item.result = last.chosen(runs, item.result, item.parameter)
             for leaving in outputs:
