@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.kernels.lists import listed
 
 __all__ = [
@@ -215,7 +216,10 @@ def broadcast_pdpd(axis: int) -> Callable[..., Array]:
 
 def tile(data: Array, repeats: Array) -> Array:
     """Repeat `data` along each axis; the shorter of shape and repeats is extended with ones."""
-    return np.tile(data, listed(repeats))
+    times = listed(repeats)
+    # NumPy repeats one axis after the other: a result and the one before it.
+    budget.reserve(2 * data.nbytes * math.prod(max(number, 0) for number in times), "tiling")
+    return np.tile(data, times)
 
 
 def tile_axis(data: Array, tiles: Array, axis: Array) -> Array:

@@ -37,6 +37,7 @@ from irloop.kernels import (
     scatter,
     search,
     sequence,
+    shape,
     signal,
     text,
     work,
@@ -153,6 +154,7 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
         *[np.zeros((3, 1), np.float32)] * 2,
         np.zeros(3, np.float32),
     ),
+    "repeats of a tile": lambda: shape.tile(np.zeros((2, 3)), np.full((2, 7), 2)),
     "steps of a written-out inverse": lambda: Inverse().kernel()(np.eye(200, dtype=np.float32)),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
 }
