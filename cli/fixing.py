@@ -80,8 +80,8 @@ def _tell_left(model: str, fixed: Fixed, console: Console) -> None:
     if fixed.left:
         count = f"{len(fixed.left)} fixes were" if len(fixed.left) > 1 else "1 fix was"
         console.note(
-            f"{model}: {count} left out, which would change results or need an assumption; "
-            "--unsafe-fixes makes such fixes, too"
+            f"{model}: {count} left out because results would change or an assumption is "
+            "needed; --unsafe-fixes makes such fixes, too"
         )
 
 

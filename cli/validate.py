@@ -165,8 +165,8 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "reports",
     metavar="FORMAT=FILE",
     multiple=True,
-    help="Write the findings to a file as well, in any of these formats, or html: a page for "
-    "browsers, with pictures of the models. FILE.html alone is such a page.",
+    help="Also write the findings to a file, in any format of --format or in html: a page with "
+    "pictures of the models. FILE.html means html=FILE.html.",
 )
 @click.option(
     "--jobs",

@@ -324,7 +324,8 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
     Folders of killed processes are removed as well.
     """
-    # Loaded here like shutil: the start of every command would take a tenth longer.
+    # Imported here, like shutil: at the top of the file it would make every command start a tenth
+    # slower.
     import tempfile
 
     parent = os.path.abspath(tempfile.gettempdir() if folder is None else folder)

@@ -298,7 +298,7 @@ def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> Non
     x = np.zeros(COUNT, np.float32)
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     os.truncate(weights, 4096)
-    # The compiled model has its weights.
+    # The session has read the weights before the file was cut off.
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     other = irloop.convert(model)[0]
     calls: list[Callable[[], object]] = [

@@ -27,7 +27,8 @@ def test_the_package_list_names_every_folder() -> None:
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == expected
 
 
-def test_the_command_line_has_no_folders_that_the_mapping_would_miss() -> None:
+def test_cli_has_no_subpackages() -> None:
+    """pyproject.toml lists only the folder cli itself as a package."""
     assert not [path for path in (ROOT / "cli").rglob("__init__.py") if path.parent.name != "cli"]
 
 

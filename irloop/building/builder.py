@@ -348,4 +348,4 @@ class BranchBuilder:
 
 def _require_text(name: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise UsageError("a name must be a text", found=repr(name))
+        raise UsageError("a name must be a text that is not empty", found=repr(name))

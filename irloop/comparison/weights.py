@@ -94,7 +94,7 @@ def _squares(sizes: Array) -> float:
 
 
 def _parts(tensor: Tensor) -> Iterator[Array]:
-    """The elements in pieces; those in a file are read again each time."""
+    """The elements, in flat pieces; if they are in a file, each call reads them again."""
     if isinstance(tensor, MappedTensor) and tensor.element.bits >= 8:
         size = tensor.element.bits // 8
         for piece in tensor.pieces(STEP * size):

@@ -50,14 +50,14 @@ __all__ = ["openvino_forms"]
 def openvino_forms() -> list[Form]:
     """The passes that write these forms, in their order."""
     return [
-        # OpenVINO cannot compute all values that are known to be empty.
+        # OpenVINO fails on some values that are known to be empty.
         Form(FoldEmptyValues()),
-        # OpenVINO cannot run all loops that depend on constants only.
+        # OpenVINO fails on some loops that depend on constants only.
         Form(FoldConstantLoops(), is_constant),
         # OpenVINO itself inlines an If with a constant condition, and then may refuse the output
         # names.
         Form(InlineConstantIf(), is_constant),
-        # OpenVINO cannot compile all Loops that never run.
+        # OpenVINO fails to compile some Loops that never run.
         Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
         # Folded branches and states leave unused values, which are removed. Where slices become
         # unread, the loop counts its iterations instead.

@@ -146,7 +146,8 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
-        # ONNX Runtime has integer kernels for operations, not for their arithmetic.
+        # ONNX Runtime runs quantised operations on integers, but not the arithmetic that defines
+        # them.
         *(quantised_forms() if converter.opset >= SINCE else ()),
         # Rewrite forms on which ONNX Runtime crashes.
         *engine_forms("onnx"),
@@ -207,7 +208,7 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         ExpandScan8(),
         # Nor do they know operations of ONNX Runtime; all operations of opset 21 are imported.
         StandardizeFirst(opset=21),
-        # OpenVINO cannot run all loops that depend on constants or known shapes only.
+        # OpenVINO fails on some loops that depend on constants or known shapes only.
         FoldLoopShapes(),
         FoldConstantLoops(),
         # OpenVINO drops an unused slice, and with it the trip count.

@@ -43,8 +43,9 @@ class Style:
 class Box:
     """A rectangle with a title and lines of text; it contains the bodies.
 
-    For an operation with bodies, `entries` and `exits` are the pins (body, box in it) of its
-    inputs, in the order of the links, and of its outputs.
+    For an operation with bodies, a pin is a pair: the number of a body, and the number of a box in
+    it. `entries` has a pin for each link to an input, in the order of the links. `exits` maps the
+    number of an output to its pin.
     """
 
     kind: str

@@ -235,8 +235,8 @@ class Iterations:
         return index, False
 
     def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
-        """Run one iteration, then let the following ones write into arrays of the sizes found in
-        it.
+        """Run one iteration, then the following ones with results in arrays of the sizes that it
+        had.
         """
         plan, condition = self._plan, self._condition
         # Only the function of a stack checks the shapes of the parts.

@@ -61,7 +61,9 @@ def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _seen(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
-    """Which keys each query may attend to by their positions [queries, keys]; None means all keys.
+    """A mask [queries, keys]: true if the query may attend to the key, by their positions.
+
+    None means that each query may attend to all keys.
 
     `offset` is the position of the first query.
     """

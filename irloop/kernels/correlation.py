@@ -232,7 +232,8 @@ def _tiled(
         whole = target[:, first:last]
         begin = first * row if compact else 0
         made = room[:, :, begin : begin + (last - first) * row]
-        # The last row ends with its last result: no data follows the last plane.
+        # Stop the last row at the last column that is needed, because no data follows the last
+        # plane.
         dropped = 0 if compact else row - columns.used
         end = (last - first) * row - dropped
         for low in range(0, end, max(width, rows * row if rows > 1 else 0)):

@@ -167,7 +167,7 @@ def l2(data: Array, axes: Axes, keep: bool) -> Any:
 
 
 def _fitting(x: Any, dtype: np.dtype[Any]) -> Any:
-    """Convert floats to another type; for integers, truncate and clamp to its range."""
+    """Convert floats to `dtype`; if that is an integer type, truncate and clamp to its range."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         # The largest i64 is not exact in f64: it rounds up to a number that is too large.

@@ -48,7 +48,7 @@ MESSAGES = (
         "opset {version} has no operation {type!r}: a misspelling, or one of a newer opset or of "
         "another domain",
         ("ONX102", "ONX103"),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
@@ -64,8 +64,8 @@ MESSAGES = (
         r"not output of any previous nodes",
         "a node reads a name that is not defined, or is defined only later",
         ("ONX101", "ONX202"),
-        "irloop validate names the node; sorting is done by irloop convert MODEL.onnx -o "
-        "SORTED.onnx",
+        "run irloop validate, which names the node; irloop convert MODEL.onnx -o SORTED.onnx sorts "
+        "the nodes",
     ),
     Message(
         _BOTH,
@@ -73,7 +73,7 @@ MESSAGES = (
         r"onnxruntime::Graph::InitializeStateFro\w* ?(?!.*outer scope)",
         "an output of a graph or body is not defined, or two nodes define one name",
         ("ONX101", "ONX204"),
-        "irloop validate names it",
+        "run irloop validate, which names it",
     ),
     Message(
         _ORT,
@@ -95,7 +95,7 @@ MESSAGES = (
         r"the graph is not acyclic|Cycle detected in model-local function",
         "nodes, or functions, depend on themselves",
         ("ONX101", "ONX203"),
-        "irloop validate names the nodes of the cycle",
+        "run irloop validate, which names the nodes of the cycle",
     ),
     Message(
         _BOTH,
@@ -103,14 +103,14 @@ MESSAGES = (
         r"max=(?P<high>\d+)",
         "a node has {got} {side}s, and its operation takes {low} to {high}",
         ("ONX104",),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
         r"input (?P<at>\d+) is marked single but has an empty string",
         "input {at} of a node is left out, and its operation needs it",
         ("ONX104",),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
@@ -120,14 +120,14 @@ MESSAGES = (
         r"type field and data field mismatch in attribute (?P<kind>\w+)",
         "an attribute is missing, unknown, given twice or of the wrong kind",
         ("ONX105",),
-        "irloop validate names the node and what its operation takes",
+        "run irloop validate, which names the node and what its operation takes",
     ),
     Message(
         _BOTH,
         r"Field '(?P<field>\w+)' of '(?P<message>\w+)' is required",
         "the field {field} of a {message} is empty",
         ("ONX102", "ONX106", "ONX101"),
-        "irloop validate names the place; a body without a name needs one for ONNX Runtime",
+        "run irloop validate, which names the position; ONNX Runtime needs a name for each body",
     ),
     Message(
         _BOTH,
@@ -159,7 +159,7 @@ MESSAGES = (
         r"Graph has (?P<count>\d+) inputs but (?P<given>\d+) were provided",
         "a body has a different number of inputs than its Loop, Scan or If gives it",
         ("ONX101",),
-        "irloop validate names the node; inputs of a Loop body are matched by position",
+        "run irloop validate, which names the node; inputs of a Loop body are matched by position",
     ),
     Message(
         _BOTH,
@@ -167,7 +167,7 @@ MESSAGES = (
         r"produce different number",
         "a Loop or If and its bodies have different numbers of outputs",
         ("ONX101", "ONX303"),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _BOTH,
@@ -177,7 +177,7 @@ MESSAGES = (
         "a declared shape contradicts the computed one; for a Loop often a condition or state of "
         "a different rank than the body declares",
         ("ONX302", "ONX308", "ONX107"),
-        "irloop validate names the value",
+        "run irloop validate, which names the value",
     ),
     Message(
         _ORT,
@@ -215,7 +215,7 @@ MESSAGES = (
         r"graph\.cc:\d+ onnxruntime::Graph::Graph",
         "an initializer has wrong bytes, a wrong element type, a wrong shape or no name",
         ("ONX101",),
-        "irloop validate names the initializer",
+        "run irloop validate, which names the initializer",
     ),
     Message(
         _BOTH,
@@ -225,14 +225,14 @@ MESSAGES = (
         r"Location of external TensorProto|Failed to parse value",
         "external data is missing, too short, outside of the model's folder, or badly described",
         ("ONX101",),
-        "irloop validate names the initializer; copy the data file beside the model",
+        "run irloop validate, which names the initializer; copy the data file beside the model",
     ),
     Message(
         _ORT,
         r"Non-zero status code returned while running (?P<type>\w+) node\. Name:'(?P<name>[^']*)'",
         "{type} {name!r} failed while it ran: it does not accept its operands",
         ("ONX201", "ONX206", "ONX302"),
-        "irloop run MODEL.onnx --inputs in.npz names the node and the iteration",
+        "run irloop run MODEL.onnx --inputs in.npz, which names the node and the iteration",
         general=True,
     ),
     Message(
@@ -241,14 +241,14 @@ MESSAGES = (
         r"\((?P<found>.*?)\) in node",
         "operands of {type} must have the same element type, but are {found}",
         ("ONX201",),
-        "irloop validate names the node; put a Cast before one of the operands",
+        "run irloop validate, which names the node; put a Cast before one of the operands",
     ),
     Message(
         _BOTH,
         r"axis must be in \[-rank|Incompatible dimensions|ShapeInferenceError",
         "the operands of a node contradict its specification",
         ("ONX201", "ONX104", "ONX105"),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
         general=True,
     ),
     Message(
@@ -256,7 +256,7 @@ MESSAGES = (
         r"\[ONNXRuntimeError\].*This is an invalid model|INVALID_GRAPH",
         "the model breaks a rule of ONNX",
         ("ONX",),
-        "irloop validate names every rule that is broken",
+        "run irloop validate, which names every rule that is broken",
         general=True,
     ),
 )

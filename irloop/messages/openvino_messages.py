@@ -7,7 +7,7 @@ from irloop.messages.message import Message
 __all__ = ["MESSAGES"]
 
 _OV, _OLD = "OpenVINO", "OpenVINO 2021.4"
-_CHECK = "irloop validate names the layer, the line and what was expected"
+_CHECK = "run irloop validate, which names the layer, the line and what was expected"
 _NEWER = "convert for that runtime: irloop convert MODEL -o OLD.xml --target openvino-2021.4"
 
 _BODIES = (
@@ -56,7 +56,7 @@ _BODIES = (
         r"No nested TensorIterator",
         "a TensorIterator is directly in the body of another",
         ("IRL522",),
-        "irloop validate names both; write one of them as a Loop",
+        "run irloop validate, which names both; write one of them as a Loop",
     ),
     Message(
         _OV,
@@ -146,7 +146,7 @@ _BODIES = (
         "computed "
         "weights, which this runtime does not take",
         ("IRL512", "IRL513", "IRL708", "IRL901"),
-        "irloop validate names the Parameter",
+        "run irloop validate, which names the Parameter",
     ),
     Message(
         _OLD,
@@ -237,7 +237,7 @@ _OPERATIONS = (
         r"matrix dimension.{0,40}(?:incompatible|not)",
         "the shapes of two operands do not fit together",
         ("IRL404", "IRL401"),
-        "irloop validate names both shapes; irloop inspect MODEL shows where they come from",
+        "run irloop validate, which names both shapes; irloop inspect MODEL shows their origin",
     ),
     Message(
         _OV,
@@ -258,28 +258,28 @@ _OPERATIONS = (
         r"loop body graph canonical inputs size \((?P<size>\d+)\), does not match",
         "the body of an ONNX Loop declares {size} inputs, and the node passes a different number",
         ("ONX101",),
-        "irloop validate names the Loop",
+        "run irloop validate, which names the Loop",
     ),
     Message(
         _OV,
         r"loop body graph outputs size \((?P<size>\d+)\) is smaller than number of outputs",
         "an ONNX Loop has more outputs than its body ({size})",
         ("ONX101",),
-        "irloop validate names the Loop",
+        "run irloop validate, which names the Loop",
     ),
     Message(
         _OV,
         r"Missing '(?P<name>then_branch|else_branch)' attribute|'then' and 'else' branches have to",
         "an ONNX If lacks a branch, or its branches have different numbers of outputs",
         ("ONX101", "ONX105"),
-        "irloop validate names the If",
+        "run irloop validate, which names the If",
     ),
     Message(
         _OV,
         r"Input tensor isn't found for node \"(?P<name>[^\"]*)\"|Input tensor isn't found for node",
         "a node reads a name that is not defined; in a body, perhaps one of another body",
         ("ONX101",),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _OV,
@@ -304,28 +304,28 @@ _OPERATIONS = (
         "missing, too "
         "short or outside of the model's folder",
         ("ONX101",),
-        "irloop validate names the initializer; copy the data file beside the model",
+        "run irloop validate, which names the initializer; copy the data file beside the model",
     ),
     Message(
         _OV,
         r"Model can't be|Unsupported attribute type|Unsupported type\b|Unsupported input type",
         "an element type or attribute kind that the ONNX frontend does not know",
         ("ONX105", "ONX106", "ONX206"),
-        "irloop validate names the node or value",
+        "run irloop validate, which names the node or value",
     ),
     Message(
         _OV,
         r'Output tensor "(?P<name>[^"]*)" was declared as a graph output but',
         "the output {name!r} of a graph or body is not defined",
         ("ONX101",),
-        "irloop validate names it",
+        "run irloop validate, which names it",
     ),
     Message(
         _OV,
         r"doesn't support NullNode",
         "an ONNX node leaves out an input that its operation needs",
         ("ONX104",),
-        "irloop validate names the node",
+        "run irloop validate, which names the node",
     ),
     Message(
         _OV,
@@ -341,7 +341,7 @@ _OPERATIONS = (
         "the operands of {node} contradict its specification; the name may be invented by the "
         "reader",
         ("IRL403", "IRL404", "IRL405", "IRL406", "IRL7", "IRL8"),
-        "irloop validate names the layer of the file, what was expected and what was found",
+        "run irloop validate, which names the layer, what was expected and what was found",
         general=True,
     ),
     Message(
@@ -350,7 +350,7 @@ _OPERATIONS = (
         "the {type} {name!r} failed while it ran: too few slices, or a state that "
         "changes its shape",
         ("IRL625", "IRL611", "IRL612"),
-        "irloop run MODEL --inputs in.npz names the node and the iteration",
+        "run irloop run MODEL --inputs in.npz, which names the node and the iteration",
         general=True,
     ),
     Message(

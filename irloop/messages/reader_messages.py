@@ -7,7 +7,7 @@ from irloop.messages.message import Message
 __all__ = ["MESSAGES"]
 
 _OV, _OLD = "OpenVINO", "OpenVINO 2021.4"
-_CHECK = "irloop validate names the layer, the line and what was expected"
+_CHECK = "run irloop validate, which names the layer, the line and what was expected"
 _NEWER = "convert for that runtime: irloop convert MODEL -o OLD.xml --target openvino-2021.4"
 
 _FILES = (
@@ -59,7 +59,7 @@ _FILES = (
         "a Const lies outside the .bin: the file is cut short, belongs to another model, or is a "
         "Git LFS pointer or a web page; or offset or size in the .xml are wrong",
         ("IRL302", "IRL301"),
-        "irloop validate names the layer, its byte range and the size of the file",
+        "run irloop validate, which names the layer, its byte range and the size of the file",
     ),
     Message(
         _OLD,
@@ -81,7 +81,7 @@ _FILES = (
         r"Attribute and shape size are inconsistent for Const op!(?P<size>\d+), (?P<need>\d+)",
         "a Const has size={size} in its data, and its shape and element type need {need} bytes",
         ("IRL303", "IRL112", "IRL305"),
-        "irloop validate names the layer; correct size, shape or element_type",
+        "run irloop validate, which names the layer; correct size, shape or element_type",
     ),
     Message(
         _OV,
@@ -100,7 +100,7 @@ _STRUCTURE = (
         "start, "
         "end, stride, part_size or external_port_id (in ONNX: offset or length of external data)",
         ("IRL104", "IRL115", "ONX101"),
-        "irloop validate names the attribute and the line",
+        "run irloop validate, which names the attribute and the line",
     ),
     Message(
         _OV,

@@ -1,8 +1,8 @@
 """Checks the structure of an IR against its XSD, and maps libxml2's errors to stable codes.
 
 This is the only module of validation that imports lxml. libxml2 stops checking the children of an
-element at the first unexpected one. Therefore `check` removes what it has reported from a copy and
-checks again, so that an unknown element hides nothing.
+element at the first unexpected one. Therefore `check` works on a copy: it removes what it has
+reported and checks again, so that an unknown element hides nothing.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_weights_are_stored_as_f16_and_the_error_is_reported(
     assert got.dtype == np.float32
 
 
-def test_outputs_are_made_by_layers_that_no_input_is_called_like() -> None:
+def test_layers_of_outputs_do_not_share_a_name_with_an_input() -> None:
     """OpenVINO 2021.4 names inputs and outputs after the layers that compute them."""
 
     def build(b: Builder, x: Value) -> list[Value]:

@@ -64,7 +64,7 @@ def test_sarif(irloop: Irloop, folder: Path) -> None:
         assert re.fullmatch(r"[0-9a-f]{32}", item["partialFingerprints"]["irloop/v1"])
 
 
-def test_sarif_knows_a_finding_again_when_lines_move(irloop: Irloop, folder: Path) -> None:
+def test_sarif_recognises_a_finding_after_its_line_moved(irloop: Irloop, folder: Path) -> None:
     def fingerprints() -> list[str]:
         log = json.loads(irloop("validate", "my models", "--format", "sarif").stdout)
         results = log["runs"][0]["results"]

@@ -295,8 +295,10 @@ def test_a_wrong_edge_is_named_first(tmp_path: Path, other: str) -> None:
 
 
 @PAIRS
-def test_a_purpose_at_another_result(loop: Path, tmp_path: Path, other: str) -> None:
-    """The condition is computed from another value, as if its purpose were elsewhere."""
+def test_a_condition_from_another_value_is_named_first(
+    loop: Path, tmp_path: Path, other: str
+) -> None:
+    """Another value feeds the Result of the condition, as if another Result had its purpose."""
     text = loop.read_text()
     body = text[text.index("<body>") : text.index("</body>")]
     ids = {name: at for at, name in re.findall(r'<layer id="(\d+)" name="([^"]+)"', body)}

@@ -270,7 +270,7 @@ def test_outputs_of_a_shared_result_after_passes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("length", "live"), [(MOST - 2, False), (MOST + 1, True)])
 def test_long_chains_count_as_live(length: int, live: bool) -> None:
-    """The work does not grow with the model."""
+    """The search gives up after `MOST` values, so its work does not grow with the model."""
     m = IrModel()
     x = m.input("x", 1)
     value = x

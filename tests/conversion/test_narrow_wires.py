@@ -42,7 +42,7 @@ def ran(model: Model, loops: Literal["keep", "scan", "loop"], sets: Any, folder:
 @FORMS
 @pytest.mark.parametrize("axis", [0, 1])
 def test_slices_joined_parts_and_states(axis: int, loops: Any, tmp_path: Path) -> None:
-    """The slice is joined as it is and negated; the state is the last slice."""
+    """Joins the slices, the negated slices, and a state that holds the previous slice."""
     m = IrModel()
     x = m(Convert(I4), m.input("x", 3, 3, element=I32))
     loop = m.tensor_iterator()

@@ -291,7 +291,7 @@ def test_weights_in_f32(kind: str, engines: Engines, tmp_path: Path) -> None:
     assert sum(node.op.type == "QuantizeLinear" for node in all_nodes(model.graph)) == 2
 
 
-def test_opset_12_has_no_axis(tmp_path: Path) -> None:
+def test_quantize_linear_is_written_since_opset_13(tmp_path: Path) -> None:
     text = f"g (float[r, c] x) => (float[r, c] y) {{ {PAIRS['u8']} {PAIR} }}"
     source, ir = tmp_path / "model.onnx", tmp_path / "model.xml"
     source.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())

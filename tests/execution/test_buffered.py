@@ -250,7 +250,7 @@ def test_a_failure_among_iterations_without_checks_names_its_node_and_iteration(
 
 
 @pytest.mark.parametrize("operation", ["Gemm", "Gemm <transB = 1>", "MatMul"])
-def test_products_with_much_work_and_little(operation: str) -> None:
+def test_small_and_large_products(operation: str) -> None:
     for size in (16, 640):
         bias = ", c" if "Gemm" in operation else ""
         text = f"""

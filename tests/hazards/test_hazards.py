@@ -158,7 +158,7 @@ def test_a_nan_in_a_body_is_found(softmax: Op, exp: Op) -> None:
 
 @pytest.mark.parametrize("softmax", ["Softmax", "LogSoftmax"])
 def test_conversion_keeps_a_nan(softmax: str, tmp_path: Path) -> None:
-    """As ONNX Runtime does, in two inferences of one compiled model."""
+    """The results have NaN where those of ONNX Runtime have it, in several inferences."""
     text = f"""
     <ir_version: 8, opset_import: ["" : 16]>
     m (bool[3] allowed, float[3] x) => (float[3] y) {{

@@ -101,7 +101,7 @@ def test_one_number_everywhere() -> None:
     assert zero.dtype == np.float32
 
 
-def test_indices_out_of_range_are_off() -> None:
+def test_one_hot_has_the_off_value_for_indices_out_of_range() -> None:
     indices = np.array([0, -1, 3])
     values = (np.array(3), np.array(9, np.int32), np.array(1, np.int32))
     plain = ov.OneHot(axis=0).kernel()(indices, *values)

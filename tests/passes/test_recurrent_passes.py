@@ -180,7 +180,7 @@ def test_a_loop_reads_backwards_what_was_reversed() -> None:
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "linear GRU"])
-def test_gates_are_a_cell(kind: str) -> None:
+def test_gates_are_fused_into_a_cell(kind: str) -> None:
     original, arrays = model(kind, "forward", [T] * B)
     wanted = list(run(original, arrays).values())
     passes = [SequenceToTensorIterator(), DecomposeCells(), FuseGates(), DeadCode()]

@@ -77,6 +77,6 @@ def test_recorded_outputs(case: CorpusCase) -> None:
     try:
         _equal(case)
     except (ReadError, UnsupportedError, ExecutionError):
-        # What an engine refuses may be refused here, too; any other exception may not leave.
+        # Only models that an engine refuses, too, may be refused; other exceptions fail the test.
         if not negative:
             raise

@@ -216,7 +216,8 @@ def export_detections(
     """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
     suppression.require_opset(c)
     regions = forms.cast(c, rois, F32)
-    # One item [1, C, R]; each class has its own boxes.
+    # All regions are one item of a batch: each class has its own boxes [1, C, R, 4] and scores [1,
+    # C, R].
     boxes = _decoded(c, op, regions, forms.cast(c, moves, F32))
     low, high = geometry.halves(c, regions)
     solid = geometry.both(c, forms.less(c, low, high))

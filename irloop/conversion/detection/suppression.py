@@ -92,9 +92,10 @@ def just_below(number: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The best boxes of each class: boxes [N, C, K, 4] (or [N, 1, P, 4]), scores [N, C, K].
+    """The best K boxes of each class: boxes [N, C, K, 4], scores [N, C, K].
 
-    `index` [N, C, K] holds their original positions; None if no box was left out.
+    `index` [N, C, K] holds the original positions of the boxes. It is None if no box was left out;
+    boxes may then be [N, 1, K, 4], shared by all classes.
     """
 
     boxes: Value

@@ -45,7 +45,7 @@ def import_cross_entropy(
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """Convert to at least f32, in which runtimes sum."""
+    """Convert f16 and bf16 to f32, because runtimes compute the sums in at least f32."""
     element = element_of(value)
     return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
 

@@ -229,7 +229,7 @@ class _Folding:
             return None
         graph = clone_upstream(node, {**known, **unread})
         try:
-            # ONNX files need not declare these types.
+            # An ONNX file need not declare the types of inner values, so they are inferred.
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
             limits = Limits(MOST_ITERATIONS, MOST_BYTES, seconds)

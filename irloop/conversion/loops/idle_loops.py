@@ -8,7 +8,7 @@ __all__ = ["RemoveIdleLoops"]
 
 
 class RemoveIdleLoops(Unroll):
-    """Removes Loops that never run: OpenVINO cannot compile all of them.
+    """Removes Loops that never run, because OpenVINO fails to compile some of them.
 
     Given::
 

@@ -49,10 +49,11 @@ def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> lis
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:
-    """Return `last` if `runs`, else its part with the dimensions of `initial`.
+    """Slice `last` to its own size if `runs`, else to the size of `initial`.
 
-    Given `last` [1.., 2] of a Loop that starts from `initial` [0, 2]; result: a Slice of `last`
-    whose bounds OpenVINO reads as [0.., 2].
+    OpenVINO infers bounds from this Slice that include the size of `initial`: [0.., 2] instead of
+    [1.., 2] for a Loop that starts from `initial` [0, 2]. A `last` of static shape, or of another
+    rank than `initial`, is returned as it is.
     """
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:

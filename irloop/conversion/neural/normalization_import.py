@@ -290,7 +290,7 @@ def import_dropout12(
         trains = c.constant_of(training)
         share = None if ratio is None else c.constant_of(ratio)
         if (trains is None or trains.any()) and (share is None or share.any()):
-            raise c.refuse("dropout while training is random", "export the model for inference")
+            raise c.refuse("Dropout in training mode is random", "export the model for inference")
     return [x, mask_of_ones(c, x, ElementType.BOOLEAN)][: len(c.node.outputs)]
 
 

@@ -1,7 +1,7 @@
 """Converts interpolation.
 
-A mode that the other format lacks is written for known sizes: nearest as a Gather, any other mode
-as a product with a weight matrix along each axis.
+A mode that the other format lacks is decomposed if the sizes are known: nearest as a Gather, any
+other mode as a product with a weight matrix along each axis.
 """
 
 from __future__ import annotations

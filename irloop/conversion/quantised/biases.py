@@ -1,4 +1,4 @@
-"""Turns an Add after a quantised convolution into its bias, as integer kernels accept it."""
+"""Replaces an Add after a quantised convolution by a bias that integer kernels accept."""
 
 from __future__ import annotations
 

@@ -55,7 +55,10 @@ def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[
 def export_variadic_split(
     c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
 ) -> list[Value]:
-    """Split; the length -1 is resolved, or each part is a Slice if that depends on the shape."""
+    """VariadicSplit becomes Split, with -1 replaced by the remaining length.
+
+    If the remaining length depends on the shape, each part becomes a Slice.
+    """
     at, count = needed_axis(c, axis), len(c.node.outputs)
     known = ints(c, lengths)
     if known is None:

@@ -1,8 +1,8 @@
 """Terms: the values with which `decompose` expresses an operation by standard operations.
 
-An operation's `decompose` computes with terms. `Steps` applies each standard operation either to
-arrays at once (the kernel) or as a node of a new graph (import to IR, rewriting as standard ONNX),
-so that the operation is defined in one place.
+An operation's `decompose` computes with terms. `Steps` either runs each standard operation on
+arrays (the kernel), or appends it as a node to a new graph (import to IR, rewriting as standard
+ONNX), so that the operation is defined in one place.
 """
 
 from __future__ import annotations

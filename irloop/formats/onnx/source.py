@@ -118,7 +118,7 @@ def _without_weights(path: Path, size: int, files: ExternalFiles) -> bytes:
 class _Pages:
     """The bytes of a file, read on request.
 
-    A mapping would crash this process if another one truncated the file.
+    A memory mapping would crash this process if another process truncated the file.
     """
 
     def __init__(self, file: MappedFile, size: int) -> None:

@@ -147,8 +147,8 @@ class Wiring:
     def _output_places(self, numbers: set[int]) -> dict[int, int]:
         """The position of the output that each external id refers to.
 
-        If the ids of the owner's ports ascend and include these numbers, they are port ids.
-        Otherwise the lowest number refers to the first output, and so on.
+        If the ids of the owner's output ports ascend and include all `numbers`, each number refers
+        to the port with that id. Otherwise the lowest number refers to the first output, and so on.
         """
         places = positions(self.owner.outputs)
         if list(places) == sorted(places) and numbers <= places.keys():

@@ -1,4 +1,4 @@
-"""OVN113: a joined output of a loop that runs zero times after it ran."""
+"""OVN113: a joined output of a loop that runs zero times after an earlier run with iterations."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class JoinedLengthOfAnEarlierRun(
     code="OVN113",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A joined output of a loop that runs zero times after it ran",
+    title="A joined output of a loop that runs zero times after an earlier run with iterations",
     effect=Effect.STALE,
     case="openvino_loop_that_stopped_early_runs_zero_times",
     fix="Cut the output by the number of iterations that ran.",
 ):
-    """A joined output of a loop that runs zero times after it ran.
+    """A joined output of a loop that runs zero times after an earlier run with iterations.
 
     What happens:
         The output keeps the length that it had when the loop last ran: in an earlier inference of

@@ -51,7 +51,7 @@ class AliasedState(
                     continue
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
-                    f"the next {entry.inner.name!r} is directly the state {other.name!r}",
+                    f"the next value of state {entry.inner.name!r} is state {other.name!r} itself",
                     expected="an operation between the two",
                     found=f"{describe(result)} fed by {describe(other)}",
                     cause="OpenVINO's CPU plugin may pass on the value of the next iteration "

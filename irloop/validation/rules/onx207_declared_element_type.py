@@ -74,7 +74,7 @@ class DeclaredElementType(
 
 
 def _with_optional(type: ValueType) -> str:
-    """The type without shapes, as from `kind_of`; an optional gives "optional" and its item."""
+    """`kind_of` the type; for an optional, "optional" and the `kind_of` its item."""
     if not isinstance(type, OptionalType):
         return kind_of(type)
     item = kind_of(type.item)
