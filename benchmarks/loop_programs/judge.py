@@ -57,7 +57,7 @@ LIMITS = {
 NOT_EXPRESSED = {
     "empty optional": "an IR has no optionals",
     "carries an optional": "an IR has no optionals",
-    "OpenVINO compares no strings": "OpenVINO has no operations on strings",
+    "OpenVINO cannot compare strings": "OpenVINO has no operations on strings",
     "OpenVINO computes nothing on strings": "OpenVINO has no operations on strings",
     "which no loop of OpenVINO": NO_STRINGS,
     "found: string": "OpenVINO has no operations on strings",

@@ -28,6 +28,7 @@ __all__ = [
     "brings_dimensions",
     "computes_as_loop",
     "is_computed",
+    "is_in_loop",
     "is_result",
     "is_sized_by_constants",
     "is_written_as_loop",
@@ -165,24 +166,37 @@ def is_result(value: Value) -> bool:
 
 
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
-    """The readers of a loop output that may read the memory it had in an earlier inference.
+    """The readers of a loop output that may read memory that the output no longer has.
 
     Each reader comes with the position of the input. Only outputs of unknown size, other than
     strings, have such readers. If the output is also a result of its graph, its memory differs in
     each inference request, and any reader may keep the memory of an earlier one. Otherwise the
-    memory may move between inferences, and only loops may keep the old one. Operations that look up
-    their memory in each inference are not included.
+    memory may move: for outputs of a loop in the body of another loop, elementwise operations alone
+    notice that; elsewhere all operations do, except loops. Operations that look up their memory in
+    each inference are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []
     if element_of(value) is ElementType.STRING:
         return []
     any_reader = is_result(value)
+    is_inner = is_in_loop(value.producer)
     return [
         (user, at)
         for user, at in value.uses
-        if (any_reader or is_loop(user)) and not looks_up_memory(user)
+        if (any_reader or is_loop(user) or (is_inner and not user.op.elementwise))
+        and not looks_up_memory(user)
     ]
+
+
+def is_in_loop(node: Node) -> bool:
+    """True for a node in the body of a loop, also if it is in a branch there."""
+    graph = node.graph
+    while graph is not None and graph.owner is not None:
+        if is_loop(graph.owner):
+            return True
+        graph = graph.owner.graph
+    return False
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:

@@ -222,6 +222,18 @@ def _loop_reads_a_loop() -> Model:
     return m.done(*second.done())
 
 
+def _inner_loop_read_by_views() -> Model:
+    m = IrModel()
+    x = m.input("x", None, 2)
+    outer = m.loop(m.input("n", element=I64))
+    inner = m.inside(outer).loop(outer.constant(1, I64))
+    inner.last(inner(Negative(), inner.invariant(outer.invariant(x))))
+    (negative,) = inner.done()
+    for axis in (1, 2):
+        outer.joined(outer(Unsqueeze(), negative, outer.constant([axis], I64)), axis)
+    return m.done(*outer.done())
+
+
 def _choice_of_itself() -> Model:
     m = IrModel()
     loop = m.loop(m.constant(2, I64))
@@ -432,6 +444,18 @@ CASES = (
             run([[4, 5], 0], [[-4, -5]]),
             run([[7, 8], 1], [[-14, -16]]),
             run([[3], 2], [[-9]]),
+        ),
+    ),
+    Case(
+        "openvino_inner_loop_output_is_read_by_views",
+        FEATURE,
+        "OpenVINO Loop-5",
+        "An output of a loop in a body may be read by any operations of the body.",
+        _inner_loop_read_by_views,
+        (
+            run([[[1, 2]], 3], [[[[-1, -2]] * 3], [[[-1] * 3, [-2] * 3]]]),
+            run([[[3, 4]], 2], [[[[-3, -4]] * 2], [[[-3] * 2, [-4] * 2]]]),
+            run([[[5, 6]], 1], [[[[-5, -6]]], [[[-5], [-6]]]]),
         ),
     ),
     Case(

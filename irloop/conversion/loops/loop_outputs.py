@@ -17,8 +17,8 @@ __all__ = ["ReadLoopsByCopies"]
 class ReadLoopsByCopies(ModelPass):
     """Lets operations read copies of loop outputs if OpenVINO would read other memory there.
 
-    These operations are loops, all readers of a model output, and a Concat that gets an output of
-    known size more than once.
+    These operations are loops, all readers of a model output, a Concat that gets an output of known
+    size more than once, and readers of a loop in a body that are not elementwise.
 
     Given::
 
@@ -28,7 +28,8 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    Hazards OVN124, OVN141 and OVN142 are the reason. Elementwise operations do not have them.
+    Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. Elementwise operations do not have
+    them.
     """
 
     name = "read_loops_by_copies"

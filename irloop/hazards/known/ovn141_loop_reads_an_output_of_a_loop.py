@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
 from irloop.hazards.plugin import is_result, reads_earlier_memory
 
 __all__ = ["LoopReadsAnOutputOfALoop"]
@@ -39,5 +40,6 @@ class LoopReadsAnOutputOfALoop(
 
     def find(self, node: Node) -> Iterator[str]:
         for value in node.outputs:
-            if not is_result(value) and reads_earlier_memory(value):
+            readers = [] if is_result(value) else reads_earlier_memory(value)
+            if any(is_loop(user) for user, _ in readers):
                 yield f"another loop reads output {value.index}"

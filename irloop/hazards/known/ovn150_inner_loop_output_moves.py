@@ -1,0 +1,48 @@
+"""OVN150: an output of a loop in a body, read by an operation that is not elementwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_loop
+from irloop.hazards.plugin import is_result, reads_earlier_memory
+
+__all__ = ["InnerLoopOutputMoves"]
+
+
+class InnerLoopOutputMoves(
+    Hazard,
+    code="OVN150",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="An output of a loop in a body, read by an operation that is not elementwise",
+    effect=Effect.STALE,
+    minimal=False,
+    case="openvino_inner_loop_output_is_read_by_views",
+    fix="Let the operation read Maximum(y, y).",
+):
+    """An output of a loop in a body, read by an operation that is not elementwise.
+
+    What happens:
+        The memory of the output moves when the outer loop runs another number of iterations than in
+        the inference before. SoftMax, and a second operation that only changes the shape, keep
+        reading where the output was: they compute with values of an earlier inference, or with
+        undefined ones.
+    Where:
+        A loop in the body of another loop has an output of unknown size, and an operation other
+        than ShapeOf, Slice and elementwise ones reads it. It depends on the rest of the model
+        whether the memory moves; it was measured where the outer loop joins its results along
+        another axis than the first.
+    What irloop does:
+        Conversion to IR and `transform` let the operations read a copy.
+    """
+
+    only_with_body = True
+
+    def find(self, node: Node) -> Iterator[str]:
+        for value in node.outputs:
+            readers = [] if is_result(value) else reads_earlier_memory(value)
+            if any(not is_loop(user) for user, _ in readers):
+                yield f"operations that are not elementwise read output {value.index}"
