@@ -141,7 +141,7 @@ class Explainer:
     def _is_other_even_in_double(self, number: int, place: int, exact: Any, own: float) -> bool:
         """True when an error of the second model remains if that computes in double precision.
 
-        Every engine that runs the second model then has the same error, which is none of rounding.
+        The error is then not one of rounding, and every engine that runs the second model has it.
         """
         second = self._double("double", number, 1)
         error = None if second is None else _error(second[self.judge.places[place]], exact)

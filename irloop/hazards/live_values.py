@@ -14,7 +14,8 @@ from irloop.graph.op import Result
 
 __all__ = ["has_no_element", "is_live"]
 
-#: The most values that are followed: those that nothing depends on are few, and models may be huge.
+#: At most this many values are followed, because models may be huge. Few values depend on one that
+#: no output depends on.
 MOST = 4096
 
 
@@ -29,8 +30,8 @@ def is_live(value: Value) -> bool:
 
     Measured: OpenVINO removes operations that no output depends on, and in a Concat the inputs
     without elements. In nested bodies, it removes parameters and results that nothing reads, but no
-    states. It keeps an operation whose result is known, like a product with 0. It is true for a
-    value on which more than `MOST` others depend.
+    states. It keeps an operation whose result is known, like a product with 0. A value on which
+    more than `MOST` others depend counts as live.
     """
     pending, seen = [value], {value}
     while pending:
