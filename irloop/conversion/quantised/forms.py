@@ -45,9 +45,6 @@ class _Rewrite(GraphRewrite):
 
     name = "quantised"
 
-    def __init__(self, matchers: list[MatcherPass]) -> None:
-        super().__init__(matchers)
-
     def run(self, model: Model, config: PassConfig) -> bool:
         rounds = any(isinstance(node.op, _ROUNDING) for node in all_nodes(model.graph))
         return rounds and super().run(model, config)

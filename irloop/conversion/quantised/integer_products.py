@@ -18,7 +18,7 @@ from irloop.passes.predicates import producer_is
 
 __all__ = ["IntegerProducts"]
 
-#: As many products of 8 bits fit into an i32 sum.
+#: A sum of at most this many products of 8-bit numbers fits into i32.
 _MOST_TERMS = (2**31 - 1) // 255**2
 
 

@@ -32,9 +32,9 @@ class InnerLoopOutputMoves(
         undefined ones.
     Where:
         A loop in the body of another loop has an output of unknown size, and an operation other
-        than ShapeOf, Slice and elementwise ones reads it. It depends on the rest of the model
-        whether the memory moves; it was measured where the outer loop joins its results along
-        another axis than the first.
+        than ShapeOf, Slice and elementwise ones reads it. Whether the memory moves depends on the
+        rest of the model: it did where the outer loop joins its results along an axis other than
+        the first.
     What irloop does:
         Conversion to IR and `transform` let the operations read a copy.
     """
