@@ -7,9 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import shape as onnx_shape
+from irloop.dialects.onnx.activation import Clip6, Clip11, Relu
 from irloop.dialects.onnx.convert import Cast6
+from irloop.dialects.onnx.quantize import (
+    DequantizeLinear10,
+    DequantizeLinear13,
+    QuantizeLinear10,
+    QuantizeLinear13,
+)
 from irloop.dialects.openvino import convolution, matmul, shape
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Multiply, Subtract
@@ -19,7 +27,16 @@ from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.plugin import is_computed
 
-__all__ = ["scaled_by_a_computed_value", "scales_a_vector_product", "turns_before_a_vector"]
+__all__ = [
+    "QUANTISED_PRODUCTS",
+    "has_weights_that_become_integers",
+    "scaled_by_a_computed_value",
+    "scales_a_vector_product",
+    "turns_before_a_vector",
+]
+
+#: The products whose f32 weights ONNX Runtime quantises.
+QUANTISED_PRODUCTS = (onnx_convolution.Conv, onnx_convolution.ConvTranspose, onnx_matmul.Gemm)
 
 #: Operations whose weights the plugin reads in their narrow type.
 _WEIGHTED = (
@@ -53,6 +70,42 @@ def turns_before_a_vector(node: Node) -> bool:
         return False
     perm = list(producer.op.perm or reversed(range(rank)))
     return perm == [*range(rank - 2), rank - 1, rank - 2]
+
+
+def has_weights_that_become_integers(node: Node) -> bool:
+    """True for a product with constant f32 weights between DequantizeLinear and QuantizeLinear.
+
+    These are the conditions of ONNX Runtime's optimiser: one scale for all data, weights that are a
+    constant of the same graph, a constant bias or none, and one reader of the product.
+    """
+    if not isinstance(node.op, QUANTISED_PRODUCTS) or len(node.inputs) < 2:
+        return False
+    data, weights, *others = node.inputs
+    if data is None or weights is None or not isinstance(weights.producer.op, Constant):
+        return False
+    if element_of(weights) is not ElementType.F32:
+        return False
+    if any(bias is not None and not _is_constant_vector(bias) for bias in others):
+        return False
+    source = data.producer
+    if not isinstance(source.op, DequantizeLinear10 | DequantizeLinear13):
+        return False
+    return _is_number(source.inputs[1]) and _is_quantised(node)
+
+
+def _is_constant_vector(value: Value) -> bool:
+    return isinstance(value.producer.op, Constant) and shape_of(value).rank == 1
+
+
+def _is_quantised(node: Node) -> bool:
+    """True if QuantizeLinear is the one reader of the result, possibly of its Relu or Clip."""
+    while len(node.output.uses) == 1:
+        node = node.output.uses[0][0]
+        if isinstance(node.op, QuantizeLinear10 | QuantizeLinear13):
+            return True
+        if not isinstance(node.op, Relu | Clip6 | Clip11):
+            return False
+    return False
 
 
 def scales_a_vector_product(node: Node) -> bool:

@@ -185,6 +185,80 @@ def test_conversion_keeps_a_nan(softmax: str, tmp_path: Path) -> None:
         assert np.isnan(wanted).any() != any(allowed)
 
 
+def between_quantised_data(*lines: str) -> onnx.ModelProto:
+    """A product of 8-bit data and weights in f32, in front of 8-bit data."""
+    body = "\n".join(lines)
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+    m (uint8[2, 2] x, float[2, 2] other) => (uint8[a, b] y)
+    <float s = {{0.1}}, float[2] ss = {{0.1, 0.2}}, uint8 z = {{0}}, uint8[2] zz = {{0, 0}},
+     float[2, 2] w = {{0.4, 127.0, 1.0, 2.0}}, float[2] b = {{1.0, 2.0}},
+     int8[2, 2] q = {{1, 2, 3, 4}}, float low = {{0.0}}> {{
+       {body}
+       y = QuantizeLinear (h, s, z)
+    }}"""
+    return onnx.parser.parse_model(text)
+
+
+def effect_of_the_optimiser(model: onnx.ModelProto) -> int:
+    """The largest difference between the results of ONNX Runtime with and without it."""
+    ort: Any = onnxruntime
+    given = {
+        "x": np.array([[10, 0], [100, 3]], np.uint8),
+        "other": np.array([[1, 2], [3, 4]], np.float32),
+    }
+    results = []
+    for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL"):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
+        session = ort.InferenceSession(model.SerializeToString(), options)
+        used = {item.name: given[item.name] for item in session.get_inputs()}
+        results.append(session.run(None, used)[0].astype(int))
+    return int(np.abs(results[0] - results[1]).max())
+
+
+DEQUANTISED = "d = DequantizeLinear (x, s, z)"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("h = Gemm (d, w)",),
+        ("h = Gemm (d, w, b)",),
+        ("g = Gemm (d, w)", "h = Relu (g)"),
+        ("g = Gemm (d, w)", "c = Clip (g, low)", "h = Relu (c)"),
+    ],
+)
+def test_float_weights_between_quantised_data_are_found(
+    lines: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = between_quantised_data(DEQUANTISED, *lines)
+    assert effect_of_the_optimiser(model) > 1
+    onnx.save(model, tmp_path / "m.onnx")
+    assert found(irloop.read_model(tmp_path / "m.onnx"), "onnxruntime") == {"ORT119"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (DEQUANTISED, "h = MatMul (d, w)"),
+        (DEQUANTISED, "h = Gemm (d, other)"),
+        (DEQUANTISED, "h = Gemm (d, w, other)"),
+        (DEQUANTISED, "g = Gemm (d, w)", "h = Tanh (g)"),
+        (DEQUANTISED, "g = Gemm (d, w)", "t = Tanh (g)", "h = Relu (g)"),
+        (DEQUANTISED, "p = DequantizeLinear (q, s)", "h = Gemm (d, p)"),
+        ("d = DequantizeLinear (x, ss, zz)", "h = Gemm (d, w)"),
+        (DEQUANTISED, "e = Max (d, d)", "h = Gemm (e, w)"),
+    ],
+)
+def test_weights_that_stay_as_they_are_have_no_hazard(
+    lines: tuple[str, ...], tmp_path: Path
+) -> None:
+    model = between_quantised_data(*lines)
+    assert effect_of_the_optimiser(model) <= 1
+    onnx.save(model, tmp_path / "m.onnx")
+    assert found(irloop.read_model(tmp_path / "m.onnx"), "onnxruntime") == set()
+
+
 def test_models_without_patterns() -> None:
     assert found(plain()) == set()
     assert found(divided(F32)) == set()

@@ -24,6 +24,23 @@ g (float[2, 2] a, float[2] b) => (float[2] y) {
         (run([[[1, 2], [3, 4]], [1, 10]], [[31, 42]]),),
     ),
     Case(
+        "float_weights_between_quantised_data",
+        "ONNX: products",
+        "ONNX Gemm-13",
+        "Y = alpha * A' * B' + beta * C: the weights are numbers in f32, which nothing quantises.",
+        onnx("""
+g (float[1, 2] x) => (float[1, 1] y)
+<float one = {1.0}, uint8 zero = {0}, float[2, 1] w = {0.4, 127.0}> {
+  q = QuantizeLinear (x, one, zero)
+  d = DequantizeLinear (q, one, zero)
+  h = Gemm (d, w)
+  r = QuantizeLinear (h, one, zero)
+  y = DequantizeLinear (r, one, zero)
+}"""),
+        # 10 * 0.4. In steps of 127 / 255, 0.4 would be 0.498.
+        (run([[[10, 0]]], [[[4]]]),),
+    ),
+    Case(
         "gru_of_an_empty_batch",
         FEATURE,
         "ONNX GRU-14",

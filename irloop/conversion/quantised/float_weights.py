@@ -42,9 +42,9 @@ class KeepFloatWeights(MatcherPass):
 
         d = DequantizeLinear(q, s, z)    y = QuantizeLinear(Conv(Max(d, d), w), t, u)
 
-    Between DequantizeLinear and QuantizeLinear, ONNX Runtime quantises constant f32 weights to 8
-    bits, with one scale for all channels. The results of a convolution then differed by up to 5
-    steps.
+    Hazard ORT119 is the reason: between DequantizeLinear and QuantizeLinear, ONNX Runtime quantises
+    constant f32 weights to 8 bits, with one scale for all channels. This pass also finds products
+    that have the pattern only after other rewrites of ONNX Runtime.
     """
 
     name = "keep_float_weights"
