@@ -51,7 +51,7 @@ def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
     """The values that depend on input `at` of `user`, which is `value`; None for the outside."""
     if isinstance(user.op, Result):
         return _returned(user)
-    if not user.outputs or isinstance(user.op, Assign | Assign6):
+    if isinstance(user.op, Assign | Assign6):
         return None
     if isinstance(user.op, Concat) and has_no_element(value):
         return ()
@@ -79,7 +79,7 @@ def _entered(node: Node, at: int) -> list[Value]:
 def _returned(result: Node) -> Sequence[Value] | None:
     """The values outside a body that depend on one of its results; None for model outputs."""
     owner = None if result.graph is None else result.graph.owner
-    if owner is None or not owner.outputs:
+    if owner is None:
         return None
     (body,) = (body for body in owner.bodies if body.graph is result.graph)
     at = body.graph.results.index(result)

@@ -8,7 +8,7 @@ from irloop.dialects.openvino.state import Assign, Assign6
 from irloop.graph.builder import Names
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
-from irloop.graph.op import Constant, Op, Parameter
+from irloop.graph.op import Constant, Op, Parameter, Result
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ValueType
 from irloop.passes.folding import folded
@@ -17,13 +17,15 @@ __all__ = ["MatchRewriter", "copy_info"]
 
 
 #: Operations with an effect although nothing reads them.
-SINKS = (Assign, Assign6)
+SINKS = (Assign, Assign6, Result)
 
 
 def is_unread(node: Node) -> bool:
-    """True when nothing depends on a node: no reader of its outputs, and no variable written."""
-    read = any(value.is_used for value in node.outputs)
-    return bool(node.outputs) and not read and not isinstance(node.op, SINKS)
+    """True when nothing depends on a node: no reader of its outputs, and no variable written.
+
+    A loop without outputs is unread, too.
+    """
+    return not any(value.is_used for value in node.outputs) and not isinstance(node.op, SINKS)
 
 
 class MatchRewriter(Rewriter):

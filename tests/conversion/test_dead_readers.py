@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 import irloop
@@ -18,6 +20,7 @@ from irloop.dialects.openvino.activation import ReLU
 from irloop.dialects.openvino.comparison import Greater
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Multiply
+from irloop.dialects.openvino.reduction import ReduceMax
 from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.model import Model, Value
 from irloop.graph.rewriter import Rewriter
@@ -90,6 +93,13 @@ def carried_in_vain(m: IrModel, loop: IrLoop, value: Value) -> Value:
     return inner.done()[0]
 
 
+def counted_in_vain(m: IrModel, loop: IrLoop, value: Value) -> None:
+    """A Loop without outputs reads its trip count."""
+    count = loop(ReduceMax(), value, loop.constant([0, 1], I64))
+    inner = m.inside(loop).loop(loop(Convert(I64), count))
+    inner.done()
+
+
 def times_zero(m: IrModel, loop: IrLoop, value: Value) -> Value:
     """OpenVINO computes a product with 0."""
     return loop(Multiply(), value, loop.constant(0))
@@ -129,13 +139,61 @@ def counting(reader: Reader) -> Model:
 
 @pytest.mark.parametrize(
     "reader",
-    [dead, empty_part, captured_in_vain, joined_in_vain, carried_in_vain, times_zero],
+    [
+        dead,
+        empty_part,
+        captured_in_vain,
+        joined_in_vain,
+        carried_in_vain,
+        counted_in_vain,
+        times_zero,
+    ],
 )
 def test_slices_are_lost_where_the_hazard_is_found(reader: Reader, tmp_path: Path) -> None:
     model = counting(reader)
     runs = [[np.zeros((n, 2), np.float32), np.zeros((1, 2), np.float32)] for n in (3, 2)]
     lengths = [len(outputs[0]) for outputs in inferred(model, runs, tmp_path)]
     assert lengths == ([1, 1] if "OVN121" in codes(model) else [3, 2])
+
+
+UNCHANGED = """
+<ir_version: 9, opset_import: ["" : 18]>
+agraph (float[3,2] x, float[1,2] y) => (float[1,2] last, float[3,1,2] states)
+{
+  last, states = Scan <num_scan_inputs = 1, body = step
+    (float[1,2] state, float[2] part) => (float[1,2] next, float[1,2] state_out) {
+    one = Constant <value_float = 1.0> ()
+    highest = ReduceMax <keepdims = 0> (state)
+    large = Less (one, highest)
+    same = If (large) <
+      then_branch = counted () => (float[1,2] inner) {
+        most = ReduceMax <keepdims = 0> (part)
+        count = Cast <to = 7> (most)
+        inner = Loop (count, "", state) <body = turn
+          (int64 i, bool c, float[1,2] s) => (bool c_out, float[1,2] s_out) {
+          two = Constant <value_int = 2> ()
+          c_out = Less (i, two)
+          s_out = Identity (s)
+        }>
+      },
+      else_branch = kept () => (float[1,2] other) { other = Identity (state) }
+    >
+    next = Add (same, one)
+    state_out = Identity (state)
+  }> (y, x)
+}
+"""
+
+
+def test_slices_that_only_count_iterations_without_effect(tmp_path: Path) -> None:
+    """Conversion replaces the output of the inner Loop by the state, which it never changes."""
+    onnx.save(onnx.parser.parse_model(UNCHANGED), tmp_path / "model.onnx")
+    model, _ = irloop.convert(irloop.read_model(tmp_path / "model.onnx"))
+    start = np.array([[7, 8]], np.float32)
+    runs = [[np.full((3, 2), count, np.float32), start] for count in (5, 0, 1)]
+    for last, states in inferred(model, runs, tmp_path):
+        assert last.tolist() == [[10, 11]]
+        assert states.tolist() == [[[7, 8]], [[8, 9]], [[9, 10]]]
 
 
 def test_an_unread_output_does_not_keep_slices(tmp_path: Path) -> None:
