@@ -25,9 +25,9 @@ class Attribute(NamedTuple):
     `kind` is "bool", "int", "float", "word" (one of `words`), "element" (an element type; one of
     `words` if these are given), "shape", "tensor", "text", or a list: "ints", "floats", "names".
     `required` is true if a file must contain the attribute; otherwise `default` is its value where
-    the file omits it (None: the attribute is absent). `least` and `most` bound a number, `entries`
-    the number of entries of a list. `absent` is the value that OpenVINO assumes if a required
-    attribute is missing, or None if it refuses the file.
+    the file omits it (None: the attribute is absent). `least` and `most` are the bounds of a
+    number, `entries` those of the length of a list. `absent` is the value that OpenVINO assumes if
+    a required attribute is missing, or None if it refuses the file.
     """
 
     name: str

@@ -18,12 +18,12 @@ def divided(args: Arguments, dim: Dim, by: int, what: str) -> Dim:
     if not isinstance(dim, int):
         return dim if by == 1 else UNKNOWN_DIM
     if by < 1 or dim % by:
-        raise args.error(f"{what} cannot be divided", f"a multiple of {by}", str(dim))
+        raise args.error(f"{what} cannot be divided by the block", f"a multiple of {by}", str(dim))
     return dim // by
 
 
 def spread(args: Arguments, shape: Shape, block: int) -> Shape:
-    """Shape of DepthToSpace: [n, c, d...] -> [n, c / block^k, d * block...].
+    """The shape of DepthToSpace: [n, c, d...] -> [n, c / block^k, d * block...] for k spatial axes.
 
     Raises:
         InferenceError: when the channels are not divisible.
@@ -36,7 +36,7 @@ def spread(args: Arguments, shape: Shape, block: int) -> Shape:
 
 
 def deeper(args: Arguments, shape: Shape, block: int) -> Shape:
-    """Shape of SpaceToDepth: [n, c, d...] -> [n, c * block^k, d / block...].
+    """The shape of SpaceToDepth: [n, c, d...] -> [n, c * block^k, d / block...] for k spatial axes.
 
     Raises:
         InferenceError: when a spatial axis is not divisible.
@@ -51,7 +51,7 @@ def deeper(args: Arguments, shape: Shape, block: int) -> Shape:
 
 def _spatial(args: Arguments, shape: Shape, block: int) -> tuple[Dim, ...] | None:
     if block < 1:
-        raise args.error("the block is empty", "1 or more", str(block))
+        raise args.error("the block size is not positive", "1 or more", str(block))
     if shape.dims is not None and len(shape.dims) < 3:
         raise args.error("there is no spatial axis", "rank 3 or more", str(shape))
     return shape.dims
@@ -60,7 +60,7 @@ def _spatial(args: Arguments, shape: Shape, block: int) -> tuple[Dim, ...] | Non
 def column_image(
     args: Arguments, image: tuple[Dim, ...] | None, block: tuple[int, ...] | None
 ) -> Shape:
-    """Shape of Col2Im: [n, c * block, l] and an image size -> [n, c, *image].
+    """The shape of Col2Im: [n, c * block, l] and an image size -> [n, c, *image].
 
     Raises:
         InferenceError: when the channels are not divisible by the block.

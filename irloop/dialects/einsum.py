@@ -102,11 +102,13 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
 def _take_labels(
     args: Arguments, sizes: dict[str, Dim], term: tuple[str, ...], dims: tuple[Dim, ...]
 ) -> tuple[Dim, ...]:
-    """Record the size of each label, and return the dimensions matched by the ellipsis."""
+    """Record the size of each label in `sizes`, and return the dimensions that the ellipsis
+    matches.
+    """
     extra = len(dims) - len(term) + (DOTS in term)
     if extra < 0 or (extra and DOTS not in term):
         raise args.error(
-            f"an operand does not have the dimensions of {''.join(term)!r}",
+            f"the rank of an operand does not match {''.join(term)!r}",
             str(len(term)),
             str(Shape(dims)),
         )
@@ -119,7 +121,9 @@ def _take_labels(
             continue
         known = broadcast_dims(sizes.get(label, dims[at]), dims[at])
         if known is None:
-            raise args.error(f"label {label!r} has two sizes", str(sizes[label]), str(dims[at]))
+            raise args.error(
+                f"label {label!r} has two different sizes", str(sizes[label]), str(dims[at])
+            )
         sizes[label] = known
         at += 1
     return spread

@@ -32,10 +32,10 @@ def integers(args: Arguments, *positions: int) -> None:
 def gathered(
     args: Arguments, data: Shape, indices: Shape, axis: int | None, batch_dims: int = 0
 ) -> Shape:
-    """`data` with `axis` replaced by the dimensions of `indices`.
+    """The shape of `data`, with `axis` replaced by the dimensions of `indices`.
 
-    `axis` is None if it is unknown. A negative `batch_dims` has the rank of the indices added to
-    it.
+    `axis` is None if it is unknown. A negative `batch_dims` counts from the end of the axes of the
+    indices.
 
     Raises:
         InferenceError: when the axis or `batch_dims` is out of range, or batch dimensions differ.
@@ -53,7 +53,9 @@ def gathered(
     at = inference.axis_in(args, axis, rank)
     assert at is not None
     if at < batch:
-        raise args.error("axis is inside the batch", f"{batch} or more", str(axis), kind="range")
+        raise args.error(
+            "axis is one of the batch axes", f"{batch} or more", str(axis), kind="range"
+        )
     lead = Shape(data.dims[:batch]).refine(Shape(indices.dims[:batch]))
     if lead is None or lead.dims is None:
         raise args.error("batches differ", str(data), str(indices))
@@ -104,7 +106,7 @@ def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Sha
     if data is None or not isinstance(depth, int):
         return UNKNOWN_SHAPE
     if batch_dims + depth > len(data):
-        text = f"{depth} behind {batch_dims} batch axes"
+        text = f"{depth} after {batch_dims} batch axes"
         raise args.error("more coordinates than axes", f"{len(data)} at most", text)
     lead = Shape(data[:batch_dims]).refine(Shape(indices[:batch_dims]))
     if lead is None or lead.dims is None:
@@ -133,7 +135,7 @@ def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -
 
 
 def scattered_nd(args: Arguments) -> Shape:
-    """The shape of the data; updates must match the data axes that the coordinates leave.
+    """The shape of the data; updates must match the data axes that the coordinates do not index.
 
     Raises:
         InferenceError: when there are more coordinates than axes, or the updates do not match.
@@ -147,7 +149,7 @@ def scattered_nd(args: Arguments) -> Shape:
     if not isinstance(depth, int):
         return data
     if depth > len(data.dims):
-        raise args.error("more coordinates than axes", f"{len(data.dims)} at most", str(depth))
+        raise args.error("more coordinates than data axes", f"{len(data.dims)} at most", str(depth))
     expected = Shape((*indices[:-1], *data.dims[depth:]))
     if expected.refine(args.shape(2)) is None:
         raise args.error("updates have the wrong shape", str(expected), str(args.shape(2)))

@@ -81,7 +81,7 @@ def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
 
 
 def same_as_first(args: Arguments) -> list[ValueType]:
-    """The type of the first input, which is also that of the output."""
+    """Return the type of the first input as the type of the output."""
     return [args.tensor(0)]
 
 
@@ -159,7 +159,7 @@ def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape
     This is how PaddlePaddle broadcasts.
 
     Raises:
-        InferenceError: when the dimensions do not fit after the axis.
+        InferenceError: when the shape has more dimensions than the rank has from the axis on.
     """
     if shape.dims is None or rank is None or axis == -1:
         return shape
@@ -256,7 +256,7 @@ def combined_dims(
 ) -> tuple[Dim, ...] | None:
     """Combine two integer vectors or scalars elementwise, with broadcasting; None if unknown.
 
-    `combine` computes one element, or returns None if it has no value.
+    `combine` computes one element, or returns None if the element is unknown.
     """
     left, right = args.dims(0), args.dims(1)
     if left is None or right is None or not holds_sizes(args.element(0)):

@@ -60,7 +60,7 @@ def normal_axis(axis: int, rank: int | None) -> int:
 
 
 def from_front(port: Port, rank: int | None) -> Port:
-    """Replace a port's negative axis by the same axis as a non-negative one.
+    """Make the negative axis of a port non-negative.
 
     `rank` is the rank of the outer tensor for an input, or of the body result for an output. If it
     is unknown, a negative axis is kept.
@@ -234,7 +234,8 @@ def _joined_shape(
     axis = from_front(port, rank).axis
     if not 0 <= axis < (rank + 1 if isinstance(port, ScanOutput) else max(rank, 1)):
         raise args.error(
-            f"output {port.external} has no axis {port.axis} to join the iterations along",
+            f"output {port.external} has no axis {port.axis} along which the iterations can be "
+            "concatenated",
             f"an axis of a body result of rank {rank}",
             str(shape),
         )

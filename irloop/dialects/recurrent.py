@@ -55,7 +55,8 @@ def known(name: str) -> tuple[int, float, float]:
 def by_position(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """The activations by OpenVINO's reading: entry k of each list belongs to activation k.
+    """The activations with their parameters, as OpenVINO reads them: entry k of each list belongs
+    to activation k.
 
     Raises:
         ValueError: for an unknown activation.
@@ -76,7 +77,8 @@ def by_position(
 def in_order(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """The activations by ONNX's reading: only those with a parameter consume an entry of the lists.
+    """The activations with their parameters, as ONNX reads them: only activations with a parameter
+    consume an entry of the lists.
 
     Raises:
         ValueError: for an unknown activation.
@@ -124,7 +126,7 @@ def dims_of(args: Arguments, position: int, rank: int, name: str) -> tuple[Dim, 
 
 
 def agree(args: Arguments, name: str, found: Sequence[Dim], wanted: Sequence[Dim]) -> None:
-    """Check that known dimensions are equal.
+    """Check that the known dimensions in `found` and `wanted` are equal.
 
     Raises:
         InferenceError: when two of them differ.

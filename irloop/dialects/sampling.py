@@ -50,7 +50,7 @@ def grid_sample_types(args: Arguments, mode: str) -> list[ValueType]:
         return [TensorType(element, UNKNOWN_SHAPE)]
     if data is None or grid is None:
         return [TensorType(element, Shape.of_rank(len(data or grid or ())))]
-    same_dim(args, "the grid has another batch size", data[0], grid[0])
+    same_dim(args, "the batch size of the grid differs from that of the data", data[0], grid[0])
     same_dim(args, "the grid must hold one coordinate per spatial axis", len(data) - 2, grid[-1])
     batch = data[0] if isinstance(data[0], int) else grid[0]
     return [TensorType(element, Shape((batch, data[1], *grid[1:-1])))]

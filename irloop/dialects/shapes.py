@@ -47,7 +47,7 @@ def known(dims: tuple[Dim, ...] | None) -> tuple[int, ...] | None:
 
 
 def multiplied(dims: Sequence[Dim]) -> Dim:
-    """The product of dimensions; a symbolic one is kept if the others multiply to 1."""
+    """The product of dimensions; a symbolic dimension is kept if the others multiply to 1."""
     number = math.prod(dim for dim in dims if isinstance(dim, int))
     rest = [dim for dim in dims if not isinstance(dim, int)]
     if number == 0 or not rest:
@@ -56,7 +56,7 @@ def multiplied(dims: Sequence[Dim]) -> Dim:
 
 
 def total(dims: Sequence[Dim]) -> Dim:
-    """The sum of dimensions; a symbolic one is kept if the others add up to 0."""
+    """The sum of dimensions; a symbolic dimension is kept if the others add up to 0."""
     number = sum(dim for dim in dims if isinstance(dim, int))
     rest = [dim for dim in dims if not isinstance(dim, int)]
     if not rest:
@@ -90,9 +90,8 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The known elements of input 0, which the operation keeps, if its output has rank 0 or 1.
-
-    Otherwise None.
+    """The known elements of input 0, if the operation returns them in an output of rank 0 or 1;
+    else None.
     """
     type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None
@@ -100,7 +99,7 @@ def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of input 0, repeated to the output's length if there is only one.
+    """The elements of input 0; a single element is repeated to the output's length.
 
     None if they are not known, or the output is not a vector of known length.
     """
@@ -147,7 +146,8 @@ def _differ(left: Dim, right: Dim) -> bool:
 
 
 def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str) -> Dim:
-    """The dimension that -1 stands for: elements of `source` / elements of `target`.
+    """The dimension that replaces -1: the number of elements of `source` divided by that of
+    `target`.
 
     Equal symbols cancel out.
     """
@@ -279,7 +279,7 @@ def broadcast_to(args: Arguments, shape: Shape, target: Shape, *, both_ways: boo
 
 
 def tiled(shape: Shape, repeats: tuple[Dim, ...] | None) -> Shape:
-    """`shape` repeated along each axis; the shorter of both is extended by ones in front."""
+    """`shape` repeated along each axis; the shorter of the two is extended by ones in front."""
     if shape.dims is None or repeats is None:
         return UNKNOWN_SHAPE
     rank = max(len(shape.dims), len(repeats))
@@ -309,7 +309,7 @@ def concatenated(args: Arguments, axis: int) -> Shape:
     for dims in ranked[1:]:
         refined = merged.refine(Shape((*dims[:at], UNKNOWN_DIM, *dims[at + 1 :])))
         if refined is None:
-            raise args.error(f"dimensions beside axis {at} differ", "equal dimensions", text)
+            raise args.error(f"dimensions other than axis {at} differ", "equal dimensions", text)
         merged = refined
     if len(ranked) < len(shapes):
         return merged

@@ -47,7 +47,7 @@ def _is_whole(start: Dim | None, end: Dim | None, step: int) -> bool:
 
 
 class SliceBounds:
-    """The bounds of a slice with its axes, as far as they are known."""
+    """The bounds and axes of a slice, as far as they are known."""
 
     def __init__(
         self,

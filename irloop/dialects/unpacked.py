@@ -1,4 +1,4 @@
-"""Constants converted to another element type, for example one that the written format has.
+"""Constants converted to another element type, for example because the written format lacks theirs.
 
 The conversion happens when the constant is written: until then, 4-bit weights stay in their file.
 """

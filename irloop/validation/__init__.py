@@ -1,1 +1,1 @@
-"""Validation of models: rules, the engine that runs them, and their shared context."""
+"""Validation of models: the rules, the engine that runs them, and the context that they share."""

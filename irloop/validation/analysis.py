@@ -2,8 +2,8 @@
 
 This is the expensive part of validation: it imports the operation classes and builds the graph.
 Rules ask for it only when the structure of the file is sound, and get nothing if it cannot be
-built. It does not use NumPy: constants are numbers read from the file, and shapes that a model
-computes are followed by `infer_dims`, not by running kernels.
+built. It does not use NumPy: constants are numbers read from the file, and `infer_dims` folds the
+shapes that a model computes, without running kernels.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class LightInference(Inference):
             super().visit(node)
         except IrloopError:
             raise
-        except Exception:  # an operation class that fails on nonsense leaves the declared types
+        except (
+            Exception
+        ):  # an operation class that fails on invalid input leaves the declared types
             return
 
     def constant(self, value: Value) -> Any:
@@ -224,7 +226,7 @@ class Analysis:
         return {(place.line, place.layer_id, place.path): layer for layer, place in places}
 
     def layer_at(self, error: InferenceError) -> Layer | None:
-        """The layer whose inference failed."""
+        """The layer whose inference failed, or None if the error names no layer."""
         place = error.diagnostics[0].location
         return self._layers.get((place.line, place.layer_id, place.path))
 

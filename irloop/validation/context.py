@@ -39,8 +39,8 @@ __all__ = ["Context"]
 
 #: Maximum number of elements of a constant that is read as a trip count or a condition.
 SMALL = 16
-#: A file of at least this many bytes is first validated as a whole, which only tells whether it has
-#: errors.
+#: A file of at least this many bytes is first checked against the schema in one go, which only
+#: tells whether it has errors.
 LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})
@@ -51,12 +51,13 @@ class Context:
 
     def __init__(self, document: Document, weights: str, path: ParsedOnce | None = None) -> None:
         self.document = document
-        #: The path that keeps the document, and to which the model is handed over once it is read.
+        #: The path object that keeps the document for later readers, and gets the model once it is
+        #: read.
         self._path = path
         self.weights = Weights(weights)
         #: Where errors were found so far; the engine fills it while the rules run.
         self.errors = Errors()
-        #: True when the caller also asks about OpenVINO 2021.4.
+        #: True if the caller also selected OpenVINO 2021.4.
         self.concerns_2021 = False
         self._wirings: dict[int, list[Wiring]] = {}
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
@@ -228,7 +229,7 @@ class Context:
 
     @cached_property
     def attribute_problems(self) -> list[Problem]:
-        """The problems of the attributes in `data`."""
+        """The problems of the attributes in the `data` elements."""
         from irloop.validation.operations import attribute_problems
 
         return list(attribute_problems(self.nets))

@@ -101,7 +101,9 @@ class Constant(NamedTuple):
 
 
 def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
-    """Whether the dimensions differ, and whether the element types do; unknown ones do not."""
+    """Whether the dimensions contradict each other, and whether the element types do; unknown ones
+    contradict nothing.
+    """
     known = (None, inferred.element)
     type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known
     said, dims = declared.dims, inferred.shape.dims

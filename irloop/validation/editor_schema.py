@@ -21,8 +21,8 @@ __all__ = ["editor_schema"]
 
 VERSIONS = (10, 11)
 
-#: Elements of a file, by the name of their type: the children with their types, the attributes with
-#: their types (required ones marked by !), and whether other content is allowed.
+#: Elements of a file, keyed by the names of their types: the types of the children, the types of
+#: the attributes (! marks the required ones), and whether other content is allowed.
 _ELEMENTS: dict[str, tuple[dict[str, str], dict[str, str], bool]] = {
     "layers": ({"layer": "layer"}, {}, False),
     "layer": (
@@ -129,8 +129,8 @@ _TEXTS = {
     "blobs": "Weights as in version 7; ignored.",
     "id": "A number that is unique among the layers of this net, or the ports of this layer.",
     "name": (
-        "The name that messages show. Those of Parameters and Results name the inputs "
-        "and outputs of the model."
+        "The name that messages show. The names of Parameters and Results are the names of the "
+        "model's inputs and outputs."
     ),
     "type": "The operation.",
     "version": "The opset of the operation; of a net, the version of the format.",
@@ -151,15 +151,16 @@ _TEXTS = {
     ),
     "internal_layer_id": "The id of the Parameter (input) or Result (output) of the body.",
     "axis": (
-        "The axis that is cut into slices, or along which the parts are joined. Its presence "
-        "makes an input sliced and an output joined. Counted from 0."
+        "The axis along which an input is sliced or an output concatenated, counted from 0. "
+        "Without it, an input or output is not sliced or concatenated."
     ),
     "start": (
         "Where the range begins; -1 is the end of the axis, -2 one element before. A Loop "
         "ignores it."
     ),
     "end": "Where the range ends; -1 is the end of the axis. A Loop ignores it.",
-    "stride": "The step from slice to slice; negative from the end to the front.",
+    "stride": "The step from slice to slice; negative if slices are taken from the end to the "
+    "front.",
     "part_size": "The length of a slice along the axis.",
     "purpose": (
         "current_iteration: this Parameter of a Loop receives the number of the iteration. "
@@ -290,7 +291,7 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """The type of an attribute, which allows the values of all operations that have it."""
+    """The type of an attribute: it allows the values of all operations that have the attribute."""
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:
         kinds = {"text"}
@@ -362,7 +363,7 @@ def _simple_types(version: int) -> Iterator[str]:
     yield "  " + first.replace("<xs:simpleType>", '<xs:simpleType name="element_type">')
     yield from (f"  {line}" for line in [*inner, last])
     yield from _enumerated("precision", precisions)
-    # Operations and opsets of extensions have other names.
+    # Extensions have operations and opsets with other names.
     yield from _enumerated("operation", dict(sorted(operations.items())), others=True)
     yield from _enumerated("opset", opsets, others=True)
 

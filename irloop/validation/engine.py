@@ -54,7 +54,8 @@ def _modules() -> dict[str, str]:
 def rule_classes(group: str = "", without: tuple[str, ...] = ()) -> dict[str, type[Rule]]:
     """Rules keyed by their code, in the order of codes.
 
-    `group` is a prefix of the codes; codes that begin with one of `without` are skipped.
+    `group` is a prefix of the codes; codes that begin with one of the prefixes in `without` are
+    skipped.
     """
     codes = [code for code in _modules() if code.startswith(group) and not code.startswith(without)]
     with _LOADING:
@@ -75,8 +76,8 @@ def _codes(group: str) -> Iterable[str]:
 def _load(name: str) -> None:
     """Import the module of a rule.
 
-    Its file is known; searching for a hundred modules would take longer than loading them, at every
-    start of the command.
+    It is loaded from its known file: at every start of the command, searching for a hundred modules
+    would take longer than loading them.
     """
     if name in sys.modules:
         return
@@ -123,7 +124,7 @@ def validate(
     engines: Iterable[str] = (),
     max_same_findings: int | None = None,
 ) -> Report:
-    """Check one model file and report everything that is wrong with it.
+    """Validate one model file and report everything that is wrong with it.
 
     Args:
         path: an IR (.xml) of version 10 or 11, or an ONNX model (.onnx).
@@ -311,12 +312,14 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
 
 
 def _pointless(context: Any) -> tuple[str, ...]:
-    """Groups of rules about operations that the model does not have; they are not imported."""
+    """Prefixes of the rules about operations that the model does not have; these rules are not
+    imported.
+    """
     types = {name for index in context.nets for name in index.by_type}
     return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))
 
 
-#: Groups of rules about some operations only, and the types of these in lower case.
+#: Prefixes of rules about a few operations only, with the types of these operations in lower case.
 _ABOUT = {
     "IRL5": LOOPS | {"if"},
     "IRL6": LOOPS,

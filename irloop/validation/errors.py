@@ -14,7 +14,7 @@ __all__ = ["Errors"]
 class Errors:
     """The codes of the errors found in each layer, in each net and in the whole file.
 
-    Layers and nets are keyed by their element paths, the file by an empty path.
+    Layers and nets are keyed by their element paths; the key of the file is an empty path.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,9 @@ def _owner_key(place: Location) -> str:
 
 
 def _layer_key(place: Location) -> str:
-    """The element path of a location up to its innermost layer; that of an edge unchanged."""
+    """The element path of the innermost layer of a location; for the location of an edge, its own
+    path.
+    """
     element = place.element
     if "layer[" not in element:
         return element

@@ -81,7 +81,8 @@ def fixed(
     left: list[Repair] = []
     with scratch() as folder:
         for _ in range(ROUNDS):
-            # Validate the fixed content in a file of the same name, because it is not written yet.
+            # The fixed content is not written yet, so validate it in a temporary file of the same
+            # name.
             file = os.path.join(folder, os.path.basename(os.fspath(path)))
             with open(file, "wb") as stream:
                 stream.write(data)
@@ -157,7 +158,7 @@ def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsa
 
 
 def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
-    """The edits of repairs that change text, which for an IR are all."""
+    """The edits of the repairs that change text; all repairs of an IR do."""
     edits = [edit for repair in repairs for edit in repair.edits]
     return [edit for edit in edits if isinstance(edit, Edit)]
 

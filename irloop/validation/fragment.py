@@ -18,14 +18,14 @@ from irloop.formats.openvino.xml import Document, Layer, Net, parse
 
 __all__ = ["concerns", "document_of"]
 
-#: The ids of added Parameters and Results start here, far from ids in hand-written files.
+#: The first id of added Parameters and Results, far above the ids in hand-written files.
 FIRST_ID = 900_000_000
 
 #: Maximum number of bytes of a fragment; fragments are written by hand, so they are small.
 MOST_BYTES = 2**20
 
-#: Prefixes of rules that do not apply to a fragment: about weights, and about parts that only a
-#: whole model needs.
+#: Prefixes of rules that do not apply to a fragment: rules about weights, and rules about parts
+#: that only a whole model needs.
 _ELSEWHERE = ("IRL108", "IRL3")
 
 
@@ -42,7 +42,8 @@ def document_of(file: str) -> Document | None:
         return None
     declaration = re.match(r"\s*<\?xml.*?\?>", text, re.DOTALL)
     if declaration is not None:
-        # Blanks keep the lines and columns of the rest unchanged.
+        # Replace the declaration by blanks, so that the lines and columns of the rest stay the
+        # same.
         text = re.sub(r"[^\n]", " ", declaration[0]) + text[declaration.end() :]
     start = re.search(r"<layer\b", text)
     if start is None or re.search(r"<(?![!?])", text[: start.start()]):

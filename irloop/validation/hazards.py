@@ -24,7 +24,7 @@ __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 def hazard_findings(
     graph: Graph, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """A warning for each node of a graph that has the pattern of a hazard of these engines.
+    """Yield a warning for each node of a graph that has the pattern of a hazard of these engines.
 
     `reported` holds the codes of the rules that found something; hazards with the same rule are
     skipped.
@@ -62,7 +62,7 @@ def _not_looked_for(engines: Iterable[str], reason: str) -> Diagnostic:
     return Diagnostic(
         "HAZ001",
         Severity.INFO,
-        f"the hazards of {', '.join(engines)} were not looked for: {reason}",
+        f"the model was not searched for hazards of {', '.join(engines)}: {reason}",
         fix="correct the errors, then validate again",
     )
 

@@ -56,7 +56,9 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """The trip count that shape inference computes from an output if no input is sliced."""
+    """The trip count that shape inference computes from the range of an output if no input is
+    sliced.
+    """
     return abs(entry.end - entry.start) // entry.part_size
 
 

@@ -62,7 +62,7 @@ class InferredBody(Record):
     def differing_inputs(self) -> list[int]:
         """The positions of inputs whose declared shape differs from the one that they receive.
 
-        The condition of a Loop may differ in size, but not in rank.
+        The condition of a Loop is not counted if only its sizes differ, not its rank.
         """
         found = []
         for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):

@@ -69,7 +69,8 @@ class OnnxContext:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        #: The path that keeps the file, and to which the model is handed over once it is read.
+        #: The path object that keeps the file for later readers, and gets the model once it is
+        #: read; None for a plain path.
         self._kept = path if isinstance(path, ParsedOnce) else None
         self._file = self._kept or ParsedOnce(path)
         self.path = Path(path)
@@ -172,7 +173,7 @@ class OnnxContext:
     def standard_nodes(self) -> list[tuple[OutlineNode, Signature | None]]:
         """Yield every node of an imported domain that ONNX defines, bodies included."""
         outline = self.outline
-        # An unknown opset is one finding, not one per node.
+        # An unknown opset is one finding, instead of one for each node of the domain.
         domains = {
             domain
             for domain, opset in outline.opsets.items()

@@ -192,7 +192,7 @@ def _number(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterato
         yield Problem(
             "IRL116",
             place,
-            f"{what} is read only up to the first character that does not belong to the number",
+            f"{what} is read only up to the first character that does not belong to a number",
             f"{number}, if that is meant",
             repr(text),
             fix=f"write {name} without anything after the number",

@@ -39,7 +39,7 @@ class Recurrent(NamedTuple):
 
     @property
     def bias_gates(self) -> int:
-        """The length of the bias, in units of the state size."""
+        """The length of the bias, as a multiple of the hidden size."""
         text = self.layer.data.get("linear_before_reset", "").lower()
         return 4 if self.gates == 3 and text in ("true", "1") else self.gates
 

@@ -67,8 +67,8 @@ def _is_broken(errors: Errors, layer: Layer) -> bool:
         return True
     if errors.at(layer.element_path):
         return True
-    # Port maps refer to positions, so an error in a Parameter or Result of a body breaks the owner
-    # of the body.
+    # Port maps refer to positions. If a Parameter or Result of a body has an error, these positions
+    # are wrong, and so is the layer that owns the body.
     for net in layer.bodies.values():
         for inner in net.layers:
             if inner.type in ("Parameter", "Result") and errors.at(inner.element_path):

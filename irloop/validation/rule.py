@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
-#: Where an error silences the rules that depend on it: in the same layer, in the layer that owns
-#: the body of the finding, in the same net, or anywhere in the file.
+#: Where an error silences the rules that depend on it: in its own layer, in the layer that owns the
+#: body with the finding, in its net, or anywhere in the file.
 LAYER, OWNER, NET, FILE = "layer", "owner", "net", "file"
 
 #: The sections of every rule's docstring, in this order.
@@ -80,7 +80,7 @@ class Rule:
         raise NotImplementedError
 
     def repairs(self, context: Any) -> Iterator[Repair]:
-        """The repairs that `irloop validate --fix` can make, each at the place of its finding."""
+        """The repairs that `irloop validate --fix` can make, each at its finding's location."""
         yield from ()
 
     def repair(

@@ -1,6 +1,5 @@
-"""The repair of a partial range: a StridedSlice before the loop, which then slices the whole axis.
-
-The bounds of the StridedSlice are constants, whose bytes are appended to the .bin.
+"""Repairs a partial range: inserts a StridedSlice before the loop, which then slices the whole
+axis.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ALIGNMENT = 8
 def slice_before(
     context: Context, wiring: Wiring, entry: Entry
 ) -> tuple[tuple[Edit, ...], bytes] | None:
-    """The edits of the file and the bytes to append to the .bin; None if that is impossible.
+    """The edits of the file and the bytes to append to the .bin; None if the repair is impossible.
 
     Args:
         context: the model.
@@ -76,13 +75,13 @@ def slice_before(
 
 
 def _new_ids(net: NetIndex, count: int) -> list[str]:
-    """Layer ids that a net does not use."""
+    """`count` layer ids that a net does not use."""
     last = max((int(name) for name in net.layers if name.isdecimal()), default=0)
     return [str(last + at) for at in range(1, count + 1)]
 
 
 def _new_names(net: NetIndex, stem: str, endings: Sequence[str]) -> list[str]:
-    """Layer names that a net does not use."""
+    """A layer name for each of `endings`: `stem` with this ending, made unique in the net."""
     taken = {layer.name for layer in net.net.layers}
     number = 0
     while True:

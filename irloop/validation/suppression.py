@@ -30,7 +30,7 @@ _SPLIT = r"[,\s]+"
 
 
 def of_document(document: Document) -> Suppressed | None:
-    """The suppressions in the comments of an IR; None if there are none, as in most files."""
+    """The suppressions in the comments of an IR; None if there are none."""
     data = document.data
     if b"irloop" not in data and b"i\0r\0l\0" not in data:
         return None
@@ -63,7 +63,7 @@ def of_document(document: Document) -> Suppressed | None:
 
 
 def of_outline(outline: Outline) -> Suppressed | None:
-    """The suppressions of an ONNX model and its nodes; None if there are none, as usual."""
+    """The suppressions of an ONNX model and its nodes; None if there are none."""
     nodes = {
         node.path: node.ignored
         for graph in outline.graph.walk()

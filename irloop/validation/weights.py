@@ -63,7 +63,9 @@ class Weights:
 
     @cached_property
     def disguise(self) -> str | None:
-        """The kind of the file if its first bytes show that it is not weights; else None."""
+        """What the file is if its first bytes show that it is not weights, such as "a web page";
+        else None.
+        """
         if not self.size:
             return None
         return disguise_of(self.read(0, 32))
@@ -81,7 +83,7 @@ class Weights:
             return b""
 
     def chunks(self, offset: int, size: int, chunk: int = 1 << 20) -> Iterator[bytes]:
-        """Yield the bytes of a range in pieces of bounded size."""
+        """Yield the bytes of a range in pieces of at most `chunk` bytes."""
         end = offset + size
         while offset < end:
             data = self.read(offset, min(chunk, end - offset))

@@ -119,7 +119,7 @@ def test_joined_dimensions_are_added_and_the_others_refined() -> None:
     assert inferred(onnx.Concat(axis=-1), f32(None, 3), f32(2, 4)) == ["f32[2,7]"]
     assert inferred(ov.Concat(axis=0), f32("N", 3), f32(0, None)) == ["f32[N,3]"]
     assert inferred(ov.Concat(axis=1), ANY, f32(2, 4)) == ["f32[2,?]"]
-    with pytest.raises(InferenceError, match="dimensions beside axis 1 differ"):
+    with pytest.raises(InferenceError, match="dimensions other than axis 1 differ"):
         inferred(onnx.Concat(axis=1), f32(2, 3), f32(3, 3))
     with pytest.raises(InferenceError, match="ranks differ"):
         inferred(onnx.Concat(axis=0), f32(2), f32(2, 2))

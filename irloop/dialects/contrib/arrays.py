@@ -81,14 +81,16 @@ class ArraySteps(Steps):
 
 
 def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
-    """Reserve memory for the result of an elementwise operation and for a temporary like it."""
+    """Reserve memory for the result of an elementwise operation and for a temporary array of the
+    same size.
+    """
     import numpy as np
 
     given = [array for array in arrays if array is not None]
     try:
         shape = np.broadcast_shapes(*(array.shape for array in given))
     except ValueError:
-        # The kernel reports shapes that cannot be broadcast.
+        # The kernel itself reports shapes that cannot be broadcast.
         return
     widest = max(array.dtype.itemsize for array in given)
     budget.reserve(2 * math.prod(shape) * widest, what)

@@ -15,7 +15,7 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, ElementType, Shape, TensorType,
 
 __all__ = ["Attention", "MultiHeadAttention"]
 
-#: The value that is added to the score of a hidden key, if no attribute gives another one.
+#: The value that is added to the score of a hidden key, if no attribute gives another value.
 FILTER = -10000.0
 
 
@@ -35,7 +35,7 @@ class Scores:
 
 
 def heads_of(s: Steps, x: Term, heads: int) -> Term:
-    """Reshape [batch, positions, heads * size] to [batch, heads, positions, size]."""
+    """Reshape and transpose [batch, positions, heads * size] to [batch, heads, positions, size]."""
     size = x.dim(2, "the size of a projection") // heads
     return s.transpose(s.reshape(x, [0, 0, heads, size]), (0, 2, 1, 3))
 
@@ -65,7 +65,8 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
 def later_places(s: Steps, query: Term, key: Term, past: Term | None) -> Term:
     """A mask [queries, keys] that is true where the key is later than the query.
 
-    The last query sees all keys, as in ONNX Runtime, even if there are more keys than queries.
+    The last query may attend to all keys, as in ONNX Runtime, even if there are more keys than
+    queries.
     """
     count = s.size(query, 2)
     rows, columns = s.unsqueeze(s.range(0, count), 1), s.unsqueeze(s.range(0, s.size(key, 2)), 0)

@@ -27,7 +27,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     are inferred often.
     """
 
-    #: The first opset of ai.onnx in which `decompose` can be expressed.
+    #: The first opset of ai.onnx whose operations suffice for `decompose`.
     oldest: ClassVar[int] = 11
 
     def decompose(self, *args: Any, **keywords: Any) -> Term | Sequence[Term | None]:
@@ -56,7 +56,8 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         except CannotDecomposeError:
             raise
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-            # Attributes and ranks of a file may be anything: no heads, a scalar for a matrix.
+            # The attributes and ranks in a file may be nonsense, such as 0 heads or a scalar
+            # instead of a matrix.
             reason = f"its attributes do not fit its inputs: {plain_reason(error)}"
             raise CannotDecomposeError(reason.removesuffix(": ")) from error
         return (made,) if isinstance(made, Term) else made

@@ -1,4 +1,6 @@
-"""Convolutions of ONNX Runtime with activation and a summand, or channels last; group norms."""
+"""Convolutions of ONNX Runtime, fused with an addition and an activation or with channels last;
+group normalisation.
+"""
 
 from __future__ import annotations
 

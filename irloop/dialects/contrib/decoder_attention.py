@@ -16,7 +16,7 @@ __all__ = ["DecoderMaskedMultiHeadAttention", "PackedAttention"]
 
 
 def placed(s: Steps, buffer: Term, x: Term, at: Term) -> Term:
-    """A buffer [batch, heads, length, size] with x written at position `at`, a vector [1]."""
+    """The buffer [batch, heads, length, size] with x written at position `at`, a vector [1]."""
     places = s.range(0, s.size(buffer, 2))
     here = s.reshape(s.op("Equal", places, at), [1, 1, -1, 1])
     return s.where(here, x, buffer)

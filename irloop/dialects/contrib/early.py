@@ -12,14 +12,14 @@ from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 
 __all__ = ["Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"]
 
-#: Stands for the end of an axis in a Slice.
+#: The end of an axis as a bound of Slice.
 END = 2**31 - 1
 
 
 class _Early(ContribOp):
     """An operation that only old opsets have; it is decomposed from opset 7 on.
 
-    Since then, operands are broadcast as today.
+    Since opset 7, operands are broadcast as in NumPy.
     """
 
     oldest: ClassVar[int] = 7

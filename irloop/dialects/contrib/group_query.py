@@ -195,8 +195,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _rotated(
         self, s: Steps, q: Term, k: Term, cos: Term, sin: Term, places: Term
     ) -> tuple[Term, Term]:
-        # The positions of padding may be negative, so they are limited to the first row of the
-        # tables.
+        # The positions of padding may be negative, so clamp them to the first row of the tables.
         rows = s.most(s.cast(places, ElementType.I64), s.i64(0))
         angles = [s.unsqueeze(s.gather(table, rows, 0), 1) for table in (cos, sin)]
         turn = bool(self.rotary_interleaved)

@@ -11,7 +11,9 @@ __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", 
 
 
 def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
-    """Transpose an operand: `batches` moves axis 0 before the last, `swap` swaps the last two."""
+    """Transpose an operand: `batches` moves axis 0 before the last axis, `swap` then swaps the last
+    two axes.
+    """
     rank = x.rank
     perm = list(range(rank))
     if batches and rank > 1:
@@ -47,7 +49,8 @@ class _Product(ContribOp):
 
 
 class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
-    """``alpha * A' @ B'``; attributes transpose the last two axes of A and B.
+    """``alpha * A' @ B'``; A' and B' are A and B, with their last two axes swapped if the
+    attributes demand it.
 
     `transBatchA` and `transBatchB` first move the first axis of an operand before its last axis.
     """
@@ -62,7 +65,9 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
 
 
 class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
-    """``alpha * A' @ B'``; attributes transpose the last two axes of A and B."""
+    """``alpha * A' @ B'``; A' and B' are A and B, with their last two axes swapped if the
+    attributes demand it.
+    """
 
     operands = "a: float, b: float -> float"
 
@@ -71,7 +76,7 @@ class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
 
 
 def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: float) -> Term:
-    """The activation with the name that fused products and convolutions use.
+    """Apply an activation, given by the name that fused products and convolutions use.
 
     Raises:
         CannotDecomposeError: for another name.

@@ -35,7 +35,7 @@ OLDEST_OPSET = 11
 
 
 def _element(term: Term) -> ValueType:
-    """The type of the slices of a term along axis 0, without this axis."""
+    """The element type of a term, and its shape without axis 0."""
     dims = shape_of(term.value).dims or ()
     return TensorType(element_of(term.value), Shape(dims[1:]))
 
@@ -128,7 +128,7 @@ class NodeSteps(Steps):
             import numpy as np
 
             known = self._known(self._position[term.value])
-            # Small constants that come from validation are tuples.
+            # Validation passes small constants as tuples.
             return None if known is None else np.asarray(known)
         op = term.value.producer.op
         if isinstance(op, Constant):

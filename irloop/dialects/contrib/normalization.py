@@ -1,4 +1,6 @@
-"""Normalisations of ONNX Runtime: of sums, of embeddings, by root mean squares."""
+"""Normalisations of ONNX Runtime: layer normalisation of sums and of embeddings, and normalisation
+by the root mean square.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def widened(s: Steps, x: Term) -> Term:
 def normalized(
     s: Steps, x: Term, scale: Term, bias: Term | None, axis: int, epsilon: float
 ) -> list[Term]:
-    """LayerNormalization over the dimensions from `axis` on; also the mean and 1 / deviation."""
+    """LayerNormalization over the dimensions from `axis` on; and the mean and 1 / standard
+    deviation.
+    """
     if s.opset >= 17:
         return s.ops("LayerNormalization", x, scale, bias, n_outputs=3, axis=axis, epsilon=epsilon)
     axes = range(axis % x.rank, x.rank)
@@ -71,7 +75,7 @@ def _hidden(args: Arguments, *positions: int) -> None:
 
 
 def _sum_types(args: Arguments) -> list[ValueType]:
-    """The types of the result, mean, 1 / deviation and the sum that was normalised."""
+    """The types of the result, the mean, 1 / standard deviation and the sum that was normalised."""
     dims = args.shape(0).dims
     kept = Shape(None) if not dims else Shape((*dims[:-1], 1))
     statistic: ValueType = TensorType(ElementType.F32, kept)
@@ -82,7 +86,7 @@ class _SkipNormalization(ContribOp):
     epsilon: float = EPSILON
 
     def sum(self, s: Steps, x: Term, skip: Term, bias: Term | None) -> Term:
-        """x + skip + bias; f16 in f32."""
+        """x + skip + bias; f16 is added in f32."""
         total = widened(s, x) + widened(s, skip)
         return total if bias is None else total + widened(s, bias)
 
@@ -181,9 +185,9 @@ class LayerNormalization1(
     inputs=(2, 3),
     outputs=None,
 ):
-    """LayerNormalization-17 in older opsets, in which ONNX Runtime also accepts it.
+    """LayerNormalization-17 in a model of an older opset, which ONNX Runtime accepts.
 
-    Optional outputs 1 and 2 are mean and inverse deviation.
+    The optional outputs 1 and 2 are the mean and the inverse standard deviation.
     """
 
     operands = "x: float, scale: float, bias?: float -> float, mean?: f32, inverse_deviation?: f32"

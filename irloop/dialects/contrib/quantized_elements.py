@@ -1,4 +1,4 @@
-"""8-bit operations of ONNX Runtime that compute with dequantised operands."""
+"""8-bit operations of ONNX Runtime that dequantise their operands before they compute."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor along `axis`, quantized; before opset 13 from `axis` on."""
+    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all dimensions
+    from `axis` on.
+    """
 
     axis: int = -1
     opset: int = 13

@@ -105,7 +105,7 @@ def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Ter
 
 
 class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 5)):
-    """A, quantized to u8 by its range, times quantized weights, plus a bias."""
+    """A times quantized weights plus a bias, where A is first quantized to u8 by its range."""
 
     operands = "a: f32, b: i8 | u8, b_scale: f32, b_zero_point?: i8 | u8, bias?: f32 -> f32"
 

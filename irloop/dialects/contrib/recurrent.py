@@ -18,7 +18,7 @@ DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
 
 
 def product(s: Steps, x: Term, weights: Term, scale: Term, zero: Term) -> Term:
-    """x, quantized to u8 by its range, times quantized weights."""
+    """x times quantized weights, where x is first quantized to u8 by its range."""
     codes, x_scale, x_zero = s.ops("DynamicQuantizeLinear", x, n_outputs=3)
     found = s.op("MatMulInteger", codes, weights, x_zero, zero)
     return s.cast(found, ElementType.F32) * (scale * x_scale)
@@ -56,7 +56,7 @@ def applied(s: Steps, x: Term, function: Activation, limit: float | None) -> Ter
 
 
 class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12), outputs=None):
-    """LSTM with quantized weights; X is quantized once, the state in each step, by their ranges.
+    """LSTM with quantized weights; X is quantized by its range once, the state in each step.
 
     Differences from LSTM: W is [directions, input size, 4 * size], R [directions, size, 4 * size];
     scales and zero points are [directions] or [directions, 4 * size].

@@ -8,14 +8,14 @@ from irloop.graph.op import Op, UnknownOp
 __all__ = ["REASONS", "reason_of"]
 
 _SEARCH = (
-    "it searches over a decoder that is a graph of its own, with rules of ONNX Runtime's generation"
-    " that no standard operation has; convert the decoder alone and search outside of the model"
+    "it runs a search over a decoder graph with generation rules of ONNX Runtime that no "
+    "standard operation has; convert only the decoder, and search outside the model"
 )
 _RANDOM = "it draws random numbers by ONNX Runtime's own generator"
 _EXPERTS = "it routes each row to experts by their scores, which irloop does not decompose"
-_PAGES = "it keeps its cache in pages that only ONNX Runtime's CUDA provider lays out"
+_PAGES = "it keeps its cache in pages whose layout only ONNX Runtime's CUDA provider knows"
 _ORDER = (
-    "it reads data in the tile order of a CUDA device, which its attributes name but do not fix"
+    "it reads data in the tile order of a CUDA device, which its attributes name but do not define"
 )
 _BINARY = "it holds a model compiled for one device"
 
@@ -44,7 +44,7 @@ REASONS: dict[str, str] = {
 
 
 def reason_of(op: Op) -> str:
-    """The reason why an operation without a class is refused; empty if there is none."""
+    """The reason why irloop refuses an operation that has no class; empty if no reason is known."""
     if not isinstance(op, UnknownOp) or op.op_domain != DOMAIN:
         return ""
     return REASONS.get(op.name, "")

@@ -115,7 +115,7 @@ class GatherND(ContribOp, type="GatherND", inputs=2):
 
 
 class GridSample(ContribOp, type="GridSample", inputs=2):
-    """Samples [N, C, H, W] at a grid [N, h, w, 2] of (x, y) in -1..1."""
+    """Samples [N, C, H, W] at the positions (x, y), in -1..1, of a grid [N, h, w, 2]."""
 
     operands = "x: any, grid: float -> any"
 
@@ -151,7 +151,7 @@ class CDist(ContribOp, type="CDist", inputs=2):
 
 
 class Inverse(ContribOp, type="Inverse", inputs=1):
-    """The inverse of each matrix, by elimination with pivots; it is written out row by row."""
+    """The inverse of each matrix, decomposed into steps of Gaussian elimination with pivoting."""
 
     operands = "x: float -> float"
 
@@ -215,7 +215,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
             raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
         down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
-        # A position outside the image must not be rounded into it.
+        # A position outside the image must not be rounded to one inside.
         above, beside = (s.op("Abs", places) > 1 for places in (down, across))
         far = s.op("Or", s.unsqueeze(above, 2), s.unsqueeze(beside, 1))
         if self.mode == "nearest":
@@ -248,8 +248,8 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return (first + (last - first) * steps) * 2 - 1
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """The nearest elements to positions; a tie goes to the later one (in GridSample, to the
-        even one).
+        """The elements nearest to the positions; ties round up (in GridSample, to the even
+        position).
         """
         last = s.most(s.size(x, axis) - 1, s.i64([1]))
         scale = s.cast(last, places.element) * 0.5

@@ -27,7 +27,7 @@ Number = int | float
 
 
 class CannotDecomposeError(ValueError):
-    """Raised by `decompose` if standard operations cannot compute this, with the reason."""
+    """Raised by `decompose`, with the reason, if standard operations cannot compute the result."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

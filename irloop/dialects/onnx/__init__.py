@@ -17,7 +17,8 @@ __all__ = ["FAMILIES", "ONNX", "OnnxOp"]
 
 _FAMILIES = Families(__name__, FAMILIES)
 
-#: Operations that ONNX Runtime has in the domain of the standard, or in more opsets than it.
+#: Operations that ONNX Runtime adds to the standard's domain, or accepts in more opsets than the
+#: standard.
 _OF_RUNTIME = frozenset(
     {
         *("LayerNormalization", "SimplifiedLayerNormalization"),
@@ -36,7 +37,9 @@ def _load(type_name: str | None, domain: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a family by its module's name, or an operation by its class's: ``Add``."""
+    """Return a family by the name of its module, or an operation by the name of its class, such as
+    ``Add``.
+    """
     if name in FAMILIES:
         return import_module(f"{__name__}.{name}")
     for type_name in _FAMILIES.types_of(name):

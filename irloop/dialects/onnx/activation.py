@@ -1,4 +1,4 @@
-"""Activation functions in ONNX (versions before opset 7 that differ are in `legacy`)."""
+"""Activation functions in ONNX (the module `legacy` has versions before opset 7 that differ)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,9 @@ class Softsign(Activation, type="Softsign", since=1, inputs=1):
 
 
 class Gelu(Activation, type="Gelu", since=20, inputs=1):
-    """Gelu, exact by the error function (`approximate` none) or by tanh (Gelu-20)."""
+    """Gelu, computed exactly with the error function (`approximate` none) or approximated with tanh
+    (Gelu-20).
+    """
 
     elementwise = True
 

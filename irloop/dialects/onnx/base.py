@@ -30,9 +30,9 @@ NARROW = TINY_INTEGERS | TINY_FLOATS - BF16
 
 
 class OnnxOp(Op):
-    """An operation of an ONNX domain ("" is ai.onnx)."""
+    """Base of the operations of an ONNX domain ("" is ai.onnx)."""
 
     registry: ClassVar[Registry | None] = ONNX
-    #: The element types of data that the operation would only move, but that the standard or ONNX
-    #: Runtime does not allow. Conversion casts such data to a wider type and back.
+    #: Element types that the standard or ONNX Runtime does not allow here, although the operation
+    #: only moves its data. Conversion casts such data to a wider type and back.
     not_moved: ClassVar[frozenset[ElementType]] = frozenset()

@@ -38,7 +38,9 @@ __all__ = [
 
 
 class Comparison(OnnxOp):
-    """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
+    """Base of comparisons, which map two operands of one type to booleans; `function` is the
+    kernel.
+    """
 
     elementwise = True
 
@@ -61,7 +63,7 @@ class NumberComparison(Comparison):
 
 
 class Logical(Comparison):
-    """Base of logical operations: two booleans to one."""
+    """Base of logical operations, which map two booleans to one."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.boolean(args)
@@ -200,7 +202,9 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
 
 
 class Bitwise(OnnxOp):
-    """Base of bitwise operations: two integers to one of the same type, broadcast as in NumPy."""
+    """Base of bitwise operations, which map two integers to one of the same type, and broadcast as
+    in NumPy.
+    """
 
     cost = "linear"
 

@@ -1,4 +1,4 @@
-"""Loop, Scan and If in ONNX, with closed bodies.
+"""Loop, Scan and If in ONNX, with bodies that do not refer to outer values.
 
 Captured outer values are explicit: they follow the node's own inputs, and enter the body as
 `Invariant` parameters after the body's own inputs. The reader adds them, the writer removes them.
@@ -75,7 +75,7 @@ class Scan8(OnnxOp, type="Scan", since=8, inputs=(2, None), outputs=None):
     """Scan with a batch axis (Scan-8): each batch item is scanned separately.
 
     Input 0 is the optional lengths [B]. All other inputs and outputs have a leading batch axis,
-    which the body does not see, and are scanned along axis 1. `ScanInput.axis` and
+    which the values in the body lack, and are scanned along axis 1. `ScanInput.axis` and
     `ScanOutput.axis` do not count the batch axis, so they are 0.
     """
 
@@ -111,9 +111,9 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
-    """The type of the condition in a body: a scalar or [1], as the body declares it.
+    """The type of the condition in a body: rank 0 or 1, as the body declares it.
 
-    ONNX Runtime does the same.
+    ONNX Runtime also keeps the declared rank.
     """
     element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
     for type in (declared, given):
@@ -169,7 +169,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
     limit, before = args.ints(0), args.constant(1)
     for position, is_empty in ((0, limit == ()), (1, before is not None and not before.size)):
         if is_empty:
-            raise args.error(f"input {position} has no element", "1", "0")
+            raise args.error(f"input {position} is empty", "1", "0")
     if limit is not None and limit[0] <= 0:
         return 0
     starts = True if not args.has(1) else None if before is None else bool(before.reshape(-1)[0])
@@ -188,14 +188,14 @@ def _condition(args: Arguments, body: Body, starts: bool | None) -> bool | None:
     constant = args.constant_result(body, 0)
     if constant is not None:
         return bool(constant.reshape(-1)[0])
-    # If the body returns the condition unchanged, it keeps its initial value.
+    # If the body returns the condition unchanged, the condition keeps its initial value.
     return starts if source_parameter(body, 0) == 1 else None
 
 
 def source_parameter(body: Body, result: int) -> int | None:
     """The position of the body parameter that a result returns, unchanged or through Identity.
 
-    None if the result is no parameter.
+    None if the result is not a parameter.
     """
     value = body.graph.results[result].inputs[0]
     while value is not None and isinstance(value.producer.op, Identity):

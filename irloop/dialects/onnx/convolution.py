@@ -27,7 +27,9 @@ def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 class Windowed(OnnxOp):
-    """Attributes shared by all convolutions; `kernel_shape` repeats the filter's size."""
+    """Base of all convolutions, with the attributes that they share; `kernel_shape` repeats the
+    filter's size.
+    """
 
     auto_pad: str = "NOTSET"
     dilations: tuple[int, ...] = ()

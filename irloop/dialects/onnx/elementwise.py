@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Arithmetic(OnnxOp):
-    """Base of functions of two numbers of one element type; `function` is the kernel."""
+    """Base of operations on two numbers of one element type; `function` is the kernel."""
 
     elementwise = True
 
@@ -146,7 +146,7 @@ class Mod(Arithmetic, type="Mod", since=10, inputs=2):
 class Variadic(OnnxOp):
     """Base of functions of any number of operands of one type, folded left to right.
 
-    The operands broadcast since opset 8; in earlier opsets their shapes are equal.
+    Since opset 8 the operands broadcast; in earlier opsets their shapes must be equal.
     """
 
     function: ClassVar[str] = ""
@@ -283,7 +283,7 @@ class Atanh(FloatUnary, type="Atanh", since=9, inputs=1):
 
 
 class Ceil(FloatUnary, type="Ceil", since=1, inputs=1):
-    """Rounded up (Ceil-1, 6, 13)."""
+    """The operand, rounded up (Ceil-1, 6, 13)."""
 
     function: ClassVar[str] = "ceiling"
 
@@ -307,7 +307,7 @@ class Exp(FloatUnary, type="Exp", since=1, inputs=1):
 
 
 class Floor(FloatUnary, type="Floor", since=1, inputs=1):
-    """Rounded down (Floor-1, 6, 13)."""
+    """The operand, rounded down (Floor-1, 6, 13)."""
 
     function: ClassVar[str] = "floor"
 
@@ -325,7 +325,7 @@ class Reciprocal(FloatUnary, type="Reciprocal", since=1, inputs=1):
 
 
 class Round(FloatUnary, type="Round", since=11, inputs=1):
-    """Rounded to nearest, ties to even (Round-11, 22)."""
+    """The operand, rounded to the nearest integer, ties to even (Round-11, 22)."""
 
     function: ClassVar[str] = "round_half_even"
 

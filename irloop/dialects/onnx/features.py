@@ -38,7 +38,7 @@ class MlOp(OnnxOp, domain="ai.onnx.ml"):
 
 
 class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
-    """Rows [N, C] of numbers as a list of maps from class to number (ZipMap-1).
+    """Converts rows of numbers [N, C] to a list of maps from class to number (ZipMap-1).
 
     irloop has no map type, so it represents the list by the rows themselves: one column per class,
     in the order of the class labels.
@@ -65,7 +65,9 @@ class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
 
 
 class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=2):
-    """Selects columns of [..., C]; from [C], a matrix of one row (ArrayFeatureExtractor-1)."""
+    """Selects columns of [..., C]; of a vector [C], it makes a matrix with one row
+    (ArrayFeatureExtractor-1).
+    """
 
     def infer(self, args: Arguments) -> list[ValueType]:
         if args.element(1) not in (ElementType.I64, ElementType.DYNAMIC):
@@ -99,7 +101,7 @@ class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
 
 
 def _fitting(args: Arguments, name: str, count: int) -> None:
-    """Check that a list has one entry, or one per column.
+    """Check that the attribute `name`, with `count` entries, has one entry, or one per column.
 
     Raises:
         InferenceError: when it has the wrong number of entries.
@@ -160,7 +162,9 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
 
 
 class Scaler(MlOp, type="Scaler", since=1, inputs=1):
-    """(x - offset) * scale as f32, with one of each for all columns or per column (Scaler-1)."""
+    """(x - offset) * scale as f32; offset and scale have one entry for all columns, or one per
+    column (Scaler-1).
+    """
 
     offset: tuple[float, ...] = ()
     scale: tuple[float, ...] = ()

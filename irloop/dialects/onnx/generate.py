@@ -44,7 +44,7 @@ class Range(OnnxOp, type="Range", since=11, inputs=3):
 
 
 class Range27(Range, type="Range", since=27, inputs=3):
-    """Like Range-11; half floats are computed in `stash_type` (Range-27)."""
+    """Like Range-11; f16 and bf16 are computed in `stash_type` (Range-27)."""
 
     stash_type: ElementType = ElementType.F32
 
@@ -119,8 +119,8 @@ class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
 class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
     """One-hot encoding along a new axis of length depth (OneHot-9, 11, 28).
 
-    Inputs: indices, depth, [off, on]. Negative indices count from the end; one out of range gives
-    off everywhere.
+    Inputs: indices, depth, [off, on]. Negative indices count from the end; an index out of range
+    gives off everywhere.
     """
 
     meanings = (Sizes(1),)

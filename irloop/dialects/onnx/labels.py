@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["CategoryMapper", "LabelEncoder1", "LabelEncoder2", "LabelEncoder4"]
 
-#: The type to which strings and integers are mapped.
+#: Strings are mapped to i64, and i64 to strings.
 _OTHER = {ElementType.STRING: ElementType.I64, ElementType.I64: ElementType.STRING}
 
 
 class _TwoWays(MlOp):
-    """Base of mappings from strings to i64, or from i64 to strings, depending on the input."""
+    """Base of mappings that map strings to i64, or i64 to strings, depending on the type of the
+    input.
+    """
 
     default_int64: int = -1
     default_string: str = "_Unused"

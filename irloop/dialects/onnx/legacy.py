@@ -40,7 +40,9 @@ __all__ = [
 
 
 class Broadcasting(OnnxOp):
-    """Base of operations on operands of equal shape, or broadcast by the attributes."""
+    """Base of operations whose operands have equal shapes, or are broadcast as the attributes
+    specify.
+    """
 
     elementwise = True
 
@@ -51,7 +53,9 @@ class Broadcasting(OnnxOp):
 
     @property
     def position(self) -> int:
-        """The axis of the first operand with which the second is aligned; -1 for the last ones."""
+        """The axis of the first operand with which the first axis of the second is aligned; -1
+        aligns the last axes.
+        """
         return -1 if self.axis is None else self.axis
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -166,7 +170,7 @@ class Clip1(Activation, type="Clip", since=1, inputs=1):
 
 
 class Selu1(Activation, type="Selu", since=1, inputs=1):
-    """gamma * x above 0, gamma * alpha * (exp(x) - 1) below, constants rounded (Selu-1)."""
+    """gamma * x above 0, gamma * alpha * (exp(x) - 1) below, with rounded defaults (Selu-1)."""
 
     elementwise = True
 

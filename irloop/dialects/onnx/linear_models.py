@@ -61,7 +61,8 @@ class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
 
 
 class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs=2):
-    """The label of the largest weighted sum, and the scores as f32 (LinearClassifier-1).
+    """The label with the largest weighted sum of the features, and the scores as f32
+    (LinearClassifier-1).
 
     With two labels and one row of coefficients, the score belongs to the second label, which wins
     if it is above zero.
@@ -86,7 +87,7 @@ class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs
 
     @property
     def rows(self) -> int:
-        """The number of scores: that of the intercepts or, if there are none, of the labels."""
+        """Number of scores per row: the number of intercepts or, if there are none, of labels."""
         labels = self.classlabels_ints or self.classlabels_strings
         return len(self.intercepts) or len(labels)
 
@@ -196,7 +197,7 @@ class SVMClassifier(MlOp, type="SVMClassifier", since=1, inputs=1, outputs=2):
         return [label, scores][: args.n_outputs]
 
     def _check_duels(self, args: Arguments, pairs: int) -> None:
-        """Check that the attributes of the pairwise comparisons match.
+        """Check that the attributes of the pairwise comparisons have the right lengths.
 
         Raises:
             InferenceError: when a list does not have the length that classes, vectors or pairs

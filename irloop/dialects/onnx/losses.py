@@ -1,4 +1,4 @@
-"""Losses in ONNX: scores [N, C, d1, ...] and classes [N, d1, ...]."""
+"""Losses in ONNX, computed from scores [N, C, d1, ...] and classes [N, d1, ...]."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Loss", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"]
 
 
 class Loss(OnnxOp):
-    """Base of losses: one loss per class, their sum, or their weighted mean.
+    """Base of losses, which return one loss per class index, or their sum or weighted mean.
 
-    Elements of the class `ignore_index` do not count.
+    Elements whose class is `ignore_index` do not count.
     """
 
     ignore_index: int | None = None

@@ -12,7 +12,8 @@ __all__ = ["NonMaxSuppression"]
 
 
 class NonMaxSuppression(OnnxOp, type="NonMaxSuppression", since=10, inputs=(2, 5)):
-    """Boxes that do not overlap better ones by more than a threshold (NonMaxSuppression-10, 11).
+    """Selects boxes that overlap no selected box of a higher score by more than a threshold
+    (NonMaxSuppression-10, 11).
 
     Inputs: boxes [B,N,4], scores [B,C,N], limit per class, overlap and score thresholds. The output
     is rows (item, class, box), sorted by item, class and score. With `center_point_box` a box is

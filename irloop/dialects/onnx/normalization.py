@@ -132,7 +132,7 @@ class InstanceNormalization(OnnxOp, type="InstanceNormalization", since=1, input
 
 
 class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3):
-    """Normalises groups of channels; scale and bias per group (GroupNormalization-18)."""
+    """Normalises groups of channels; scale and bias are per group (GroupNormalization-18)."""
 
     num_groups: int
     epsilon: float = EPSILON
@@ -147,7 +147,7 @@ class GroupNormalization18(OnnxOp, type="GroupNormalization", since=18, inputs=3
 
 
 class GroupNormalization21(OnnxOp, type="GroupNormalization", since=21, inputs=3):
-    """Normalises groups of channels; scale and bias per channel (GroupNormalization-21)."""
+    """Normalises groups of channels; scale and bias are per channel (GroupNormalization-21)."""
 
     num_groups: int
     epsilon: float = EPSILON

@@ -56,7 +56,7 @@ class Pad1(_FixedPad, type="Pad", since=1, inputs=1):
 
 
 class Pad2(_FixedPad, type="Pad", since=2, inputs=1):
-    """Adds elements at both ends of each axis, or crops where the numbers are negative (Pad-2).
+    """Adds elements at both ends of each axis, or removes elements where a pad is negative (Pad-2).
 
     `pads` lists all begins, then all ends; `mode` is constant, reflect or edge.
     """

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Pool(OnnxOp):
-    """Attributes shared by all pooling operations."""
+    """Base of all pooling operations, with the attributes that they share."""
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"
@@ -84,8 +84,8 @@ class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
 class AveragePool(_Pool, type="AveragePool", since=7, inputs=1):
     """Mean of each window (AveragePool-7, 10, 11, 19, 22).
 
-    Windows that start in the end padding are dropped; `count_include_pad` includes the padding, but
-    nothing beyond it.
+    Windows that start in the padding at the end of an axis are dropped. With `count_include_pad`
+    the padding counts as elements of a window, but nothing beyond it does.
     """
 
     ceil_mode: int = 0

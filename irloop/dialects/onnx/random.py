@@ -109,7 +109,9 @@ class Bernoulli(_Like, type="Bernoulli", since=15, inputs=1):
 
 
 class Multinomial(_Random, type="Multinomial", since=7, inputs=1):
-    """Classes sampled by log-probabilities: [batch, classes] -> [batch, samples] (7, 22)."""
+    """Classes sampled by log-probabilities: [batch, classes] -> [batch, samples] (Multinomial-7,
+    22).
+    """
 
     dtype: ElementType = ElementType.I32
     sample_size: int = 1

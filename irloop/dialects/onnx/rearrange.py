@@ -35,7 +35,9 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 
 
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
-    """Like DepthToSpace-1; in `mode` CRD the result's channel varies more slowly (11, 13, 28)."""
+    """Like DepthToSpace-1; in `mode` CRD the channel of the result varies more slowly
+    (DepthToSpace-11, 13, 28).
+    """
 
     not_moved = NARROW | BF16
     cost = "linear"
@@ -72,7 +74,7 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 
 
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
-    """Like SpaceToDepth-1; in `mode` CRD the original channel varies more slowly (28)."""
+    """Like SpaceToDepth-1; with mode CRD the original channel varies more slowly (since 28)."""
 
     not_moved = NARROW | BF16
     cost = "linear"
@@ -89,7 +91,8 @@ class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
 
 
 class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
-    """Adds columns of blocks up to an image: [n, c block, l] -> [n, c, *image] (Col2Im-18).
+    """Sums overlapping blocks, given as columns, to an image: [n, c block, l] -> [n, c, *image]
+    (Col2Im-18).
 
     Inputs: columns, size of the image, size of a block.
     """

@@ -1,9 +1,10 @@
 """LSTM, GRU and RNN in ONNX.
 
-Shapes: T steps, B items, I inputs, S state elements, D directions. Inputs are X [T,B,I], W
-[D,G*S,I], R [D,G*S,S], B [D,2*G*S] (for the input, then for the recurrence), sequence_lens [B],
-initial states [D,B,S]; outputs are Y [T,D,B,S] and the last states [D,B,S]. The gate order is i o f
-c (LSTM) and z r h (GRU). With `layout` 1 the batch axis comes first in X, Y and the states.
+In shapes, T is the number of steps, B the batch size, I the input size, S the state size and D the
+number of directions; G is the number of gates. Inputs are X [T,B,I], W [D,G*S,I], R [D,G*S,S], B
+[D,2*G*S] (for the input, then for the recurrence), sequence_lens [B], initial states [D,B,S];
+outputs are Y [T,D,B,S] and the last states [D,B,S]. The gate order is i o f c (LSTM) and z r h
+(GRU). With `layout` 1 the batch axis comes first in X, Y and the states.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["GRU", "GRU1", "LSTM", "LSTM1", "RNN", "RNN1", "Recurrent"]
 
 
 class Recurrent(OnnxOp):
-    """Attributes of all recurrent operations.
+    """Base of all recurrent operations, with their attributes.
 
     Only activations that take a parameter consume an entry of `activation_alpha` and
     `activation_beta`, in order. `clip` bounds the input of an activation.

@@ -44,8 +44,8 @@ class Reduction(OnnxOp):
     cost = "linear"
 
     function: ClassVar[str] = ""
-    #: ReduceMax and ReduceMin take booleans since opset 20; older files that use them mean the
-    #: same.
+    #: ReduceMax and ReduceMin take booleans since opset 20; irloop also accepts them in older
+    #: files, with the same meaning.
     takes_booleans: ClassVar[bool] = False
 
     def _infer(self, args: Arguments, axes: tuple[int, ...] | None, keep: bool) -> list[ValueType]:

@@ -14,9 +14,10 @@ __all__ = ["ReverseSequence", "Trilu"]
 
 
 class ReverseSequence(OnnxOp, type="ReverseSequence", since=10, inputs=2):
-    """Reverses the first elements along `time_axis` (ReverseSequence-10, 28).
+    """Reverses the first elements of each batch item along `time_axis` (ReverseSequence-10, 28).
 
-    Input 1 holds their number for each batch item. The axes are 0 and 1, in either order.
+    Input 1 holds the number of these elements for each batch item. The batch and the time axis are
+    0 and 1, in either order.
     """
 
     not_moved = NARROW | BF16

@@ -71,9 +71,10 @@ class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
 
 
 class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
-    """Like ScatterElements-11, combining with the old elements by `reduction` (16, 18).
+    """Like ScatterElements-11, combining with the old elements by `reduction` (ScatterElements-16,
+    18).
 
-    It is none, add, mul, or, since opset 18, min or max.
+    The reduction is none, add, mul, or, since opset 18, min or max.
     """
 
     not_moved = NARROW
@@ -111,7 +112,7 @@ class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
 class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
     """Like ScatterND-11, combining with the old elements by `reduction` (ScatterND-16, 18).
 
-    It is none, add, mul, or, since opset 18, min or max.
+    The reduction is none, add, mul, or, since opset 18, min or max.
     """
 
     not_moved = NARROW

@@ -90,7 +90,9 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
 
 
 class _ArgExtreme(OnnxOp):
-    """Base of ArgMax (`largest`) and ArgMin: the position of the extreme element along an axis."""
+    """Base of ArgMax (if `largest`) and ArgMin, which return the position of the extreme element
+    along an axis.
+    """
 
     cost = "linear"
 
@@ -150,7 +152,7 @@ class NonZero(OnnxOp, type="NonZero", since=9, inputs=1):
 
 
 class _Cumulative(OnnxOp):
-    """Base: running results along the axis in input 1.
+    """Base of operations that accumulate along the axis in input 1.
 
     `exclusive` leaves out the element itself, `reverse` starts at the end.
     """
@@ -185,8 +187,8 @@ class CumProd(_Cumulative, type="CumProd", since=26, inputs=2):
 class Unique(OnnxOp, type="Unique", since=11, inputs=1, outputs=None):
     """Distinct elements, or slices of `axis` (Unique-11, 28).
 
-    Outputs: the values, the index of each one's first occurrence, for each element the index of its
-    value, and the number of occurrences; the last three are optional.
+    Outputs: the distinct values, the index of the first occurrence of each value, the index of the
+    value of each element, and the number of occurrences of each value; the last three are optional.
     """
 
     cost = "linear"

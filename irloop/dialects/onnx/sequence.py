@@ -1,7 +1,7 @@
 """Sequence and optional operations in ONNX.
 
-SequenceMap has no class: the standard defines it by a function, and the reader expands it to the
-Loop in that function.
+SequenceMap has no class, because the standard defines it by a function: the reader replaces it by
+the Loop in that function.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class SequenceInsert(OnnxOp, type="SequenceInsert", since=11, inputs=(2, 3)):
 
 
 class SequenceErase(OnnxOp, type="SequenceErase", since=11, inputs=(1, 2)):
-    """Removes an item from a sequence: that at a position, or the last one (SequenceErase-11)."""
+    """Removes from a sequence the item at a position, or the last one (SequenceErase-11)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _require_scalar(args, 1)
@@ -211,7 +211,9 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
         return [SequenceType(item, length, mixed)]
 
     def _parts(self, args: Arguments, total: Dim) -> tuple[Dim, int | None, bool]:
-        """The size of the parts (unknown if they differ), their number, and whether they differ."""
+        """The size of the parts (unknown if the sizes differ), the number of parts, and whether the
+        sizes differ.
+        """
         if not args.has(1):
             return 1, total if isinstance(total, int) else None, False
         sizes = args.ints(1)
@@ -263,7 +265,7 @@ class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
 
 
 class Optional(OnnxOp, type="Optional", since=15, inputs=(0, 1)):
-    """An optional that holds its input, or nothing without an input (Optional-15).
+    """An optional that holds its input, or that is empty if there is no input (Optional-15).
 
     The attribute `type`, which declares the type of an empty optional, is kept in the node's
     attributes.
@@ -277,7 +279,7 @@ class Optional(OnnxOp, type="Optional", since=15, inputs=(0, 1)):
 
 
 class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0, 1)):
-    """True when an optional holds something (OptionalHasElement-15, 18).
+    """True if an optional is not empty (OptionalHasElement-15, 18).
 
     Since opset 18 this is also true for a tensor or a sequence, and false for a missing input.
     """
@@ -290,7 +292,9 @@ class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0,
 
 
 class OptionalGetElement(OnnxOp, type="OptionalGetElement", since=15, inputs=1):
-    """The value in an optional; since opset 18 also a tensor or a sequence itself (-15, 18)."""
+    """The value in an optional; since opset 18 the input may also be a tensor or a sequence, which
+    is returned itself (OptionalGetElement-15, 18).
+    """
 
     def infer(self, args: Arguments) -> list[ValueType]:
         type = args.type(0)

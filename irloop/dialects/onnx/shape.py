@@ -94,7 +94,9 @@ class _Reshaping(OnnxOp):
 
 
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
-    """The elements in the shape in an attribute; 0 copies, -1 is inferred (Reshape-1)."""
+    """The elements in the shape given by an attribute; 0 copies a dimension, -1 is inferred
+    (Reshape-1).
+    """
 
     not_moved = NARROW
     reshapes = True
@@ -111,7 +113,9 @@ class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
 
 
 class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
-    """The elements in the shape in input 1; 0 copies, -1 is inferred (Reshape-5, 13)."""
+    """The elements in the shape given by input 1; 0 copies a dimension, -1 is inferred (Reshape-5,
+    13).
+    """
 
     not_moved = NARROW
     reshapes = True
@@ -139,7 +143,7 @@ class Reshape14(_Reshaping, type="Reshape", since=14, inputs=2):
     def infer(self, args: Arguments) -> list[ValueType]:
         pattern = shapes.shape_from(args, 1).dims
         if self.allowzero and pattern is not None and 0 in pattern and -1 in pattern:
-            raise args.error("0 and -1 together are ambiguous with allowzero", "one of them")
+            raise args.error("0 and -1 together are ambiguous with allowzero", "only one of them")
         shape = shapes.reshaped(args, args.shape(0), pattern, special_zero=not self.allowzero)
         return [TensorType(args.element(0), shape)]
 
@@ -162,7 +166,7 @@ class Flatten(_Reshaping, type="Flatten", since=1, inputs=1):
 
 
 class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
-    """Removes dimensions of size 1: those in `axes`, or all without it (Squeeze-1, 11)."""
+    """Removes dimensions of size 1: those in `axes` or, without it, all (Squeeze-1, 11)."""
 
     not_moved = NARROW
     reshapes = True
@@ -178,7 +182,7 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 
 
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
-    """Removes dimensions of size 1: those in input 1, or all without it (Squeeze-13, 21 to 25)."""
+    """Removes dimensions of size 1: those in input 1 or, without it, all (Squeeze-13, 21 to 25)."""
 
     not_moved = NARROW
     reshapes = True
@@ -194,7 +198,7 @@ class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
 
 
 class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
-    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1, 11)."""
+    """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-1, 11)."""
 
     not_moved = NARROW
     reshapes = True
@@ -209,7 +213,9 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 
 
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
-    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
+    """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-13, 21, 23, 24,
+    25).
+    """
 
     not_moved = NARROW
     reshapes = True

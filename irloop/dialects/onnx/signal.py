@@ -1,4 +1,4 @@
-"""Fourier transforms in ONNX; complex numbers are pairs in a last axis of size 2."""
+"""Fourier transforms in ONNX; complex numbers are pairs along a last axis of size 2."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
     """Discrete Fourier transform along `axis` (DFT-17); inputs data and an optional length.
 
     Data is real [..., 1] or complex [..., 2]. `onesided` keeps the first half of the frequencies;
-    with `inverse` it takes that half and returns real numbers.
+    with `inverse` the data is that half, and the result is real.
     """
 
     axis: int = 1
@@ -94,7 +94,8 @@ class STFT(OnnxOp, type="STFT", since=17, inputs=(2, 4)):
     half of the frequencies.
     """
 
-    #: None means that the attribute is missing, which counts as 1; onnx's own inference assumes 0.
+    #: None means that the attribute is missing, which counts as 1, although onnx's own inference
+    #: assumes 0.
     onesided: int | None = None
 
     def is_onesided(self) -> bool:

@@ -188,9 +188,10 @@ class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
 
 
 class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
-    """Splits by the lengths in input 1, or into `num_outputs` parts (last one smaller) (Split-18).
+    """Splits into parts of the lengths in input 1, or into `num_outputs` parts of which the last
+    may be smaller (Split-18).
 
-    One of both is required.
+    Exactly one of the two is required.
     """
 
     not_moved = NARROW
@@ -218,7 +219,7 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
         if -(-dim // count) * (count - 1) > dim:
-            # All parts but the last have the same length, which here would exceed the axis.
+            # All parts but the last have the same length; together they would exceed the axis here.
             raise args.error(
                 "the axis is too short", f"room for {count - 1} equal parts", str(dim), kind="range"
             )
@@ -242,7 +243,7 @@ class TensorScatter(OnnxOp, type="TensorScatter", since=24, inputs=(2, 3)):
         shape = args.shape(0)
         at = inference.axis_in(args, self.axis, shape.rank)
         if at == 0:
-            raise args.error("axis is the batch", "another axis", "0", kind="range")
+            raise args.error("axis is the batch axis", "another axis", "0", kind="range")
         if at is not None and shape.with_dim(at, UNKNOWN_DIM).refine(args.shape(1)) is None:
             raise args.error(
                 "the update's shape does not match the cache", str(shape), str(args.shape(1))

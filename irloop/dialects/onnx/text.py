@@ -117,10 +117,12 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
 
 
 class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
-    """Counts, and optionally weights, the n-grams of a pool in each row (TfIdfVectorizer-9).
+    """Counts, and optionally weights, the occurrences of the pool's n-grams in each row
+    (TfIdfVectorizer-9).
 
     Items are [C] or [N, C]; the result is f32 [M] or [N, M], where M is the largest of
-    `ngram_indexes` plus 1. `ngram_counts` holds where the n-grams of each length start in the pool.
+    `ngram_indexes` plus 1. `ngram_counts` holds the index in the pool at which the n-grams of each
+    length start.
     """
 
     max_gram_length: int
@@ -141,7 +143,7 @@ class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
         if shape.dims is None:
             return [TensorType(ElementType.F32, UNKNOWN_SHAPE)]
         if len(shape.dims) not in (1, 2):
-            raise args.error("items have the wrong rank", "[C] or [N, C]", str(shape))
+            raise args.error("the input has the wrong rank", "[C] or [N, C]", str(shape))
         width = max(self.ngram_indexes, default=-1) + 1
         return [TensorType(ElementType.F32, Shape((*shape.dims[:-1], width)))]
 

@@ -57,7 +57,8 @@ def known_transform(args: Arguments, name: str) -> None:
 
 
 def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[ValueType]:
-    """The types of a classifier's outputs: for each row a label, and a score per class.
+    """The types of a classifier's outputs, which are a label for each row and a score for each row
+    and class.
 
     Raises:
         InferenceError: when there are no labels, or input 0 does not hold rows of numbers.
@@ -78,8 +79,8 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
     """Leaves of decision trees, aggregated for each target (TreeEnsemble-5).
 
     The input is rows [N, F], the output scores [N, targets]. Inner nodes and leaves are separate
-    lists; the flag of a branch selects the list to which its index refers. The sets of the nodes
-    that test membership are one list, each set ended by NaN.
+    lists; the flag of a branch selects the list to which its index refers. The sets of all nodes
+    that test membership are in one list, in which a NaN ends each set.
     """
 
     leaf_targetids: tuple[int, ...]
@@ -193,7 +194,9 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
 
 
 class _Numbered(MlOp):
-    """Base of trees whose nodes are identified by the numbers of tree and node."""
+    """Base of ensembles whose nodes are identified by the number of the tree and the number of the
+    node.
+    """
 
     base_values: tuple[float, ...] = ()
     nodes_falsenodeids: tuple[int, ...] = ()
@@ -233,7 +236,7 @@ class _Numbered(MlOp):
         )
 
     def numbers(self, name: str) -> Any:
-        """An attribute that lists numbers; in double precision if that form of it is present."""
+        """The numbers of an attribute, from its form in double precision if that is present."""
         tensor = getattr(self, f"{name}_as_tensor", None)
         if isinstance(tensor, Tensor):
             return tensor.numpy().reshape(-1)
@@ -314,8 +317,8 @@ class TreeEnsembleClassifier1(
 ):
     """The label with the most votes of leaves, and the scores as f32 (TreeEnsembleClassifier-1).
 
-    If all leaves vote for the same one of two labels, the votes are scores of the second label. It
-    wins with more than 0.5 if no weight is negative, else with more than 0.
+    If there are two labels and all leaves vote for the same one, the votes are scores of the second
+    label. The second label wins with more than 0.5 if no weight is negative, else with more than 0.
     """
 
     class_ids: tuple[int, ...] = ()

@@ -22,7 +22,9 @@ def _load(type_name: str | None, domain: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a family by its module's name, or an operation by its class's: ``Add``."""
+    """Return a family by the name of its module, or an operation by the name of its class, such as
+    ``Add``.
+    """
     if name in FAMILIES:
         return import_module(f"{__name__}.{name}")
     for type_name in _FAMILIES.types_of(name):

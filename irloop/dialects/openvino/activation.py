@@ -123,7 +123,7 @@ class Gelu2(Activation, type="Gelu", since=2, inputs=1):
 
 
 class Gelu7(Activation, type="Gelu", since=7, inputs=1):
-    """Gelu, exact by the error function or approximated by tanh (Gelu-7)."""
+    """Gelu, computed exactly with the error function or approximated with tanh (Gelu-7)."""
 
     elementwise = True
     needs_float: ClassVar[bool] = True
@@ -234,7 +234,7 @@ class GRN(Activation, type="GRN", since=1, inputs=1):
 
 
 class AlongAxis(Activation):
-    """Base of the softmax functions: a distribution along one axis."""
+    """Base of the softmax functions along one axis."""
 
     cost = "linear"
 

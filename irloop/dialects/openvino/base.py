@@ -55,10 +55,10 @@ OPENVINO = Registry(ignore_case=True)
 
 
 class OpenVinoOp(Op):
-    """An operation of OpenVINO's opset1, opset2, ...; its `domain` is empty."""
+    """Base of the operations of OpenVINO's opset1, opset2, ...; the `domain` is empty."""
 
     registry: ClassVar[Registry | None] = OPENVINO
-    #: Opsets after `since` in which OpenVINO does not find the type.
+    #: Opsets after `since` that lack the type in OpenVINO.
     not_in: ClassVar[frozenset[int]] = frozenset()
     #: True if files from before opset6 give its version as "experimental" or "extension".
     once_experimental: ClassVar[bool] = False
@@ -69,8 +69,7 @@ class OpenVinoOp(Op):
         Raises:
             InferenceError: naming the attribute and its allowed words.
         """
-        # The type checker knows only from the transform that operations are dataclasses, so use
-        # Any.
+        # The type checker does not know that every operation is a dataclass, so use Any.
         known: Any = self.__class__
         for name in names:
             words = known.__dataclass_fields__[name].metadata["words"]

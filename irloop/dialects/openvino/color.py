@@ -12,7 +12,7 @@ __all__ = ["FromI420", "FromNV12", "FromYuv", "I420toBGR", "I420toRGB", "NV12toB
 
 
 class FromYuv(OpenVinoOp):
-    """Base of the conversions: one image with all planes stacked, or separate planes."""
+    """Base of the conversions of one image with all planes stacked, or of separate planes."""
 
     def reverse(self) -> bool:
         """True when the result is BGR."""

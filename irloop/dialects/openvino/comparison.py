@@ -40,7 +40,9 @@ __all__ = [
 
 
 class Comparison(Binary):
-    """Base of comparisons: two operands of one type to booleans; `function` is the kernel."""
+    """Base of comparisons, which map two operands of one type to booleans; `function` is the
+    kernel.
+    """
 
     operands = "x: any, y: any -> boolean"
     elementwise = True
@@ -107,7 +109,7 @@ class LessEqual(Comparison, type="LessEqual", since=1, inputs=2):
 
 
 class Logical(Comparison):
-    """Base of logical operations: two booleans to one."""
+    """Base of logical operations, which map two booleans to one."""
 
     operands = "x: boolean, y: boolean -> boolean"
 
@@ -141,7 +143,7 @@ class LogicalXor(Logical, type="LogicalXor", since=1, inputs=2):
 
 
 class Xor(Logical, type="Xor", since=1, until=1, inputs=2):
-    """LogicalXor under its opset1 name (Xor-0)."""
+    """LogicalXor under its name in opset1 (Xor-0)."""
 
     function: ClassVar[str] = "logical_xor"
 
@@ -163,8 +165,8 @@ class LogicalNot(OpenVinoOp, type="LogicalNot", since=1, inputs=1):
 class Select(OpenVinoOp, type="Select", since=1, inputs=3):
     """The second operand where the first is true, else the third (Select-1).
 
-    numpy: all three broadcast together; pdpd: the first two are aligned with the third at
-    `auto_broadcast_axis` (0 when absent).
+    In the mode numpy all three operands are broadcast together; in the mode pdpd the first two are
+    aligned with the third at `auto_broadcast_axis` (0 when absent).
     """
 
     operands = "condition: boolean, then: any, else: any -> any"
@@ -208,7 +210,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
 
 class Check(OpenVinoOp):
-    """Base of tests: a float to a boolean."""
+    """Base of tests, which map a float to a boolean."""
 
     operands = "data: float -> boolean"
     elementwise = True
@@ -250,7 +252,7 @@ class IsInf(Check, type="IsInf", since=10, inputs=1):
 
 
 class Bitwise(Binary):
-    """Base of bitwise operations: two integers (or booleans) to one of the same type."""
+    """Base of bitwise operations, which map two integers (or booleans) to one of the same type."""
 
     operands = "x: integer | boolean, y: integer | boolean -> integer | boolean"
     cost = "linear"

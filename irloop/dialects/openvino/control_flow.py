@@ -98,7 +98,7 @@ def _trips(args: Arguments, body: Body) -> int | None:
     if not bool(before.reshape(-1)[0]):
         return 0
     if trip is None:
-        # The trip count may be 0, whatever the condition.
+        # The trip count may be 0, whatever the condition is.
         return None
     if goes_on is False:
         return 1

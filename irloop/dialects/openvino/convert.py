@@ -13,9 +13,10 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "FakeConvert", "Iden
 
 
 class Convert(OpenVinoOp, type="Convert", since=1, inputs=1):
-    """The operand in another element type; floats truncate, nonzero is true (Convert-1).
+    """The operand in another element type; floats are truncated, and nonzero values are true
+    (Convert-1).
 
-    To an 8-bit float OpenVINO converts by way of f16 and without saturation.
+    OpenVINO converts to an 8-bit float by way of f16 and without saturation.
     """
 
     operands = "data: any -> any"

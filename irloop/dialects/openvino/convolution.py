@@ -33,7 +33,9 @@ __all__ = [
 
 
 class Windowed(OpenVinoOp):
-    """Attributes shared by all convolutions; pads are used only if `auto_pad` is explicit."""
+    """Base of all convolutions, with the attributes that they share; pads are used only if
+    `auto_pad` is explicit.
+    """
 
     operands = "data: float, filters: float -> float"
 
@@ -127,8 +129,8 @@ class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
 
 
 class _Backprop(Windowed):
-    """Base of transposed convolutions; input 2, if given, is the output size, to which same_*
-    crops.
+    """Base of transposed convolutions. Input 2, if given, is the output size; `auto_pad` same_upper
+    and same_lower crop to this size.
     """
 
     operands = "data: float, filters: float, output shape?: i32 | i64 -> float"
@@ -208,7 +210,9 @@ class GroupConvolutionBackpropData(
 
 
 class _Deformable(Windowed):
-    """Inputs data [N,C,H,W], offsets [N,deformable_group*2*h*w,...], filters [O,C/group,h,w]."""
+    """Base of deformable convolutions. ¶ Inputs: data [N,C,H,W], offsets
+    [N,deformable_group*2*h*w,...], filters [O,C/group,h,w].
+    """
 
     group: int = attribute(default=1, least=1, needed=True)
     deformable_group: int = attribute(default=1, least=1, needed=True)
@@ -244,7 +248,7 @@ class _Deformable(Windowed):
             )
 
     def blends(self) -> bool:
-        """True when elements outside the data are zeros that take part in the interpolation."""
+        """True if positions near the border are interpolated with zeros outside the data."""
         return False
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

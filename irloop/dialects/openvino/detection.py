@@ -20,8 +20,8 @@ _CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size
 
 
 class Detecting(OpenVinoOp):
-    """Base: offsets [N, P * 4], scores [N, P * C], priors [1 or N, 1 or 2, P * 4] to [1, 1, rows,
-    7].
+    """Base of DetectionOutput: offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P
+    * 4] to [1, 1, rows, 7].
 
     A row is (item, class, score, x1, y1, x2, y2); a row with item -1 ends the list. Inputs 3 and 4
     are scores [N, P * 2] and offsets of a first stage. Priors that are not `normalized` have 5
@@ -150,7 +150,7 @@ class Detecting(OpenVinoOp):
 
 
 class DetectionOutput1(Detecting, type="DetectionOutput", since=1, inputs=(3, 5)):
-    """The boxes of each class that do not overlap better ones (DetectionOutput-1)."""
+    """Selects boxes that overlap no selected box of a higher score (DetectionOutput-1)."""
 
     num_classes: int = attribute(default=0, needed=True)
 

@@ -43,8 +43,8 @@ class ExperimentalDetectronDetectionOutput(
 ):
     """Final detections from regions [R, 4], offsets [R, 4 C], scores [R, C] and the image.
 
-    Outputs boxes, classes and scores, max_detections_per_image of each, padded with zeros. Class 0
-    is the background (ExperimentalDetectronDetectionOutput-6). Offsets are per class even if
+    Outputs max_detections_per_image boxes, classes and scores, padded with zeros. Class 0 is the
+    background (ExperimentalDetectronDetectionOutput-6). Offsets are per class even if
     class_agnostic_box_regression is set.
     """
 

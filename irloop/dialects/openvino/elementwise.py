@@ -1,7 +1,7 @@
 """Elementwise arithmetic in OpenVINO.
 
-All operations accept any numeric element type. Integers are computed as integers; functions without
-an integer result round to nearest.
+All operations accept any numeric element type. Integers are computed as integers; a result that is
+not an integer is rounded to the nearest one.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ __all__ = [
 class Binary(OpenVinoOp):
     """Base of operations on two operands of one element type, broadcast by `auto_broadcast`.
 
-    none: equal shapes; numpy: aligned at the last dimension; pdpd: the second operand's first
-    dimension is aligned with `auto_broadcast_axis` of the first operand (0 when absent).
+    In the mode none the shapes must be equal. In the mode numpy they are aligned at the last
+    dimension. In the mode pdpd the first dimension of the second operand is aligned with the axis
+    `auto_broadcast_axis` of the first operand (0 when absent).
     """
 
     auto_broadcast: str = attribute(default="numpy", words=BROADCASTS)
@@ -90,7 +91,7 @@ class Binary(OpenVinoOp):
 
 
 class Arithmetic(Binary):
-    """Base of functions from two numbers to one of the same type; `function` is the kernel."""
+    """Base of functions that map two numbers to one of the same type; `function` is the kernel."""
 
     operands = "x: number, y: number -> number"
     elementwise = True
@@ -141,7 +142,8 @@ class Divide(Arithmetic, type="Divide", since=1, inputs=2):
 
     The specification rounds integers toward minus infinity with `m_pythondiv`. OpenVINO's CPU
     plugin does not do so (2021.4.2 and 2026.4), and irloop follows it. Quotients of constants are
-    rounded as specified in both, because OpenVINO's core folds them when it reads the model.
+    rounded as specified, in OpenVINO and in irloop, because OpenVINO's core folds them when it
+    reads the model.
     """
 
     m_pythondiv: bool = True
@@ -214,7 +216,7 @@ class SquaredDifference(Arithmetic, type="SquaredDifference", since=1, inputs=2)
 
 
 class Unary(OpenVinoOp):
-    """Base of functions from one number to one of the same type; `function` is the kernel."""
+    """Base of functions that map a number to one of the same type; `function` is the kernel."""
 
     operands = "data: number -> number"
     elementwise = True
@@ -292,7 +294,7 @@ class Atanh(Unary, type="Atanh", since=4, inputs=1):
 
 
 class Ceiling(Unary, type="Ceiling", since=1, inputs=1):
-    """Rounded up (Ceiling-1)."""
+    """The number, rounded up (Ceiling-1)."""
 
     function: ClassVar[str] = "ceiling"
 
@@ -328,7 +330,7 @@ class Exp(Unary, type="Exp", since=1, inputs=1):
 
 
 class Floor(Unary, type="Floor", since=1, inputs=1):
-    """Rounded down (Floor-1)."""
+    """The number, rounded down (Floor-1)."""
 
     function: ClassVar[str] = "floor"
 

@@ -56,8 +56,8 @@ def _check_reduction(args: Arguments, reduction: str) -> None:
 class EmbeddingBagOffsetsSum(OpenVinoOp, type="EmbeddingBagOffsetsSum", since=3, inputs=(3, 5)):
     """The sum of table rows for each bag (EmbeddingBagOffsetsSum-3).
 
-    Inputs: table, indices, the position of each bag's first index, optionally the row that an
-    empty bag gets (-1 or absent: zeros) and a weight for each index.
+    Inputs: table, indices, the position of each bag's first index, optionally the index of the row
+    that an empty bag gets (-1 or absent: zeros) and a weight for each index.
     """
 
     operands = (
@@ -133,8 +133,8 @@ def _packed(args: Arguments) -> list[ValueType]:
 class EmbeddingSegmentsSum(OpenVinoOp, type="EmbeddingSegmentsSum", since=3, inputs=(4, 6)):
     """The sum of table rows for each segment (EmbeddingSegmentsSum-3).
 
-    Inputs: table, indices, the segment of each index, the number of segments, optionally the
-    row that an empty segment gets (-1 or absent: zeros) and a weight for each index.
+    Inputs: table, indices, the segment of each index, the number of segments, optionally the index
+    of the row that an empty segment gets (-1 or absent: zeros) and a weight for each index.
     """
 
     operands = (
@@ -182,7 +182,7 @@ class SegmentMax(OpenVinoOp, type="SegmentMax", since=16, inputs=(2, 3)):
 
 
 class SparseFillEmptyRows(OpenVinoOp, type="SparseFillEmptyRows", since=16, inputs=4, outputs=3):
-    """A sparse matrix with a default value in each empty row (SparseFillEmptyRows-16).
+    """Adds a default value to each empty row of a sparse matrix (SparseFillEmptyRows-16).
 
     Inputs: values, dense shape, indices [count, 2], the default value. Outputs: indices, values,
     which rows were empty.

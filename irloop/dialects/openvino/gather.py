@@ -157,7 +157,7 @@ class GatherND8(OpenVinoOp, type="GatherND", since=8, inputs=2):
 
 
 class GatherTree(OpenVinoOp, type="GatherTree", since=1, inputs=4):
-    """Full beams from the steps of a beam search (GatherTree-1).
+    """The complete beams, assembled from the steps of a beam search (GatherTree-1).
 
     Inputs: ids and parents [steps, batch, beams], the longest length of each batch item, and
     the end token.

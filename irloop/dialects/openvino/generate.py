@@ -14,7 +14,9 @@ __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
 
 
 class Range(OpenVinoOp, type="Range", since=1, inputs=3):
-    """Numbers from start up to, but excluding, stop in steps; scalars of one type (Range-1)."""
+    """Numbers from start up to, but excluding, stop in steps of step; the inputs are scalars of one
+    type (Range-1).
+    """
 
     expands = True
 
@@ -32,7 +34,9 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
 
 class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
-    """Numbers from start up to, but excluding, stop, all cast to `output_type` (Range-4)."""
+    """Numbers from start up to, but excluding, stop in steps of step, cast to `output_type`
+    (Range-4).
+    """
 
     expands = True
 
@@ -107,7 +111,7 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 
 
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
-    """Like OneHot-1; with `negative_indices_mode` normalize, indices may count from the end
+    """Like OneHot-1; with `negative_indices_mode` normalize, negative indices count from the end
     (OneHot-16).
     """
 

@@ -50,7 +50,7 @@ class Einsum(OpenVinoOp, type="Einsum", since=7, inputs=(1, None)):
 
 
 class Inverse(OpenVinoOp, type="Inverse", since=14, inputs=1):
-    """The inverse of the matrices in the last two axes; `adjoint` transposes it (Inverse-14)."""
+    """The inverses of the matrices in the last two axes; `adjoint` transposes them (Inverse-14)."""
 
     operands = "data: float -> float"
 

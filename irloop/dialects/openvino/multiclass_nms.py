@@ -17,7 +17,7 @@ __all__ = ["MatrixNms", "MulticlassNms", "MulticlassNms8"]
 
 
 class _OfClasses(OpenVinoOp):
-    """Base of suppression over classes: boxes [B, N, 4] and scores [B, C, N] to detections.
+    """Base of suppression over classes, from boxes [B, N, 4] and scores [B, C, N] to detections.
 
     The outputs are rows (class, score, box), indices and counts. The number of rows is only known
     at run time.
@@ -79,7 +79,9 @@ class _Multiclass(_OfClasses):
 
 
 class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outputs=3):
-    """Boxes that do not overlap better ones of their class (MulticlassNms-8)."""
+    """Selects boxes that overlap no selected box of a higher score in their class
+    (MulticlassNms-8).
+    """
 
 
 class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), outputs=3):
@@ -105,7 +107,7 @@ class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), o
 
 
 class MatrixNms(_OfClasses, type="MatrixNms", since=8, inputs=2, outputs=3):
-    """Lowers the scores of boxes that overlap better ones of their class (MatrixNms-8).
+    """Lowers the scores of boxes that overlap boxes of a higher score in their class (MatrixNms-8).
 
     `decay_function` is linear or gaussian.
     """

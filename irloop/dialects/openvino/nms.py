@@ -63,7 +63,7 @@ class Suppressing(OpenVinoOp):
 
 
 class NonMaxSuppression1(Suppressing, type="NonMaxSuppression", since=1, inputs=(2, 5)):
-    """Boxes that do not overlap better ones (NonMaxSuppression-1)."""
+    """Selects boxes that overlap no selected box of a higher score (NonMaxSuppression-1)."""
 
 
 class _Typed(Suppressing):
@@ -99,7 +99,9 @@ class Scored(_Typed):
 
 
 class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
-    """Boxes that do not overlap better ones, their scores and count (NonMaxSuppression-5)."""
+    """Selects boxes that overlap no selected box of a higher score, and returns their scores and
+    number (NonMaxSuppression-5).
+    """
 
 
 class NonMaxSuppression9(Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):

@@ -108,11 +108,12 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
 
 class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
-    """MVN-2 as named in files of opset1."""
+    """MVN-2 under the version that files of opset1 give it."""
 
 
 class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
-    """Subtracts the mean over the axes of input 1; optionally divides by the deviation (MVN-6).
+    """Subtracts the mean over the axes of input 1; optionally divides by the standard deviation
+    (MVN-6).
 
     `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
@@ -168,7 +169,7 @@ class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
 
 
 class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
-    """x divided by its Euclidean norm over the axes of input 1 (NormalizeL2-1).
+    """x divided by its Euclidean norm over the axes in input 1 (NormalizeL2-1).
 
     eps is added to the sum of squares (`eps_mode` add) or is its lower bound (max).
     """
@@ -195,7 +196,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
 
 class GroupNormalization(OpenVinoOp, type="GroupNormalization", since=12, inputs=3):
-    """Normalises groups of channels; scale and bias per channel (GroupNormalization-12)."""
+    """Normalises groups of channels; scale and bias are per channel (GroupNormalization-12)."""
 
     operands = "data: float, scale: float, bias: float -> float"
 

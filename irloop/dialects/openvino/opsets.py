@@ -30,7 +30,7 @@ EXACT = frozenset({"Parameter", "Result", "Const"})
 
 #: The spellings of opsets that OpenVINO accepts; "opset01" is not one of them.
 _NUMBERS = {f"opset{number}": number for number in range(1, NEWEST + 1)}
-#: Types that OpenVINO reads but that have no class in this dialect, with their first opset.
+#: The first opset of each type that OpenVINO reads but that has no class in this dialect.
 _WITHOUT_CLASS = {
     "const": 1,
     "parameter": 1,
@@ -76,6 +76,6 @@ def opset_of(version: str | None, type_name: str = "") -> int | None:
 
 
 def is_newer_than_2021(version: str | None) -> bool:
-    """True for an opset that OpenVINO 2021.4 does not know."""
+    """True for an opset that OpenVINO 2021.4 lacks."""
     number = opset_of(version)
     return number is not None and number > LAST_OF_2021

@@ -1,4 +1,4 @@
-"""Prior boxes in OpenVINO; inputs are the (height, width) of the layer and of the image."""
+"""Prior boxes in OpenVINO, computed from the (height, width) of the feature map and the image."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class Priored(OpenVinoOp):
         count: Dim = UNKNOWN_DIM
         if layer is not None:
             if len(layer) != 2:
-                raise args.error("the layer size is not a height and width", "2", str(len(layer)))
+                raise args.error(
+                    "the size of the feature map is not a height and a width", "2", str(len(layer))
+                )
             height, width = layer
             if isinstance(height, int) and isinstance(width, int):
                 count = 4 * height * width * self.boxes()
@@ -61,7 +63,7 @@ class SizedPriors(Priored):
     scale_all_sizes: bool = True
 
     def ratios_last(self) -> bool:
-        """True when the box of the larger size comes before those of other ratios."""
+        """True if a cell's box of the larger size comes before its boxes of other aspect ratios."""
         return True
 
     def priors(self) -> Priors:
@@ -139,7 +141,7 @@ class PriorBoxClustered(Priored, type="PriorBoxClustered", since=1, inputs=2):
     def steps(self) -> tuple[float, float] | None:
         """The vertical and horizontal step, or None if both are 0.
 
-        None stands for image size / layer size. A single 0 stays 0, as in OpenVINO.
+        None means image size / size of the feature map. A single 0 stays 0, as in OpenVINO.
         """
         down, along = self.step_h or self.step, self.step_w or self.step
         return (down, along) if down or along else None

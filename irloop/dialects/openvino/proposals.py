@@ -35,7 +35,8 @@ def _items(args: Arguments, position: int, rank: int) -> Dim:
 
 
 class Proposing(OpenVinoOp):
-    """Base: scores [N, 2 A, H, W], offsets [N, 4 A, H, W], image to regions [N * post, 5].
+    """Base of Proposal: scores [N, 2 A, H, W], offsets [N, 4 A, H, W] and the image to regions [N *
+    post, 5].
 
     The image is (height, width, scale) or (height, width, scale of heights, scale of widths). A row
     is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item.
@@ -92,7 +93,7 @@ class Proposing(OpenVinoOp):
 
 
 class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
-    """The best regions that do not overlap (Proposal-1)."""
+    """The regions with the highest scores that do not overlap each other (Proposal-1)."""
 
     operands = "class scores: float, box logits: float, image shape: float -> float"
 

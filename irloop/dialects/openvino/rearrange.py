@@ -25,7 +25,9 @@ __all__ = [
 
 
 class _Blocks(OpenVinoOp):
-    """Base: blocks of `block_size` in every spatial axis; mode blocks_first or depth_first."""
+    """Base of operations that move blocks with `block_size` elements along every spatial axis; the
+    mode is blocks_first or depth_first.
+    """
 
     operands = "data: any -> any"
     cost = "linear"
@@ -185,7 +187,7 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
 
 
 class ReorgYolo1(ReorgYolo, type="ReorgYolo", since=1, until=1, inputs=1):
-    """ReorgYolo as named in files of opset1."""
+    """ReorgYolo under the version that files of opset1 give it."""
 
 
 class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, inputs=1):
@@ -232,7 +234,8 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
 
 
 class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
-    """Adds columns of blocks up to an image: [n, c block, l] -> [n, c, h, w] (Col2Im-15).
+    """Sums overlapping blocks, given as columns, to an image: [n, c block, l] -> [n, c, h, w]
+    (Col2Im-15).
 
     Inputs: columns, size of the image, size of a block.
     """

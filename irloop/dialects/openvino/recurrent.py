@@ -1,7 +1,7 @@
 """Recurrent cells and sequences in OpenVINO.
 
-Shapes: B items, T steps, I inputs, S state elements, D directions. The gate order is f i c o (LSTM)
-and z r h (GRU).
+In shapes, B is the batch size, T the number of steps, I the input size, S the state size and D the
+number of directions. The gate order is f i c o (LSTM) and z r h (GRU).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Recurrent(OpenVinoOp):
-    """Attributes of all recurrent operations.
+    """Base of all recurrent operations, with their attributes.
 
     An empty `activations` selects the defaults of the type. Entry k of `activations_alpha` and
     `activations_beta` belongs to activation k. `clip` bounds the input of an activation; 0 means no
@@ -62,7 +62,7 @@ class Recurrent(OpenVinoOp):
         return found[: len(self.DEFAULTS)]
 
     def bias_gates(self) -> int:
-        """The length of the bias, in units of the state size."""
+        """The length of the bias, as a multiple of the state size."""
         return self.GATES
 
     def _check_functions(self, args: Arguments) -> None:
@@ -147,8 +147,8 @@ class _LstmCell(_Lstm):
 class LSTMCell1(_LstmCell, type="LSTMCell", since=1, inputs=(5, 7), outputs=2):
     """One step of an LSTM (LSTMCell-1): X [B,I], H, C [B,S], W [4S,I], R [4S,S], B [4S].
 
-    The specification has `input_forget`, `weights_format` and input 6 (peepholes); no runtime uses
-    them, nor does irloop.
+    The specification defines `input_forget`, `weights_format` and input 6 (peepholes), but no
+    runtime uses them, and neither does irloop.
     """
 
     operands = (

@@ -1,4 +1,4 @@
-"""Reductions in OpenVINO: data and a list of axes; an empty list reduces nothing."""
+"""Reductions in OpenVINO, over a list of axes in input 1; an empty list reduces nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ __all__ = [
 
 
 class Reduction(OpenVinoOp):
-    """Base: data of any type and axes (a scalar or a list of integers); `function` is the kernel.
+    """Base of reductions of data of any type over axes (a scalar or a list of integers); `function`
+    is the kernel.
 
     With `keep_dims` reduced dimensions are kept as ones, otherwise they are removed.
     """

@@ -64,7 +64,7 @@ class ReverseSequence(OpenVinoOp, type="ReverseSequence", since=1, inputs=2):
 
 
 class Roll(OpenVinoOp, type="Roll", since=7, inputs=3):
-    """Rolls elements along axes; inputs data, shifts, axes (Roll-7).
+    """Rotates elements along axes; inputs data, shifts, axes (Roll-7).
 
     A single shift applies to all axes; the shifts of an axis that is listed twice add up.
     """

@@ -102,8 +102,8 @@ class Interpolation(OpenVinoOp):
 class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
     """Resizes `axes` of the data to the sizes in input 1 (Interpolate-1).
 
-    Mode nearest measures from the first element and rounds up; linear and cubic align the outer
-    elements if `align_corners` is set.
+    The mode nearest uses asymmetric coordinates, rounded up on an axis that shrinks and down on
+    others; linear and cubic align the outer elements if `align_corners` is set.
     """
 
     expands = True
@@ -146,7 +146,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
 
 
 class _Attributes(Interpolation):
-    """Attributes of Interpolate-4 and later."""
+    """Base of Interpolate-4 and later, with their attributes."""
 
     mode: str = attribute(default="nearest", words=RESIZE_MODES)
     shape_calculation_mode: str = attribute(default="sizes", words=("sizes", "scales"))

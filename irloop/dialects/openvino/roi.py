@@ -112,7 +112,7 @@ class ROIAlign(_Align, type="ROIAlign", since=3, inputs=3):
 
 
 class ROIAlign9(_Align, type="ROIAlign", since=9, inputs=3):
-    """Like ROIAlign-3; `aligned_mode` selects where an element's centre is (ROIAlign-9)."""
+    """Like ROIAlign-3; `aligned_mode` selects the position of an element's centre (ROIAlign-9)."""
 
     aligned_mode: str = attribute(
         default="asymmetric", words=("asymmetric", "half_pixel_for_nn", "half_pixel")
@@ -159,7 +159,7 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
 
 
 class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
-    """ROI align for rotated regions (centre x, centre y, width, height, angle in radians).
+    """ROIAlign for rotated regions (centre x, centre y, width, height, angle in radians).
 
     Input 2 holds the batch items. Each bin is the mean of its bilinear samples
     (ROIAlignRotated-15).

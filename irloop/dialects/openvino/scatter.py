@@ -56,7 +56,8 @@ class ScatterElementsUpdate(OpenVinoOp, type="ScatterElementsUpdate", since=3, i
 class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12, inputs=4):
     """Like ScatterElementsUpdate-3, with a `reduction` for duplicates (ScatterElementsUpdate-12).
 
-    It is none, sum, prod, min, max or mean; the original element takes part with `use_init_val`.
+    The reduction is none, sum, prod, min, max or mean; with `use_init_val` the original element
+    takes part in it.
     """
 
     operands = "data: any, indices: integer, updates: any, axis: integer -> any"
@@ -96,7 +97,7 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
 class ScatterNDUpdate15(OpenVinoOp, type="ScatterNDUpdate", since=15, inputs=3):
     """Like ScatterNDUpdate-3, combining with the old elements by `reduction` (ScatterNDUpdate-15).
 
-    It is none, sum, sub, prod, min or max.
+    The reduction is none, sum, sub, prod, min or max.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"

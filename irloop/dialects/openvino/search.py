@@ -14,7 +14,7 @@ __all__ = ["Bucketize", "CumSum", "NonZero", "SearchSorted", "TopK", "TopK3", "T
 
 
 class _TopK(OpenVinoOp):
-    """Base: the k best elements along an axis and their positions."""
+    """Base of TopK: the k best elements along an axis and their positions."""
 
     operands = "data: number, k: integer -> values: number, indices: i32 | i64"
     cost = "linear"
@@ -42,7 +42,8 @@ class _TopK(OpenVinoOp):
 class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
     """The k best elements along `axis` and their i32 or i64 positions (TopK-1).
 
-    `mode` is max or min, `sort` none, index or value. Of equal elements the first is better.
+    `mode` is max or min, `sort` none, index or value. "Best" means largest or smallest; of equal
+    elements the first is better.
     """
 
     meanings = (Sizes(1),)
@@ -136,7 +137,7 @@ class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
 class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
     """The position at which each value would be inserted into its sorted row (SearchSorted-15).
 
-    With `right_mode` that is after equal elements, else before them.
+    With `right_mode` the position is after equal elements, else before them.
     """
 
     operands = "sorted sequence: number, values: number -> i32 | i64"
@@ -156,8 +157,8 @@ class SearchSorted(OpenVinoOp, type="SearchSorted", since=15, inputs=2):
 class Unique(OpenVinoOp, type="Unique", since=10, inputs=(1, 2), outputs=4):
     """Distinct elements, or slices of the axis in input 1 (Unique-10).
 
-    Outputs: the values, the index of each one's first occurrence, for each element the index of its
-    value, and the number of occurrences.
+    Outputs: the distinct values, the index of the first occurrence of each value, the index of the
+    value of each element, and the number of occurrences of each value.
     """
 
     operands = (

@@ -70,7 +70,7 @@ class ShapeOf3(OpenVinoOp, type="ShapeOf", since=3, inputs=1):
 class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
     """The elements of the first input in the shape given by the second (Reshape-1).
 
-    -1 is inferred; with `special_zero` 0 copies the dimension at its position.
+    In the second, -1 is inferred; with `special_zero`, 0 copies the dimension at its position.
     """
 
     operands = "data: any, shape: integer -> any"
@@ -122,7 +122,9 @@ class Squeeze(OpenVinoOp, type="Squeeze", since=1, inputs=(1, 2)):
 
 
 class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
-    """Like Squeeze-1; with `allow_axis_skip` the rank is unknown while a size is unknown."""
+    """Like Squeeze-1; with `allow_axis_skip` the rank of the result is unknown if a listed size is
+    unknown.
+    """
 
     operands = "data: any, axes?: i32 | i64 -> any"
     reshapes = True
@@ -151,7 +153,7 @@ class Squeeze15(OpenVinoOp, type="Squeeze", since=15, inputs=(1, 2)):
 
 
 class Unsqueeze(OpenVinoOp, type="Unsqueeze", since=1, inputs=2):
-    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-1)."""
+    """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-1)."""
 
     operands = "data: any, axes: i32 | i64 -> any"
     reshapes = True

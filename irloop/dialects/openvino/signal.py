@@ -1,4 +1,4 @@
-"""Fourier transforms in OpenVINO; complex numbers are pairs in a last axis of size 2."""
+"""Fourier transforms in OpenVINO; complex numbers are pairs along a last axis of size 2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
 
 
 def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
-    """The lengths from input 2; None where the axis keeps its size."""
+    """The lengths from input 2; None for an axis that keeps its size."""
     if not args.has(2):
         return [None] * len(axes)
     sizes = args.dims(2)
@@ -62,7 +62,7 @@ def _sized(dims: tuple[Dim, ...], axes: list[int], lengths: list[Dim | None]) ->
 
 
 class _Transform(OpenVinoOp):
-    """Base: transforms along axes, cropped or zero-padded to `signal_size`."""
+    """Base of transforms along axes that are first cropped or zero-padded to `signal_size`."""
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 
@@ -98,7 +98,9 @@ def _half(dim: Dim) -> Dim:
 
 
 class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
-    """Discrete Fourier transform of real numbers; keeps half of the last axis (RDFT-9)."""
+    """Discrete Fourier transform of real numbers; keeps the first half of the frequencies on the
+    last axis (RDFT-9).
+    """
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"
 

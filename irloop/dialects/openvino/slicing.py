@@ -65,7 +65,7 @@ class Split(OpenVinoOp, type="Split", since=1, inputs=2, outputs=None):
 class VariadicSplit(OpenVinoOp, type="VariadicSplit", since=1, inputs=3, outputs=None):
     """Splits into parts of the lengths in input 2 along the axis in input 1 (VariadicSplit-1).
 
-    One length may be -1: the rest of the axis.
+    One length may be -1, which means the rest of the axis.
     """
 
     operands = "data: any, axis: i32 | i64, lengths: i32 | i64 -> parts...: any"
@@ -85,7 +85,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an axis
     of size 1; in `shrink_axis_mask` it takes one element and removes the axis; in `ellipsis_mask`
-    the entry covers all axes not mentioned. Masks are extended with zeros.
+    the entry stands for all axes that have no entry. Masks are extended with zeros.
     """
 
     operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"
@@ -109,7 +109,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        # Only the begin mask must not be empty. Masks that are not empty have the same length.
+        # Only the begin mask must not be empty. All masks that are not empty have the same length.
         lengths = {len(mask) for mask in self.masks if mask} | {len(self.begin_mask)}
         if len(lengths) > 1:
             found = ", ".join(map(str, sorted(lengths)))
@@ -190,7 +190,9 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
 
 class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
-    """Elements from `start` to `stop` by `step` along `axes`, default: the first ones (Slice-8)."""
+    """Elements from `start` to `stop` by `step` along `axes`, by default along the first axes
+    (Slice-8).
+    """
 
     operands = (
         "data: any, start: i32 | i64, stop: i32 | i64, step: i32 | i64, axes?: i32 | i64 -> any"

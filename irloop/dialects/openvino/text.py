@@ -1,4 +1,4 @@
-"""String operations in OpenVINO: packing from bytes and unpacking to bytes."""
+"""String operations in OpenVINO: packing bytes into strings, and unpacking strings to bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["StringTensorPack", "StringTensorUnpack"]
 
 
 class StringTensorPack(OpenVinoOp, type="StringTensorPack", since=15, inputs=3):
-    """Strings from the UTF-8 bytes between begins and ends in a list (StringTensorPack-15).
+    """Strings whose UTF-8 bytes are in a list, between begins and ends (StringTensorPack-15).
 
     Begins and ends have the shape of the result; the bytes are a list of u8.
     """

@@ -37,7 +37,7 @@ class AttributeMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per element and attribute."""
+        """One finding per missing attribute of an element."""
         for item in context.schema_findings:
             if item.code != self.code or item.element is context.document.root:
                 continue

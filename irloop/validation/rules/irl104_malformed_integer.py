@@ -50,7 +50,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             yield from self._wiring(wiring)
 
     def _net(self, index: NetIndex) -> Iterator[Diagnostic]:
-        # All numbers of a net are checked as a set first, because nearly always nothing is wrong.
+        # First check all numbers of a net at once, because nearly always nothing is wrong.
         net = index.net
         ids_are_sound = _sound(index.ports.ids | index.layers.keys())
         if not ids_are_sound:

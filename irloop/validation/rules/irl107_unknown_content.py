@@ -44,7 +44,7 @@ class UnknownContent(
                 f"unknown {what}, ignored by every reader",
                 expected=known.rstrip(" ).") if known else "",
                 found=name or str(tag),
-                cause="a misspelling, or an element that occurs twice or in the wrong place",
+                cause="a misspelling, or an element that occurs twice or under the wrong parent",
                 fix="correct or remove it",
             )
         for problem in context.attribute_problems:

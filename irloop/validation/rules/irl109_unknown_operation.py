@@ -15,7 +15,7 @@ from irloop.validation.rule import Rule
 class UnknownOperation(
     Rule, code="IRL109", severity=Severity.ERROR, title="operation or opset is unknown"
 ):
-    """The opset that the layer names, or every opset, lacks this operation.
+    """The layer's opset, or every opset, lacks this operation.
 
     What it does:
         Looks up `type` and `version` of each layer in the opsets 1 to 17. Types match in any
@@ -79,7 +79,7 @@ class UnknownOperation(
 def _is_known(layer: Layer) -> bool:
     type_name = layer.type
     if type_name is None or layer.version is None or type_name in ("Constant", "const", "result"):
-        return True  # IRL103, IRL110 and IRL108 report these
+        return True  # IRL103, IRL110 and IRL108 report these layers
     if type_name.lower() in ("constant", "const", "result"):
         return type_name not in ("Result", "Const") or _in_opset(layer)
     if type_name not in opsets.EXACT and type_name.lower() == "parameter":

@@ -1,4 +1,4 @@
-"""IRL116: number with something after it."""
+"""IRL116: number followed by other characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irloop.validation.rule import Rule
 
 
 class SloppyNumber(
-    Rule, code="IRL116", severity=Severity.WARNING, title="number with something after it"
+    Rule, code="IRL116", severity=Severity.WARNING, title="number followed by other characters"
 ):
     """A number is followed by other characters, and only its beginning is read.
 
@@ -36,7 +36,7 @@ class SloppyNumber(
             if problem == "sloppy":
                 yield self.found(
                     at_port(layer, port),
-                    "dim is read only up to the first character that is not a digit",
+                    "OpenVINO reads dim only up to the first character that is not a digit",
                     expected=f"{dim_integer(text)}, if that is meant",
                     found=repr(text),
                     fix="write the number without anything after it",

@@ -80,7 +80,7 @@ class NameCollision(
                     at_layer(result),
                     f"the tensor {port.names!r} is {describe(other)} already",
                     expected="a tensor of its own for each model input and output",
-                    found=f"output {port.id} of {describe(layer)} for both",
+                    found=f"output {port.id} of {describe(layer)} is used for both",
                     cause="version 10 gives the names of a tensor to one input or output only",
                     fix="insert an operation that does not change the value, or remove the names",
                 )

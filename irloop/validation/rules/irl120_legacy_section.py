@@ -11,7 +11,7 @@ from irloop.validation.rule import Rule
 
 
 class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy section is ignored"):
-    """A section is present that only readers before version 10 used.
+    """A section is present that only readers older than version 10 used.
 
     What it does:
         Reports `statistics` in the root and `blobs` in a layer.

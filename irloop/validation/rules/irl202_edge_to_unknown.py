@@ -24,7 +24,7 @@ class EdgeToUnknown(
         Looks up `to-layer` of each edge among the layers of the same net.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 ignore the edge without a word, so the layer that should read the
-        value does not get it.
+        value has no such input.
     Bad example:
         <edge from-layer="1" from-port="0" to-layer="44" to-port="0"/>
     Good example:

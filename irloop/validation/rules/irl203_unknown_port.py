@@ -41,12 +41,12 @@ class UnknownPort(
                     yield self.from_problem(edge_problems.unknown_output_port(index, edge, source))
                 if target is None or _has_port(target.inputs, edge.to_port):
                     continue
-                if target.type not in ("Parameter", "Const"):  # IRL208 reports these
+                if target.type not in ("Parameter", "Const"):  # IRL208 reports edges into these
                     yield self.from_problem(edge_problems.unknown_input_port(index, edge, target))
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:
-    """True when an edge may start from this port; a Parameter and a Const have only one output."""
+    """True if an edge may start from this port; a Parameter and a Const have only one output."""
     ports = layer.outputs
     return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)
 

@@ -1,4 +1,4 @@
-"""IRL301: weights file is missing or no weights."""
+"""IRL301: weights file is missing, or it holds no weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from irloop.validation.rule import Rule
 
 
 class WeightsMissing(
-    Rule, code="IRL301", severity=Severity.ERROR, title="weights file is missing or no weights"
+    Rule,
+    code="IRL301",
+    severity=Severity.ERROR,
+    title="weights file is missing or holds no weights",
 ):
     """The .bin is missing, or the file given as weights is something else.
 

@@ -43,7 +43,7 @@ class ConstantTooSmall(
         count, offset, size = item.elements, item.offset, item.size
         if count is None or offset is None or size is None or context.weights.disguise is not None:
             return
-        if offset + size > (context.weights.size or 0):  # IRL302
+        if offset + size > (context.weights.size or 0):  # IRL302 reports these
             return
         found = strings_in(context.weights.read(offset, size), count)
         if isinstance(found, str):

@@ -59,5 +59,5 @@ class BooleanByte(
                 break
 
 
-#: The number of bytes of boolean constants that are read per file.
+#: Maximum number of bytes of boolean constants that are read per file.
 LIMIT = 64 << 20

@@ -65,9 +65,10 @@ class NonFiniteWeights(
             )
 
 
-#: The number of bytes of floating-point constants that are read per file.
+#: Maximum number of bytes of floating-point constants that are read per file.
 LIMIT = 64 << 20
-#: Bytes of an element, and the masks of the exponent bits in its highest and second highest byte.
+#: For each element type: its size in bytes, and the masks of the exponent bits in its highest and
+#: second highest byte.
 _WIDTHS = {
     ElementType.F16: (2, 0x7C, 0),
     ElementType.BF16: (2, 0x7F, 0x80),
@@ -81,7 +82,7 @@ def _first_non_finite(
 ) -> tuple[int, bytes] | None:
     """The position and bytes of the first element whose exponent bits are all set."""
     step, high_mask, low_mask = width
-    # Deleting the highest bytes of finite elements is fast; nothing is left if all elements are
+    # Deleting the highest bytes of finite elements is fast, and nothing is left if all elements are
     # finite.
     ordinary = bytes(byte for byte in range(256) if byte & high_mask != high_mask)
     position = 0

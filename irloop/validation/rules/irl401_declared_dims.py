@@ -1,4 +1,4 @@
-"""IRL401: declared dimensions are not the inferred ones."""
+"""IRL401: declared dimensions differ from the inferred ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class DeclaredDims(
     Rule,
     code="IRL401",
     severity=Severity.WARNING,
-    title="declared dimensions are not the inferred ones",
+    title="declared dimensions differ from the inferred ones",
     requires=("IRL1", "IRL2", "IRL3", "IRL5", "IRL6", "IRL7"),
     needs_graph=True,
 ):

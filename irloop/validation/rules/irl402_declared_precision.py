@@ -1,4 +1,4 @@
-"""IRL402: declared precision is not the inferred one."""
+"""IRL402: declared precision differs from the inferred one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class DeclaredPrecision(
     Rule,
     code="IRL402",
     severity=Severity.WARNING,
-    title="declared precision is not the inferred one",
+    title="declared precision differs from the inferred one",
     requires=("IRL1", "IRL2", "IRL3", "IRL5", "IRL6", "IRL7"),
     needs_graph=True,
 ):

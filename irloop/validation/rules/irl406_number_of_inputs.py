@@ -52,7 +52,9 @@ class NumberOfInputs(
 
 
 def _has_broken_edge(index: NetIndex, layer: Layer) -> bool:
-    """True when an edge names a wrong or an occupied port: then IRL203 or IRL206 is the finding."""
+    """True if an edge names a wrong port, or a port that another edge names too: IRL203 or IRL206
+    reports it.
+    """
     edges = index.edges_into(layer)
     ports = {port.id for port in layer.inputs}
     names = [edge.to_port for edge in edges]

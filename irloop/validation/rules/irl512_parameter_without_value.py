@@ -46,7 +46,7 @@ class ParameterWithoutValue(
             if not wiring.is_loop_op or body is None or wiring.section is None:
                 continue
             taken = {item.entry.attributes.get("internal_layer_id") for item in wiring.inputs}
-            # If an entry names a wrong layer, that entry is the finding, not its Parameter.
+            # If an entry names a wrong layer, that entry is reported instead of its Parameter.
             if any(item.inner is None or item.inner.type != "Parameter" for item in wiring.inputs):
                 continue
             for layer in body.parameters:
@@ -82,5 +82,5 @@ class ParameterWithoutValue(
 
     @staticmethod
     def _has_edge(wiring: Wiring, layer: Layer) -> bool:
-        """True when a back edge ends in the Parameter; then IRL519 reports it."""
+        """True if a back edge ends in the Parameter; then IRL519 reports it."""
         return any(target is layer for _, _, target in wiring.back_edges)

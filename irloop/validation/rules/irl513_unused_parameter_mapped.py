@@ -44,7 +44,7 @@ class UnusedParameterMapped(
                 yield self.found(
                     at_layer(layer),
                     f"{describe(layer)} is mapped, but nothing in the body reads it",
-                    expected="a Parameter that is used, or none",
+                    expected="a Parameter that a layer reads, or no such Parameter",
                     found=f"no edge from layer {layer.id}",
                     cause="OpenVINO 2021.4 cannot read such a file",
                     fix="remove the Parameter and its entry in the port map",

@@ -45,6 +45,6 @@ class UnusedBodyResult(
                 if layer.id not in named:
                     yield self.found(
                         at_layer(layer),
-                        f"{describe(layer)} is neither an output nor carried back",
+                        f"{describe(layer)} is neither mapped to an output nor carried back",
                         fix="map it, carry it back, or remove it",
                     )

@@ -51,12 +51,12 @@ class BackEdgeToSliced(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove the back edge, which OpenVINO ignores."""
+        """Remove the back edge, because OpenVINO ignores it."""
         for wiring in context.loops:
             for edge, _, target in wiring.back_edges:
                 entry = None if target is None else wiring.entry_of.get(target.id or "")
                 if entry is None or not entry.has_axis:
                     continue
                 place = at_back_edge(wiring.owner, edge)
-                message = "a sliced input has no back edge; it is removed"
+                message = "the back edge is removed, because a sliced input has none"
                 yield self.repair(place, message, RemoveElement(place.element))

@@ -41,7 +41,7 @@ class PortsNotCanonical(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per side of a layer."""
+        """At most one finding for the inputs of a layer, and one for its outputs."""
         for _, layer in context.layers("tensoriterator", "loop", "if"):
             inputs = [unsigned(port.id) for port in layer.inputs]
             if None not in inputs and inputs != list(range(len(inputs))):
@@ -95,7 +95,8 @@ class PortsNotCanonical(
             f"ports: {text}",
             *renamed,
             *edits,
-            effect="OpenVINO refuses or confuses these ports now; each gets what the file names",
+            effect="OpenVINO refuses or swaps these ports now; after the repair each has the "
+            "value that the file names",
         )
 
     def _wrong(self, layer: Layer, ports: list[Port], side: str, wanted: str) -> Diagnostic:

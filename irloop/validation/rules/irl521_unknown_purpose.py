@@ -45,7 +45,7 @@ class UnknownPurpose(
                 found=repr(purpose),
                 cause=""
                 if wiring.is_loop
-                else f"only entries of a Loop have one, not of {wiring.owner.type}",
+                else f"only entries of a Loop have a purpose, not those of {wiring.owner.type}",
                 fix="correct or remove it",
             )
 
@@ -70,7 +70,9 @@ class UnknownPurpose(
 
 
 def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]]:
-    """Entries whose purpose has no effect, with that purpose and the one that a Loop allows."""
+    """Entries whose purpose has no effect, each with that purpose and the one that a Loop allows
+    there.
+    """
     branches = (w for _, _, both in context.branches for w in both)
     for wiring in (*context.loops, *branches):
         for entry in (*wiring.inputs, *wiring.outputs):

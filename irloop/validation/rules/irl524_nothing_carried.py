@@ -22,7 +22,7 @@ class NothingCarried(
     title="loop that carries nothing from one iteration to the next",
     requires=("IRL502", "IRL509", "IRL510", "IRL515", "IRL516", "IRL518", "IRL519"),
 ):
-    """A loop without states returns a last value that looks like the value of a state.
+    """A loop has no states, but one of its outputs looks like the last value of a state.
 
     What it does:
         Looks at TensorIterators and Loops without a single effective back edge. If an output
@@ -79,7 +79,9 @@ class NothingCarried(
 
     @staticmethod
     def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:
-        """An invariant Parameter that looks like the state whose next value is this Result."""
+        """An invariant Parameter that looks like the state whose next value is this Result; None if
+        there is none.
+        """
         after = context.result(wiring, result)
         direct = body.source(result)
         for entry in wiring.inputs:

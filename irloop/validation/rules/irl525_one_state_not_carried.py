@@ -1,4 +1,4 @@
-"""IRL525: input that looks like a state, without a back edge although other inputs have one."""
+"""IRL525: input that looks like a state but has no back edge, although other inputs have one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from irloop.validation.declared import constant_of
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
 
-#: Maximum number of bytes of a constant that are read; of a longer one only the beginning is.
+#: Maximum number of bytes of a constant that are read. Of a longer constant only the beginning is
+#: read.
 READ_BYTES = 2**16
 
 
@@ -23,7 +24,7 @@ class OneStateNotCarried(
     Rule,
     code="IRL525",
     severity=Severity.WARNING,
-    title="input that looks like a state, without a back edge beside others that have one",
+    title="input that looks like a state but has no back edge, although other inputs have one",
     requires=("IRL502", "IRL509", "IRL510", "IRL515", "IRL516", "IRL518", "IRL519"),
 ):
     """One of several states of a loop has lost its back edge.
@@ -32,8 +33,8 @@ class OneStateNotCarried(
         Looks at TensorIterators and Loops that carry some states. An input is reported when it is
         the same in every iteration, looks like an initial state (no weights: it is an input of the
         model, computed, or a constant of equal elements), and is the only such input from which a
-        Result of the same element type and shape is computed that no back edge starts from. The
-        Result is an output without an axis, or mapped to nothing at all.
+        certain Result is computed. This Result has the same element type and shape, no back edge
+        starts from it, and it is mapped to an output without an axis or to nothing.
     Why is this bad:
         The state starts from the same value in every iteration. OpenVINO accepts such a file
         without a word, and the result is wrong.

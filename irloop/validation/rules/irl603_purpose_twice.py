@@ -23,7 +23,7 @@ class PurposeTwice(
         Counts the entries with `execution_condition` and with `current_iteration`.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 use the first and silently ignore the second; a body Parameter
-        that should receive the number then reads uninitialised memory.
+        that should receive the iteration number then reads uninitialised memory.
     Bad example:
         two input entries with purpose="current_iteration"
     Good example:

@@ -47,7 +47,7 @@ class IterationType(
             yield self.found(
                 at_layer(entry.inner),
                 f"{describe(entry.inner)} cannot receive the iteration number",
-                expected="i64[] or i32[], or one element of rank 1",
+                expected="i64 or i32, with one element of rank 0 or 1",
                 found=str(declared),
                 fix="declare an i64 scalar and convert it in the body",
             )

@@ -47,7 +47,7 @@ class TripCountType(
             yield self.found(
                 at_port(owner, owner.inputs[0]),
                 f"the trip count of {describe(owner)} is not one integer",
-                expected="i64[] or i32[], or one element of rank 1",
+                expected="i64 or i32, with one element of rank 0 or 1",
                 found=str(declared),
                 fix="convert it to i64 and reshape it to a scalar",
             )

@@ -42,7 +42,7 @@ class NegativeTripCount(
             yield self.found(
                 at_port(wiring.owner, wiring.owner.inputs[0]),
                 f"the trip count of {describe(wiring.owner)} is negative",
-                expected="-1 (no limit) or a number from 0 on",
+                expected="-1 (no limit), 0 or a positive number",
                 found=str(trip),
                 fix="write -1 for no limit",
             )

@@ -61,7 +61,7 @@ class CarriedType(
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
                     f"the state {describe(entry.inner)} changes its element type",
-                    expected=f"{state}, as the Parameter declares",
+                    expected=f"{state}, as the Parameter declares it",
                     found=f"{after} in {describe(result)}",
                     fix="insert a Convert before the Result",
                 )

@@ -44,7 +44,7 @@ class CarriedShape(
                     before = context.parameter(entry.inner)
                 after = context.confirmed_result(wiring, result)
                 if after.dims is None or None in after.dims:
-                    # A growing state has no size that is the same in each iteration.
+                    # If the state grows, its size differs from iteration to iteration.
                     after = context.result(wiring, result)
                 if before.dims is None or after.dims is None or before.rank != after.rank:
                     continue

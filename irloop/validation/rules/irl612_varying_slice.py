@@ -49,9 +49,10 @@ class VaryingSlice(
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"{describe(entry.inner)} has another shape in each iteration",
+                    f"the shape of {describe(entry.inner)} differs between iterations",
                     expected="the same shape in each iteration",
-                    found=f"a value computed from {varying[entry.inner.id]}, whose shape changes",
+                    found=f"a value computed from state {varying[entry.inner.id]}, whose shape "
+                    "changes",
                     cause="OpenVINO returns uninitialised memory for it",
                     fix="concatenate a value of constant shape, or return only the last value",
                 )
@@ -62,7 +63,9 @@ _KEEPING = (activation.Swish, activation.SoftMax1, activation.SoftMax8)
 
 
 def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[str, str]:
-    """Results that receive a value of varying shape, with the name of the state it depends on."""
+    """Results that receive a value of varying shape, each with the name of the state that the value
+    depends on.
+    """
     stack: list[tuple[Layer, str]] = []
     for entry, result, _ in wiring.carried:
         assert entry.inner is not None
@@ -98,7 +101,7 @@ def _keeps_shape(layer: Layer) -> bool:
 
 
 def _is_declared_alike(context: Context, layer: Layer, reader: Layer) -> bool:
-    """True when the reader's output is declared with the dimensions of its input."""
+    """True if the reader's output is declared with the dimensions of its input."""
     if not layer.outputs or not reader.outputs:
         return False
     return context.declared(layer.outputs[0]).dims == context.declared(reader.outputs[0]).dims

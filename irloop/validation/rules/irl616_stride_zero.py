@@ -45,7 +45,7 @@ class StrideZero(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Set the stride to part_size, so that the slices follow each other."""
+        """Set the stride to part_size, so that each slice begins where the previous one ends."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride != 0 or entry.part_size < 1:
@@ -57,5 +57,6 @@ class StrideZero(
                     place,
                     f'stride="{entry.part_size}"',
                     edit,
-                    effect="assumes that the slices follow each other, forwards",
+                    effect="assumes that each slice begins where the previous one ends, going "
+                    "forward",
                 )

@@ -44,7 +44,7 @@ class ReversedStride(
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
-                    "the stride goes backward, the range forward",
+                    "the stride goes backward, but the range goes forward",
                     expected='start="-1" end="0"',
                     found=f'start="{entry.start}" end="{entry.end}" stride="{entry.stride}"',
                     fix='write start="-1" end="0"',

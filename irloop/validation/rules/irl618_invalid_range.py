@@ -54,7 +54,9 @@ class InvalidRange(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"the range {low} to {high} of {size} elements cannot be cut into parts of "
                     f"{abs(entry.stride)}",
-                    expected=f"a range inside 0 to {size}, a multiple of {abs(entry.stride)} long",
+                    expected=f"a range inside 0 to {size} whose length is a multiple of "
+                    f"{abs(entry.stride)}",
                     found=f'start="{entry.start}" end="{entry.end}" stride="{entry.stride}"',
-                    fix="correct the range; slice or pad outside when the size does not fit",
+                    fix="correct the range; slice or pad the tensor outside the loop if its size "
+                    "is not a multiple of the stride",
                 )

@@ -48,8 +48,9 @@ class PartialRange(
                 f"input {entry.position} is sliced only in part",
                 expected='start="-1" end="0"' if entry.reverse else 'start="0" end="-1"',
                 found=f'start="{entry.start}" end="{entry.end}"',
-                cause="OpenVINO counts iterations in the range but reads from an end of the axis",
-                fix="slice outside and cover the whole axis",
+                cause="OpenVINO counts the iterations from the range, but starts to read at an "
+                "end of the axis",
+                fix="slice the tensor before the loop, and let the loop cover the whole axis",
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
@@ -82,7 +83,9 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """What the repair changes: OpenVINO ignored the range and began at one end of the axis."""
+    """A text for what the repair changes: OpenVINO ignored the range and began at one end of the
+    axis.
+    """
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None
     low, high = loop_ranges.bounds(entry, size)
@@ -101,7 +104,7 @@ def _partial(context: Context) -> Iterator[tuple[Wiring, Entry]]:
             if loop_ranges.is_full(entry, size):
                 continue
             if wiring.is_iterator and not _counts(entry, size):
-                continue  # IRL618 and IRL620 report the same entry
+                continue  # IRL618 and IRL620 report this entry
             yield wiring, entry
 
 

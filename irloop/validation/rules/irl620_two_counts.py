@@ -21,7 +21,7 @@ class TwoCounts(
     title="range that OpenVINO counts in two ways",
     requires=("IRL104",),
 ):
-    """OpenVINO's two ways to count the iterations of a range differ for this form of range.
+    """OpenVINO counts the iterations of a range in two ways, which differ for this form of range.
 
     What it does:
         Allows a forward range with start >= 0 and end < 0 and a backward one with start < 0 and
@@ -87,14 +87,14 @@ class TwoCounts(
     def _differ(self, wiring: Wiring, entry: Entry) -> Diagnostic:
         assert wiring.section is not None
         wanted = (
-            "a negative start and an end from 0 on"
+            "a negative start and a non-negative end"
             if entry.reverse
-            else ("a start from 0 on and a negative end")
+            else ("a non-negative start and a negative end")
         )
         return self.found(
             at_entry(wiring.owner, wiring.section, entry.entry),
             "OpenVINO counts the iterations of this range in two ways that differ",
             expected=wanted,
             found=f'start="{entry.start}" end="{entry.end}" stride="{entry.stride}"',
-            fix="write the borders in that form, or slice outside",
+            fix="write start and end in that form, or slice the tensor before the loop",
         )

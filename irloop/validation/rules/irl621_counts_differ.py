@@ -50,5 +50,5 @@ class CountsDiffer(
                     f"this entry asks for {count} iterations, an earlier one for {wanted}",
                     expected=f"{wanted} iterations, as in line {first.entry.line}",
                     found=f"{count} iterations",
-                    fix="correct the range, or slice the tensor outside",
+                    fix="correct the range, or slice the tensor before the loop",
                 )

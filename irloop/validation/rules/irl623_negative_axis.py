@@ -45,7 +45,7 @@ class NegativeAxis(
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
-                    "the axis counts from the end, which OpenVINO does not run",
+                    "the axis counts from the end, which OpenVINO does not support",
                     expected="an axis counted from 0",
                     found=f'axis="{entry.axis}"',
                     fix="add the rank of the tensor",

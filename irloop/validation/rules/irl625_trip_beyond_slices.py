@@ -46,7 +46,7 @@ class TripBeyondSlices(
                 assert wiring.section is not None
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"{describe(wiring.owner)} runs {trip} times but this input has fewer slices",
+                    f"{describe(wiring.owner)} runs {trip} times, but this input has fewer slices",
                     expected=f"at most {size // entry.part_size} iterations",
                     found=f"a trip count of {trip}",
                     fix="correct the trip count or the input",

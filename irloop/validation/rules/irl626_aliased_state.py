@@ -52,7 +52,7 @@ class AliasedState(
                 yield self.found(
                     at_back_edge(wiring.owner, edge),
                     f"the next value of state {entry.inner.name!r} is state {other.name!r} itself",
-                    expected="an operation between the two",
+                    expected="an operation between the two states",
                     found=f"{describe(result)} fed by {describe(other)}",
                     cause="OpenVINO's CPU plugin may pass on the value of the next iteration "
                     "instead",

@@ -44,9 +44,9 @@ class RangeWithoutAxis(
                 yield self.found(
                     at_entry(wiring.owner, wiring.section, entry.entry),
                     f"{', '.join(names)} without axis",
-                    expected="an axis, or none of them",
+                    expected="an axis, or none of these attributes",
                     found=", ".join(names),
-                    fix="add the axis, or remove the others",
+                    fix="add the axis, or remove these attributes",
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:

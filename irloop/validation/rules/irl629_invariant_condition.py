@@ -50,7 +50,7 @@ class InvariantCondition(
             yield self.found(
                 at_entry(wiring.owner, wiring.section, entry.entry),
                 f"the condition of {describe(wiring.owner)} is always {describe(parameter)}",
-                expected="a value the body computes, or a back edge to that Parameter",
+                expected="a value that the body computes, or a back edge to that Parameter",
                 found="a Parameter without a back edge",
                 cause="a back edge was lost",
                 fix="add the back edge, or feed the Result with a constant true",

@@ -1,4 +1,4 @@
-"""IRL702: branch does not give an output of the If."""
+"""IRL702: branch does not provide an output of the If."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BranchOutput(
     Rule,
     code="IRL702",
     severity=Severity.ERROR,
-    title="branch does not give an output of the If",
+    title="branch does not provide an output of the If",
     requires=("IRL104", "IRL502", "IRL504", "IRL506", "IRL701"),
 ):
     """An output of an If has no entry in one of the port maps.
@@ -45,7 +45,7 @@ class BranchOutput(
                         continue
                     yield self.found(
                         at_section(layer, section),
-                        f"the {wiring.label} branch of {describe(layer)} does not give output "
+                        f"the {wiring.label} branch of {describe(layer)} does not provide output "
                         f"port {port.id}",
                         expected=f'an output entry with external_port_id="{port.id}"',
                         found="none",

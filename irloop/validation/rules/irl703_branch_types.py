@@ -1,4 +1,4 @@
-"""IRL703: branches give different element types."""
+"""IRL703: branches return different element types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BranchTypes(
     Rule,
     code="IRL703",
     severity=Severity.ERROR,
-    title="branches give different element types",
+    title="branches return different element types",
 ):
     """The two branches of an If return different element types for one output.
 
@@ -23,9 +23,9 @@ class BranchTypes(
     Why is this bad:
         OpenVINO 2026.4 refuses the file, unless the condition is constant.
     Bad example:
-        then gives f32, else gives i64
+        then returns f32, else returns i64
     Good example:
-        both give f32
+        both return f32
     Fix:
         Insert a Convert in one of the branches.
     """
@@ -38,8 +38,8 @@ class BranchTypes(
                 continue
             yield self.found(
                 pair.place,
-                f"the branches of {describe(pair.layer)} give different element types",
-                expected=f"{then}, as the then branch",
+                f"the branches of {describe(pair.layer)} return different element types",
+                expected=f"{then}, as in the then branch",
                 found=f"{other} in the else branch",
                 fix="insert a Convert in one of the branches",
             )

@@ -1,4 +1,4 @@
-"""IRL704: branches give different ranks."""
+"""IRL704: branches return different ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BranchRanks(
     Rule,
     code="IRL704",
     severity=Severity.WARNING,
-    title="branches give different ranks",
+    title="branches return different ranks",
 ):
     """The two branches of an If return values of different rank for one output.
 
@@ -26,9 +26,9 @@ class BranchRanks(
         The output has no known rank. OpenVINO 2026.4 reads the file and fails when it compiles it
         for the CPU.
     Bad example:
-        then gives [2], else gives [1,2]
+        then returns [2], else returns [1,2]
     Good example:
-        then gives [1,2], else gives [3,2]
+        then returns [1,2], else returns [3,2]
     Fix:
         Insert a Reshape in one of the branches.
     """
@@ -41,8 +41,8 @@ class BranchRanks(
                 continue
             yield self.found(
                 pair.place,
-                f"the branches of {describe(pair.layer)} give different ranks",
-                expected=f"{texts.show_dims(pair.then.dims)}, as the then branch",
+                f"the branches of {describe(pair.layer)} return different ranks",
+                expected=f"{texts.show_dims(pair.then.dims)}, as in the then branch",
                 found=f"{texts.show_dims(pair.other.dims)} in the else branch",
                 fix="reshape in one of the branches",
             )

@@ -22,7 +22,8 @@ class SharedResult(
     What it does:
         Compares `internal_layer_id` of the output entries of each branch.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file. (TensorIterator and Loop allow it.)
+        OpenVINO 2026.4 refuses the file. (A TensorIterator or Loop may map one Result to two
+        outputs.)
     Bad example:
         <output external_port_id="2" internal_layer_id="5"/>
         <output external_port_id="3" internal_layer_id="5"/>

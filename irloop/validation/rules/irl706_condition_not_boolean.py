@@ -43,6 +43,6 @@ class ConditionNotBoolean(
                 f"the condition of {describe(layer)} is {element}",
                 expected="boolean",
                 found=str(element),
-                cause="OpenVINO would look at its first byte only",
+                cause="OpenVINO would read only its first byte",
                 fix="compare it with zero by NotEqual",
             )

@@ -38,7 +38,7 @@ class ConditionElements(
         """One finding per If."""
         for index, layer, _ in context.branches:
             declared = context.operand(index, layer, 0)
-            # Writers put a size of 0 where they did not know the size.
+            # Writers declare a size of 0 where they did not know the size.
             if not layer.inputs or ((declared.elements or 0) < 2 and (declared.rank or 0) < 2):
                 continue
             yield self.found(

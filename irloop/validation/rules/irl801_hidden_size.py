@@ -44,7 +44,7 @@ class HiddenSize(
             yield self.found(
                 at_data(item.layer, "hidden_size"),
                 f"hidden_size of {describe(item.layer)} is not the size of its state",
-                expected=f"{size}, as the initial state {texts.show_dims(dims)}",
+                expected=f"{size}, as in the initial state {texts.show_dims(dims)}",
                 found=str(item.hidden_size),
                 fix=f'write hidden_size="{size}"',
             )

@@ -37,7 +37,7 @@ class ActivationsMissing(
             default = {4: "sigmoid,tanh,tanh", 3: "sigmoid,tanh"}.get(item.gates, "tanh")
             yield self.found(
                 at_data(item.layer, "activations"),
-                f"{describe(item.layer)} does not write its activations",
+                f"{describe(item.layer)} has no attribute activations",
                 expected=default,
                 found="none",
                 fix=f'write activations="{default}"',

@@ -21,10 +21,10 @@ class NotFor2021(
     """A file of version 10 uses a feature that OpenVINO 2021.4 does not support.
 
     What it does:
-        Looks, where that runtime is asked about (`--engine openvino-2021.4`, `--select IRL901`),
-        in version 10 files for operations of opset8 and later, for If, and for dynamic
-        dimensions; each kind is reported once, with a count. (Mapped but unused body Parameters
-        are IRL513.)
+        Runs only if that runtime is selected (`--engine openvino-2021.4`, `--select IRL901`). Looks
+        in version 10 files for operations of opset8 and later, for If, and for dynamic dimensions;
+        each kind is reported once, with a count. (IRL513 reports mapped but unused body
+        Parameters.)
     Why is this bad:
         Later releases write version 10 even with newer features. OpenVINO 2026.4 reads such files;
         2021.4, the last release whose own version is 10, supports only opset1 to opset7 and static
@@ -57,7 +57,7 @@ class NotFor2021(
                 f" ({len(layers)} in this model)",
                 expected=f"opset1 to opset{opsets.LAST_OF_2021}",
                 found=version or "",
-                fix="write the model for that runtime",
+                fix="write the model for that runtime, with older operations and static shapes",
             )
         if dynamic:
             yield self.found(

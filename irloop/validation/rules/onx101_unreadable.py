@@ -33,7 +33,7 @@ class Unreadable(
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """The errors of the reader."""
-        _ = context.inference_errors  # reading happens here
+        _ = context.inference_errors  # this line reads the model
         if context.read_error is None:
             return
         for item in context.read_error.diagnostics:

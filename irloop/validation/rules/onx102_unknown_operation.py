@@ -26,8 +26,7 @@ class UnknownOperation(
         Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
         in the opset that the model imports; operations that the opset removed count as unknown.
         SimplifiedLayerNormalization, LayerNormalization before opset 17, and some operations up to
-        opset 9 (Crop, for example) are left to ONX103:
-        ONNX Runtime has them in ai.onnx.
+        opset 9 (Crop, for example) are left to ONX103, because ONNX Runtime has them in ai.onnx.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("No Op registered for"), OpenVINO cannot
         convert it.
@@ -56,7 +55,7 @@ class UnknownOperation(
                 found=repr(node.type),
                 cause="the node belongs to an older opset than the model imports"
                 if gone
-                else "a misspelling, an operation of another opset, or one of a domain left out",
+                else "a misspelling, an operation of another opset, or a missing domain",
                 fix="convert the model to an opset that has it, or correct the type or domain",
             )
 

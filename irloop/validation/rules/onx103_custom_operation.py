@@ -23,7 +23,7 @@ class CustomOperation(
     """A node has a domain that ONNX does not define, and is not a function of the model.
 
     What it does:
-        Lists the operations of other domains, once each.
+        Reports each operation of another domain once.
     Why is this bad:
         It may be intended: com.microsoft, for example, is ONNX Runtime's own domain. But only a
         runtime that has the operation can run the model. irloop checks, runs and converts the
@@ -55,7 +55,7 @@ class CustomOperation(
 
     def _finding(self, node: OutlineNode, of_runtime: bool) -> Diagnostic:
         domain = node.domain or "ai.onnx"
-        fix = "make sure that every runtime of this model knows it"
+        fix = "make sure that every runtime that gets this model has the operation"
         return self.found(
             at_node(node),
             f"{node.type!r} of the domain {domain!r} is not in the ONNX standard",

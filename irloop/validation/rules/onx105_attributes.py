@@ -1,4 +1,4 @@
-"""ONX105: attributes do not fit the operation."""
+"""ONX105: attributes do not match the operation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Attributes(
     OnnxRule,
     code="ONX105",
     severity=Severity.ERROR,
-    title="attributes do not fit the operation",
+    title="attributes do not match the operation",
 ):
     """A node lacks a mandatory attribute, or has one that is unknown, of a wrong kind or repeated.
 
     What it does:
-        Compares the attributes of each standard node with those of its operation. An attribute that
-        is true or false is 1 or 0: runtimes do not agree on what other numbers mean.
+        Compares the attributes of each standard node with those of its operation. A boolean
+        attribute must be 1 or 0, because runtimes do not agree on what other numbers mean.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model ("Unrecognized attribute", "Required
         attribute is missing"); OpenVINO ignores unknown attributes and those of a wrong kind.
@@ -83,7 +83,7 @@ class Attributes(
 
 
 def _flags(node: OutlineNode, context: OnnxContext) -> frozenset[str]:
-    """The attributes of a node that are true or false, which ONNX stores as integers."""
+    """The boolean attributes of a node, which ONNX stores as integers."""
     cls = ONNX.find(node.type, context.outline.opsets.get(node.domain, 0), node.domain)
     known = {} if cls is None else attributes_of(cls)
     return frozenset(item.name for item in known.values() if item.kind == "bool")

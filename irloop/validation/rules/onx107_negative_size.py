@@ -35,7 +35,7 @@ class NegativeSize(
                 yield self.found(
                     at_graph(graph),
                     f"{name!r} is declared with the size {size}",
-                    expected="a size from 0 on, or a name for one that is not known",
+                    expected="a non-negative size, or a name for an unknown size",
                     found=str(size),
                     fix="declare a dim_param in place of the number",
                 )

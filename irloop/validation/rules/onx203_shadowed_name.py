@@ -49,7 +49,7 @@ class ShadowedName(
 
 
 class _Outer:
-    """Where names are defined and nodes stand; each graph is indexed once for all its bodies."""
+    """The positions of all names and nodes; each graph is indexed once for all its bodies."""
 
     def __init__(self) -> None:
         self._defined: dict[int, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""ONX206: element type that the operation does not take."""
+"""ONX206: element type that the operation does not accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OperandTypes(
     OnnxRule,
     code="ONX206",
     severity=Severity.ERROR,
-    title="element type that the operation does not take",
+    title="element type that the operation does not accept",
     requires=("ONX201",),
 ):
     """An input of a node has an element type that its operation does not accept.

@@ -1,4 +1,4 @@
-"""ONX207: declared element type is not the computed one."""
+"""ONX207: declared element type differs from the computed one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DeclaredElementType(
     OnnxRule,
     code="ONX207",
     severity=Severity.ERROR,
-    title="declared element type is not the computed one",
+    title="declared element type differs from the computed one",
     requires=("ONX201", "ONX206"),
 ):
     """An output, or a value in `value_info`, is declared with a different element type than it has.
@@ -53,7 +53,7 @@ class DeclaredElementType(
         if left and right and left != right and "optional" in left + right:
             yield self.found(
                 place,
-                f"{name!r} is declared {left} and computed {right}",
+                f"{name!r} is declared as {left}, but computed as {right}",
                 expected=right,
                 found=left,
                 fix="correct the declaration, or insert an Optional or OptionalGetElement",
@@ -66,7 +66,7 @@ class DeclaredElementType(
         if left and right and left != right:
             yield self.found(
                 place,
-                f"{name!r} is declared {left} and computed {right}",
+                f"{name!r} is declared as {left}, but computed as {right}",
                 expected=right,
                 found=left,
                 fix="correct the declaration, or insert a Cast",

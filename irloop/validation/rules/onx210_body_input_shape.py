@@ -21,7 +21,8 @@ class BodyInputShape(
     What it does:
         Compares the declared shapes of body inputs with the inferred ones: the rank of the
         condition of a Loop, the states and the scanned elements of a Scan. The states of a Loop may
-        differ from the declared shape, unless operations in the body contradict what they receive.
+        differ from the declared shape, unless operations in the body cannot take the shape that
+        they receive.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Inferred shape and existing
         shape differ in rank").
@@ -46,5 +47,5 @@ class BodyInputShape(
                     f"{item.body.inputs[index]!r} with a different shape than it gets",
                     expected=str(shape_of(item.given[index])),
                     found=str(shape_of(item.body.input_types[index])),
-                    fix="correct the declaration, or reshape what is given",
+                    fix="correct the declaration, or reshape the given value",
                 )

@@ -43,8 +43,8 @@ class ScanOutputRank(
                     continue
                 yield self.found(
                     at_node(item.node),
-                    f"the body of Scan {item.node.label!r} declares its output {name!r} with "
-                    "a different rank than it has",
+                    f"the body of Scan {item.node.label!r} declares its output {name!r} with a "
+                    "different rank than its value has",
                     expected=str(right),
                     found=str(left),
                     fix="correct the declaration, or reshape the value",

@@ -1,4 +1,4 @@
-"""ONX212: body has outputs that its node does not have."""
+"""ONX212: body has more outputs than its node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OutputsNotTaken(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per body."""
+        """One finding per body that has more outputs than its node."""
         for node in context.nodes("Loop", "Scan", "If"):
             for body in node.bodies.values():
                 count = len(body.outputs) - (node.type == "Loop")

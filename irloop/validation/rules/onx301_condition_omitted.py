@@ -25,9 +25,9 @@ class ConditionOmitted(
         Runtime and
         OpenVINO honour it and may stop earlier; onnx.reference runs no iteration at all.
     Bad example:
-        Loop(M, '') whose body gives cond_out = Less(i, 3)
+        Loop(M, '') whose body returns cond_out = Less(i, 3)
     Good example:
-        Loop(M, true) with the same body, or a body that gives a constant true
+        Loop(M, true) with the same body, or a body that returns a constant true
     Fix:
         Pass a constant true as cond if the condition should end the loop; otherwise return a
         constant true from the body.
@@ -41,8 +41,9 @@ class ConditionOmitted(
                 yield self.found(
                     at_node(node),
                     f"Loop {node.label!r} omits cond, but its body computes a condition",
-                    expected="a constant true as cond, or as condition of the body",
+                    expected="a constant true as cond, or as the condition that the body returns",
                     found=f"a computed condition {body.outputs[0]!r}",
-                    cause="engines disagree whether it counts",
-                    fix="pass cond, or give a constant true in the body",
+                    cause="engines disagree about whether the condition of the body can end such "
+                    "a loop",
+                    fix="pass cond, or return a constant true from the body",
                 )

@@ -38,7 +38,7 @@ class NegativeTripCount(
                 yield self.found(
                     at_node(node),
                     f"the trip count of Loop {node.label!r} is negative: it never runs",
-                    expected="0 or more, or none",
+                    expected="0 or more, or no trip count",
                     found=str(trip),
                     cause="-1 means no limit in OpenVINO, not in ONNX",
                     fix="leave M out for no limit",

@@ -20,7 +20,7 @@ class InfiniteLoop(
     Why is this bad:
         No engine ever finishes it.
     Bad example:
-        Loop('', true) whose body gives cond_out = Identity(cond_in)
+        Loop('', true) whose body returns cond_out = Identity(cond_in)
     Good example:
         Loop(M, true) with the same body
     Fix:

@@ -1,4 +1,4 @@
-"""ONX309: scanned value changes its shape."""
+"""ONX309: value of a scan output changes its shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class VaryingSlice(
     OnnxRule,
     code="ONX309",
     severity=Severity.ERROR,
-    title="scanned value changes its shape",
+    title="value of a scan output changes its shape",
     requires=("ONX101",),
     scope=FILE,
 ):
@@ -31,7 +31,7 @@ class VaryingSlice(
     Good example:
         only the new element as scan output
     Fix:
-        Scan a value that keeps its shape, or output the last value.
+        Collect a value that keeps its shape in the scan output, or return the last value.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
@@ -55,7 +55,8 @@ class VaryingSlice(
                     "shape",
                     expected="the same shape in each iteration",
                     found=f"{left} in the first, {right} in the second",
-                    fix="scan a value of constant shape, or return only the last value",
+                    fix="collect a value of constant shape in the scan output, or return only "
+                    "the last value",
                 )
 
 

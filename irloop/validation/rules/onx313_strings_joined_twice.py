@@ -1,4 +1,4 @@
-"""ONX313: a Loop joins one tensor of strings more than once."""
+"""ONX313: a Loop collects one tensor of strings more than once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ class StringsJoinedTwice(
     OnnxRule,
     code="ONX313",
     severity=Severity.WARNING,
-    title="a Loop joins one tensor of strings more than once",
+    title="a Loop collects one tensor of strings more than once",
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A scan output of a Loop collects strings that are a body input or another scan output, too.
+    """A scan output of a Loop collects strings that are also an input of the body, or another scan
+    output.
 
     What it does:
         Looks for scan outputs of strings that are an input of the body, directly or through
-        Identity, or that are two scan outputs.
+        Identity, or that another scan output also collects.
     Why is this bad:
         The specification allows it. But ONNX Runtime moves the strings of each part into the scan
         output: if a part is collected twice, or is a state that is returned unchanged, the second
@@ -49,10 +50,11 @@ class StringsJoinedTwice(
                 if passed or name in joined[:index]:
                     yield self.found(
                         at_node(node),
-                        f"the body of Loop {node.label!r} concatenates the strings {name!r}, "
-                        + ("which are its input" if passed else "which it already concatenates"),
+                        f"the body of Loop {node.label!r} collects the strings {name!r}, "
+                        + ("which are its own input" if passed else "which it already collects"),
                         expected="strings that the body computes for each scan output",
                         found=f"{name!r} as scan output {index}",
-                        cause="ONNX Runtime gives empty strings from the second copy on",
+                        cause="ONNX Runtime leaves empty strings in the second copy and in all "
+                        "later ones",
                         fix=f"return a Reshape of {name!r} to its own shape",
                     )

@@ -1,4 +1,4 @@
-"""ONX401: branches give different element types."""
+"""ONX401: branches return different element types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class BranchTypes(
     OnnxRule,
     code="ONX401",
     severity=Severity.ERROR,
-    title="branches give different element types",
+    title="branches return different element types",
     requires=("ONX101", "ONX207"),
     scope=FILE,
 ):
@@ -27,9 +27,9 @@ class BranchTypes(
         The specification demands the same type. onnx.checker, ONNX Runtime and OpenVINO refuse
         the model.
     Bad example:
-        then_branch gives float, else_branch gives int64
+        then_branch returns float, else_branch returns int64
     Good example:
-        both give float
+        both return float
     Fix:
         Insert a Cast in one of the branches.
     """
@@ -47,7 +47,7 @@ class BranchTypes(
                     continue
                 yield self.found(
                     at_node(node),
-                    f"the branches of If {node.label!r} give different element types",
+                    f"the branches of If {node.label!r} return different element types",
                     expected=f"{first}, as {left!r} of then_branch",
                     found=f"{second} for {right!r} of else_branch",
                     fix="insert a Cast in one of the branches",
