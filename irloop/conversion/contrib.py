@@ -1,4 +1,6 @@
-"""Writes parts of ONNX models in ONNX Runtime's own operations, where it runs them faster."""
+"""Writes parts of ONNX models as operations of ONNX Runtime's own domain, where ONNX Runtime runs
+these faster.
+"""
 
 from __future__ import annotations
 

@@ -122,7 +122,9 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
 
 
 def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """Inputs and outputs: of ONNX from its schemas, of OpenVINO from the classes."""
+    """The inputs and outputs of an operation: from the schemas of ONNX, or from the class of an
+    OpenVINO operation.
+    """
     if dialect == "openvino" or cls.operands:
         return operands_of(cls)
     from irloop.formats.onnx import schemas
@@ -139,7 +141,7 @@ def _conversion(dialect: str, cls: type[Op]) -> tuple[bool, str]:
     if issubclass(cls, _BASICS) or cls in rules:
         return True, ""
     if issubclass(cls, ContribOp):
-        return True, "written out in operations of the standard"
+        return True, "decomposed into operations of the standard"
     if cls in _REPLACED:
         return True, _REPLACED[cls]
     return (True, _BY_FUNCTION) if dialect == "onnx" and _is_function(cls) else (False, "")

@@ -1,4 +1,4 @@
-"""The base of the lists of engine forms: a pass, and a test for the form that it rewrites."""
+"""An entry of a list of engine forms: a pass, and a test for the form that it rewrites."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Known(Record):
     """Facts about a model on which the tests of forms depend, computed once."""
 
     inference: Inference
-    #: The names of loops that depend on constants only, and of Ifs whose condition does.
+    #: The names of loops that depend on constants only, and of Ifs whose condition does so.
     constant: frozenset[str]
 
 
@@ -28,7 +28,8 @@ Test = Callable[[Node, Known], bool]
 
 
 class Form(Record):
-    """A pass and a test: `transform` leaves a node alone that had the form before other passes ran.
+    """A pass and a test for the form that it rewrites. If a node had the form before other passes
+    ran, `transform` does not change it.
 
     A pass without a test changes all nodes. `tidies` marks passes that `transform` does not run.
     `matches` is the test of a `MatcherPass` that rewrites single operations. A model that has the
@@ -58,13 +59,13 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """The form of a pass that rewrites single operations; with `always`, it also rewrites those
-    that had the form before.
+    """The form of a pass that rewrites single operations; with `always`, `transform` also runs it
+    on nodes that had the form before.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """True for loops that depend on constants only, and for Ifs whose condition does."""
+    """True for loops that depend on constants only, and for Ifs whose condition does so."""
     return node.name in known.constant

@@ -1,9 +1,9 @@
 """The forms that an engine runs correctly, as one list of passes for each format.
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
-refuses: a slice without readers, a condition that is constant, a Concat that Abs overwrites.
+refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.
 Conversion ends with these passes. `transform` runs them after the passes that the user selected. It
-leaves nodes alone that had such a form before, because the user asked for other changes. The
+does not change nodes that had such a form before, because the user asked for other changes. The
 exceptions are forms for which the engine returns uninitialised memory: a result that was right by
 chance may become wrong when the model changes elsewhere.
 """
@@ -31,11 +31,11 @@ def engine_forms(dialect: str) -> list[Pass]:
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
-    """The passes that repair what its engine would not run correctly, once other passes have
-    changed a model.
+    """The passes that repair the forms that the engine would not run correctly, after other passes
+    have changed the model.
 
-    Call this before any pass changes the model, with the inference of its types: nodes that have
-    one of the forms already are left as they are. What `config` disables does not run.
+    Call this before any pass changes the model, with the inference of its types: nodes that already
+    have one of the forms are not changed. Passes that `config` disables do not run.
     """
     from irloop.conversion.loops.constant_loops import constant_loops
 
@@ -49,7 +49,9 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
 
 
 def _forms(dialect: str) -> list[Form]:
-    """The forms of the engine of a format; those of the other are not imported."""
+    """The forms of the engine of a format; the modules of the other format's forms are not
+    imported.
+    """
     if dialect == "onnx":
         from irloop.conversion.forms_for_onnxruntime import onnxruntime_forms
 
@@ -60,7 +62,9 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """A test that is true for nodes that have a form now, as long as they keep their type."""
+    """A test that is true for the nodes that have a form when this is called, as long as they keep
+    their operation type.
+    """
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}
     return lambda node: (node.name, node.op.type) in found
@@ -78,7 +82,8 @@ def _grouped(forms: Sequence[Form]) -> list[Pass]:
 class _Matchers(GraphRewrite):
     """Rewrites single operations in one walk, if the graph has any of them.
 
-    Inferring the types of a large model takes longer than looking for the operations.
+    Looking for the operations first avoids the inference of types, which takes longer in a large
+    model.
     """
 
     name = "operation_forms"

@@ -59,8 +59,8 @@ def openvino_forms() -> list[Form]:
         Form(InlineConstantIf(), is_constant),
         # OpenVINO fails to compile some Loops that never run.
         Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
-        # Folded branches and states leave unused values, which are removed. Where slices become
-        # unread, the loop counts its iterations instead.
+        # Folded branches and states leave unused values, which are removed. If no slice of a loop
+        # is read any more, the loop counts its iterations instead.
         Form(DeadCode(), tidies=True),
         Form(CountIterations()),
         Form(DeadCode(), tidies=True),
@@ -70,7 +70,7 @@ def openvino_forms() -> list[Form]:
         Form(RunnablePorts()),
         # From here on, the readers of the last values of states do not change any more.
         Form(OpenGrowingStates()),
-        # OpenVINO loses the initial values of states whose readers are gone.
+        # OpenVINO loses the initial values of states that nothing reads any more.
         Form(ReadStates()),
         # OpenVINO crashes if two outputs return the same parameter unchanged.
         Form(CopyUnchanged()),
@@ -94,7 +94,8 @@ def openvino_forms() -> list[Form]:
         single(DivideCopies(), is_divided_inexactly),
         # OpenVINO moves an Abs to the operands of a Concat of rank 1.
         single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),
-        # OpenVINO keeps the scales of weights, computed or not, from one inference to the next.
+        # OpenVINO keeps the scaled weights of one inference for the next, even if the model
+        # computes the scales.
         single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
         # OpenVINO refuses products with a constant vector that a constant scales.
         single(ColumnsForScaledVectors(), scales_a_vector_product),

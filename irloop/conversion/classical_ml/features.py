@@ -1,4 +1,4 @@
-"""Converts ai.onnx.ml operations that compute features of numbers to OpenVINO."""
+"""Converts ai.onnx.ml operations that compute numeric features to OpenVINO."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
             "its keys or its values are strings, which OpenVINO does not compute with",
             "encode and decode labels outside of the model",
         )
-    # Of equal keys, the last one counts; in reverse order it is the first.
+    # If keys are equal, the last one counts; in reverse order it comes first.
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
     element = element_type_of(values.dtype)
@@ -72,7 +72,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """Keep f64; convert everything else to f32, in which the operations compute."""
+    """Convert to f32, in which the operations compute; keep f64."""
     return value if element_of(value) is F64 else forms.converted(c, value, F32)
 
 

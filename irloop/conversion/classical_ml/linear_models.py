@@ -33,7 +33,7 @@ def _scores(c: Conversion, op: onnx.LinearRegressor | onnx.LinearClassifier, x: 
 
 
 def transformed(c: Conversion, scores: Value, how: str) -> Value:
-    """Apply a post_transform to rows of scores.
+    """Apply the post_transform `how` to rows of scores.
 
     Raises:
         RefusedError: for SOFTMAX_ZERO and PROBIT.
@@ -50,7 +50,7 @@ def transformed(c: Conversion, scores: Value, how: str) -> Value:
 
 
 def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
-    """The label of the best score of each row."""
+    """The label with the best score of each row."""
     _, best = forms.topk(c, scores, c.i64(1), 1)
     return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
 
@@ -140,12 +140,12 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
 
 
 def _votes(c: Conversion, scores: Value, count: int) -> Value:
-    """The number of comparisons that each class wins: [N, classes] from scores [N, pairs]."""
+    """The number of comparisons that each class wins, [N, classes]; `scores` are [N, pairs]."""
     pairs = list(combinations(range(count), 2))
     first, second = (np.eye(count)[[pair[at] for pair in pairs]] for at in range(2))
     zero, one = forms.scalar(c, 0.0, scores), forms.scalar(c, 1.0, scores)
     won = forms.select(c, c(comparison.Greater(), scores, zero), one, zero)
-    # Each comparison gives its vote to the second class, or moves it to the first one.
+    # A comparison that the first class wins moves its vote from the second class to the first.
     moved = c(matmul.MatMul(), won, c.constant(first - second, F32))
     return forms.add(c, moved, c.constant(second.sum(axis=0), F32))
 
@@ -153,7 +153,7 @@ def _votes(c: Conversion, scores: Value, count: int) -> Value:
 def _likeness(
     c: Conversion, op: onnx.SVMRegressor | onnx.SVMClassifier, rows: Value, count: int
 ) -> Value:
-    """Kernel values of rows [N, F] and `count` support vectors [S, F]: [N, S]."""
+    """The kernel values [N, S] of rows [N, F] and `count` support vectors [S, F]."""
     vectors = c.constant(np.array(op.support_vectors, np.float32).reshape(count, -1), F32)
     gamma, shift, degree = (
         forms.scalar(c, item, rows) for item in (*op.kernel_params, 0.0, 0.0, 0.0)[:3]

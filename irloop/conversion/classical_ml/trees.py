@@ -26,7 +26,7 @@ LEAF, MEMBER = MODES.index("LEAF"), MODES.index("BRANCH_MEMBER")
 #: Maximum number of levels of a tree; the graph of a deeper one would be too large to be useful.
 DEEPEST = 64
 
-#: The comparisons of a node, by number.
+#: The comparisons of a node, in the order of their numbers.
 _COMPARISONS: tuple[Callable[[], Op], ...] = (
     comparison.LessEqual,
     comparison.Less,
@@ -54,7 +54,7 @@ class _Descent:
                 "it needs GatherElements, which OpenVINO has since opset6", "write opset6 or newer"
             )
         inner = self.forest.modes[self.forest.modes != LEAF]
-        #: The numbers of the comparisons that occur in the forest.
+        #: The numbers of the comparison modes that occur in the forest.
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
     def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
@@ -77,7 +77,7 @@ class _Descent:
         return steps
 
     def leaves(self) -> Value:
-        """The leaf of each row in each tree: [N, trees]."""
+        """The leaf that each row reaches in each tree: [N, trees]."""
         c, forest = self.c, self.forest
         own, leaf = np.arange(len(forest.modes)), forest.modes == LEAF
         true, false = (np.where(leaf, own, way) for way in (forest.true, forest.false))
@@ -121,7 +121,7 @@ class _Descent:
         return forms.reduce(self.c, "Or", hits, [2], keep=False)
 
     def scores(self, how: str, base: Any) -> Value:
-        """Combine the leaves of each row and add `base`: [N, targets]."""
+        """The scores [N, targets]: combine the leaves of each row, and add `base`."""
         c, forest, at = self.c, self.forest, self.leaves()
         if how in ("SUM", "AVERAGE"):
             votes = self.table(forest.weights, at, self.x)
@@ -178,7 +178,7 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
 
 
 def _both(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
-    """Compute the scores of both labels from the score of the second one."""
+    """Compute the scores of both labels from the score of the second label."""
     if share:
         other = forms.subtract(c, forms.scalar(c, 1.0, score), score)
     else:

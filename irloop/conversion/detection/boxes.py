@@ -1,6 +1,7 @@
-"""Moves, clips and measures boxes (x1, y1, x2, y2) along the last axis, in ONNX.
+"""Forms in ONNX that move, clip and measure boxes; the last axis is (x1, y1, x2, y2).
 
-`border` is added to each side length: 1 if the corners name the first and last element.
+`border` is added to each side length: it is 1 if the corners are the indices of the first and last
+element.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 def halves(c: Conversion, boxes: Value) -> tuple[Value, Value]:
-    """The low and the high corners, [..., 2] each."""
+    """The low and the high corners of boxes, [..., 2] each."""
     return forms.slice_(c, boxes, [0], [2], [-1]), forms.slice_(c, boxes, [2], [4], [-1])
 
 
 def extents(c: Conversion, boxes: Value, border: float) -> Value:
-    """Width and height, [..., 2]."""
+    """The width and height of boxes, [..., 2]."""
     low, high = halves(c, boxes)
     return _plus(c, forms.sub(c, high, low), border)
 
@@ -91,7 +92,9 @@ def with_border(c: Conversion, boxes: Value, border: float) -> Value:
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Make boxes empty whose corners are in the wrong order; ONNX would swap their corners."""
+    """Make boxes empty if their corners are in the wrong order, because ONNX would swap the
+    corners.
+    """
     low, high = halves(c, boxes)
     return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
 
@@ -106,12 +109,12 @@ def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value,
 
 
 def _corners(c: Conversion, boxes: Value) -> list[Value]:
-    """x1, y1, x2, y2, [...] each."""
+    """The coordinates x1, y1, x2 and y2 of boxes, [...] each."""
     return [forms.gather(c, boxes, c.i64(at), -1) for at in range(4)]
 
 
 def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
-    """Width and height of the intersection; negative if the boxes do not touch."""
+    """The width and the height of the intersection of boxes; negative if the boxes do not touch."""
     sides = []
     for at in range(2):
         low = forms.maximum(c, boxes[at], others[at])
@@ -146,6 +149,6 @@ def both(c: Conversion, marks: Value) -> Value:
 
 
 def shifts(c: Conversion, x: Value, y: Value) -> Value:
-    """Offsets of both corners, [H, W, 1, 4], from positions x [.., W, 1, 1] and y [H, 1, 1, 1]."""
+    """The positions x [.., W, 1, 1] and y [H, 1, 1, 1] as offsets of both corners, [H, W, 1, 4]."""
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
     return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))

@@ -47,8 +47,8 @@ class Rows:
 def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
     """The best `keep_top_k` rows of each item, in the requested order.
 
-    Rows of equal scores are sorted by class and box. With `by_class` the order classid applies
-    within each item as well.
+    Rows of equal scores are sorted by class and box. With `by_class`, the rows of each item are
+    also sorted by class if the order is classid.
     """
     item, label, box = (suppression.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]
@@ -76,7 +76,9 @@ def outputs(
     flat: Value,
     element: ElementType,
 ) -> list[Value]:
-    """Rows (class, score, box) [M, 6], indices into the list of `boxes` [P, 4], and the counts."""
+    """The outputs: rows (class, score, box) [M, 6], indices into the list of `boxes` [P, 4], and
+    the number of rows of each item.
+    """
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)
     table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)

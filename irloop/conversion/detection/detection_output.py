@@ -68,7 +68,9 @@ class _Case:
         self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
 
     def _moves(self, moves: Value) -> Value:
-        """Offsets [N, L, P, 4] with one list for each class, or one for all."""
+        """Reshape offsets to [N, L, P, 4]: one list of offsets for each class, or one for all
+        classes.
+        """
         wide = forms.cast(self.c, moves, F32)
         if self.op.share_location:
             return self.sizes.reshape(wide, [self.items, 1, self.priors, 4])
@@ -76,7 +78,9 @@ class _Case:
         return forms.transpose(self.c, split, [0, 2, 1, 3])
 
     def _priors(self, priors: Value) -> tuple[Value, Value | None]:
-        """Boxes and variances [1 or N, 1, P, 4]."""
+        """The boxes and variances of the priors, [1 or N, 1, P, 4] each; no variances if the
+        offsets include them.
+        """
         c, op = self.c, self.op
         wide = forms.cast(c, priors, F32)
         first = forms.slice_(c, wide, [0], [1], [1])
@@ -109,7 +113,7 @@ class _Case:
         return boxes
 
     def worth(self, scores: Value, first: Value | None) -> Value:
-        """Scores [N, C, P]; priors without an object count as background."""
+        """The scores [N, C, P]; priors without an object count as background."""
         c = self.c
         wide = forms.cast(c, scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])
@@ -175,7 +179,7 @@ def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
 
 
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
-    """Select the rows that are among the best of their item; keep their order."""
+    """Select the best `limit` rows of each item, and keep their order."""
     item = suppression.column(c, rows, 0)
     keys = [suppression.column(c, rows, 2), values]
     if items != 1:

@@ -114,7 +114,9 @@ def _read_by_level(
     level: Value,
     pyramid: Sequence[tuple[int, Value]],
 ) -> Value:
-    """The features of each region from the map of its level; 0 for regions without a level."""
+    """The features of each region, read from the map of its level; 0 for a region without a
+    level.
+    """
     rows, parts = [], []
     for at, (scale, features) in enumerate(pyramid):
         own = forms.equal(c, level, c.constant(float(at), F32))
@@ -146,7 +148,7 @@ def _read_all(
         otherwise = forms.scalar(c, 0.0, read) if result is None else result
         own = forms.equal(c, places, c.constant(float(at), F32))
         result = forms.where(c, own, read, otherwise)
-    assert result is not None, "there is a map"
+    assert result is not None, "there is at least one map"
     return result
 
 
@@ -250,12 +252,12 @@ def _suppressed(
     boxes: Value,
     worth: Value,
 ) -> Value:
-    """The kept rows. Overlaps include the borders, but only where boxes touch.
+    """The rows of the kept boxes. Overlaps include the borders, but only where boxes touch.
 
     NonMaxSuppression ignores the borders, and swaps corners that are in the wrong order. Border
     overlaps alone cannot exceed the threshold t if all sides, including the border, are at least (1
-    + 1/t) / 2. If a candidate is narrower, a Loop computes the result instead. Both are part of the
-    model, and the one that is not needed gets no candidates.
+    + 1/t) / 2. If a candidate is narrower, a Loop computes the result instead of NonMaxSuppression.
+    The model contains both, and the one that is not needed gets no candidates.
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
@@ -275,7 +277,7 @@ def _suppressed(
 
 
 def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
-    """The overlap with borders; 0 for boxes that do not touch."""
+    """The overlap of boxes, borders included; 0 for boxes that do not touch."""
     share = geometry.overlap(c, boxes, taken, 1.0)
     return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
 
@@ -283,7 +285,7 @@ def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
 def _update(
     threshold: float, loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
 ) -> tuple[Value, list[Value]]:
-    """Suppress boxes that overlap by more than the threshold."""
+    """Suppress boxes that overlap the taken box by more than the threshold."""
     inner = loop.inner
     kept = at_least(inner, inner.constant(threshold, F32), share)
     return suppression.dropped(inner, left, kept), []

@@ -28,9 +28,9 @@ F32 = ElementType.F32
 class Rule:
     """The rule by which a taken box affects the others.
 
-    `share` of boxes [N, L, P, F] and the taken ones, [N, C, 1, F], is their overlap [N, C, P].
-    `update` of the remaining scores [N, C, P], the overlap and the `states` gives the scores (minus
-    infinity for a suppressed box) and the states of the next iteration.
+    `share` takes all boxes [N, L, P, F] and the taken boxes [N, C, 1, F], and returns their overlap
+    [N, C, P]. `update` takes the remaining scores [N, C, P], the overlap and the `states`; it
+    returns the scores (minus infinity for a suppressed box) and the states of the next iteration.
     """
 
     share: Callable[[Conversion, Value, Value], Value]
@@ -52,7 +52,7 @@ def greedy(
     # Run at least one iteration, because not every runtime knows the shape of a stack of zero
     # parts.
     trips = forms.maximum(c, trips, c.i64([1]))
-    # [T, N, C, 1] to [N, C, T].
+    # From [T, N, C, 1] to [N, C, T].
     chosen, worth = (
         forms.transpose(c, forms.squeeze(c, scan, [3]), [1, 2, 0])
         for scan in _stacked(c, boxes, scores, trips, rule)

@@ -56,7 +56,8 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Boxes [N, C, P, 4] and scores [N, C, P] of [C, P, 4] and [C, P] that all items share.
+    """Boxes [N, C, P, 4] and scores [N, C, P], made from boxes [C, P, 4] and scores [C, P] that all
+    items share.
 
     The boxes of an item are a segment of the list, whose length is in `numbers` [N]. The other
     boxes are not candidates for the item.

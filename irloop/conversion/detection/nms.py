@@ -61,7 +61,7 @@ class _Scoring(_Sorting, Protocol):
 
 
 def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
-    """Rows and scores, sorted by score if requested."""
+    """The rows and their scores, sorted by score if requested."""
     if not op.sort_result_descending:
         return indices, scores
     scores, order = forms.topk(c, scores, suppression.number(c, scores), 0)
@@ -71,7 +71,7 @@ def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple
 def scored_outputs(
     c: Conversion, op: _Scoring, indices: Value, scores: Value, original: Value
 ) -> list[Value]:
-    """Rows (item, class, box) and (item, class, score), and their number.
+    """The outputs: rows (item, class, box), rows (item, class, score), and their number.
 
     The scores have the element type of the `original` ones.
     """
@@ -88,7 +88,7 @@ def scored_outputs(
 def _exported(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...]
 ) -> tuple[Value, Value]:
-    """The kept rows [K, 3] and their scores [K], f32."""
+    """The rows [K, 3] of the kept boxes and their scores [K], f32."""
     suppression.require_opset(c)
     boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
     assert boxes is not None
@@ -105,7 +105,9 @@ def _exported(
 def _softened(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
-    """Like `_exported`; with a sigma above 0 a box lowers the scores of those that overlap it."""
+    """Like `_exported`; with a sigma above 0, a kept box lowers the scores of the boxes that
+    overlap it.
+    """
     suppression.require_opset(c)
     boxes, scores, limit, iou, threshold = inputs[:5]
     assert boxes is not None
@@ -157,7 +159,9 @@ def listed(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """The limit and the threshold with which ONNX's "more than" acts like OpenVINO's "at least"."""
+    """The limit and the threshold with which ONNX's "more than the threshold" has the effect of
+    OpenVINO's "at least".
+    """
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)
@@ -170,7 +174,7 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
         return limit, c.constant([suppression.just_below(float(number))], F32)
-    # The threshold is 0 and every box overlaps by at least 0, so only one box is left.
+    # The threshold is 0 and every overlap is at least 0, so only one box is left.
     return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
 
 
@@ -209,7 +213,9 @@ def _single(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:
-    """The threshold with which OpenVINO's "at least" acts like ONNX's "more than"."""
+    """The threshold with which OpenVINO's "at least the threshold" has the effect of ONNX's "more
+    than".
+    """
     import numpy as np
 
     known = np.zeros(1, np.float32) if iou is None else c.constant_of(iou)

@@ -30,7 +30,8 @@ class _Grid:
 
     boxes: Sequence[tuple[float, float, float, float, bool]]
     powers: Sequence[float]
-    #: The number of boxes for each cell: surplus boxes are left out, missing ones are zeros.
+    #: The number of boxes for each cell: surplus boxes are left out, and missing ones are filled
+    #: with zeros.
     count: int
     steps: tuple[float, float] | None
     step_power: float
@@ -67,9 +68,9 @@ def _sized(op: ov.SizedPriors) -> _Grid:
     boxes = element_boxes(priors)
     powers = [0.0] * len(boxes)
     if not op.scale_all_sizes:
-        # Then min_size is a fraction of the image's height, and a geometric mean of min_size and
-        # max_size grows with the square root of the height. Boxes with 4 times min_size show which
-        # sizes grow how.
+        # In this case min_size is a fraction of the image's height, and the geometric mean of
+        # min_size and max_size is proportional to the square root of the height. Computing the
+        # boxes with 4 times min_size shows which power applies to each box.
         larger = element_boxes(replace(priors, min_size=tuple(4 * x for x in priors.min_size)))
         ratios = [there[2] / here[2] for here, there in zip(boxes, larger, strict=True)]
         powers = [0.0 if ratio < 1.5 else 0.5 if ratio < 3 else 1.0 for ratio in ratios]
@@ -81,7 +82,7 @@ def _sized(op: ov.SizedPriors) -> _Grid:
 
 
 def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
-    """[2, 4 * h * w * boxes]: corners, then variances."""
+    """The result [2, 4 * h * w * boxes]: corners, then variances."""
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.items(value, 2) for value in (layer, image))
     tall = _number(c, rows)

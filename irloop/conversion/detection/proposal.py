@@ -20,7 +20,7 @@ __all__: list[str] = []
 
 F32, I64 = ElementType.F32, ElementType.I64
 
-#: Logarithm of the largest factor by which a box may grow.
+#: The logarithm of the largest factor by which a box may grow.
 _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 
@@ -56,7 +56,9 @@ class _Image:
 
 
 def _by_place(c: Conversion, maps: Value, width: int) -> Value:
-    """Reshape maps [N, A * width, H, W] to [N, H * W * A, width]; without the last axis if 1."""
+    """Reshape maps [N, A * width, H, W] to [N, H * W * A, width]; without the last axis if `width`
+    is 1.
+    """
     sizes = OnnxSizes(c)
     items, channels, height, along = sizes.of(maps, 4)
     anchors = sizes.by(channels, width)
@@ -86,7 +88,7 @@ def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppressio
 def _chosen(
     c: Conversion, found: suppression.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
-    """The first `after` boxes of each item that do not overlap better ones."""
+    """The first `after` boxes of each item, without boxes that overlap a box of a higher score."""
     bordered = geometry.with_border(c, found.boxes, border)
     rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
     item = suppression.column(c, rows, 0)
@@ -149,7 +151,9 @@ def _filled_up(
     items: Size,
     element: ElementType,
 ) -> list[Value]:
-    """Rows (item, box) [N * after, 5], with item -1 after each item's last row; and the scores."""
+    """The rows (item, box) [N * after, 5], where item -1 follows the last row of each item, and the
+    scores.
+    """
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)
     table = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
@@ -171,7 +175,7 @@ def _filled_up(
 
 
 def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: float) -> Value:
-    """Anchors [P, 4], moved by the predicted offsets and clipped: [N, P, 4]."""
+    """The boxes [N, P, 4]: anchors [P, 4], moved by the predicted offsets and clipped."""
     listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
     move = _by_place(c, forms.cast(c, moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)

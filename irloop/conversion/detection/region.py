@@ -21,7 +21,9 @@ def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
     items, channels, rows, columns = sizes.of(data)
     needed = op.regions() * op.each()
     if channels != needed:
-        raise c.refuse(f"its data is not known to have {needed} channels")
+        raise c.refuse(
+            f"it needs {needed} channels, and its data has a different or an unknown number"
+        )
     cells = sizes.reshape(data, [items, op.regions(), op.each(), rows, columns])
     activated = _activated(c, op, cells)
     if not op.do_softmax:

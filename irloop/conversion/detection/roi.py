@@ -37,7 +37,7 @@ def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Valu
 
 
 def _columns(c: Conversion, rois: Value) -> list[Value]:
-    """Item, x1, y1, x2 and y2 of each region: [R, 1] each."""
+    """The columns item, x1, y1, x2 and y2 of the regions, [R, 1] each."""
     return [forms.gather(c, rois, c.i64([at]), 1) for at in range(5)]
 
 
@@ -70,7 +70,7 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
     """Sample maps [R, C, H, W] at a grid in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
-    # [R, h, w] of both coordinates
+    # The positions of both coordinates, [R, h, w]
     shape = c.i64([1, size[0], size[1]])
     x = forms.expand(c, forms.unsqueeze(c, across, [1]), shape)
     y = forms.expand(c, forms.unsqueeze(c, down, [2]), shape)
@@ -142,7 +142,9 @@ def export_roi_align(
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """The largest sample, but at least 0, by a Gather: the number of samples varies by region."""
+    """The largest sample of each bin, but at least 0. The samples are gathered, because their
+    number varies by region.
+    """
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
     before = c.constant(0.5 if aligned == "half_pixel" else 0.0, F32)
@@ -187,7 +189,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
             size = (op.group_size, op.group_size)
             read = _sampled(c, size, own, [left, top, right, bottom])
             total = read if total is None else forms.add(c, total, read)
-    assert total is not None, "there is a spatial bin"
+    assert total is not None, "there is at least one spatial bin"
     bins = float(op.spatial_bins_x * op.spatial_bins_y)
     return up_to_the_end(c, item, forms.div(c, total, forms.scalar(c, bins, data)))
 
@@ -217,7 +219,7 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
 
 
 def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: Size) -> Value:
-    """[R, bins, size]: 1 for the elements of each bin."""
+    """A mask [R, bins, size] that is 1 for the elements of each bin."""
 
     def number(value: float) -> Value:
         return forms.scalar(c, value, low)

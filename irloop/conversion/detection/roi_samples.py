@@ -35,10 +35,10 @@ class Maps:
     width: Size
 
     def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
-        """Values at the positions y and x, which broadcast; 0 more than `margin` outside of the
-        map.
+        """The values at the positions y and x, which broadcast; 0 for positions more than `margin`
+        outside the map.
 
-        The second result is 1 for each position inside, else 0.
+        The second result is 0 for these positions, else 1.
         """
         inside = c(
             comparison.And(),
@@ -57,7 +57,7 @@ class Maps:
                     weight = forms.unsqueeze(c, weight, [-1])
                 part = forms.mul(c, found, weight)
                 total = part if total is None else forms.add(c, total, part)
-        assert total is not None, "there are four corners"
+        assert total is not None, "there is at least one corner"
         return total, share
 
 
@@ -71,7 +71,7 @@ def _number(c: Conversion, size: Size) -> Value:
 
 
 def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
-    """True from `margin` before the first element to `margin` after the last."""
+    """True for positions from `margin` before the first element to `margin` after the last."""
     last = forms.add(c, _number(c, size), c.constant(margin - 1.0, F32))
     low = at_least(c, place, c.constant(-margin, F32))
     return c(comparison.And(), low, at_least(c, last, place))
@@ -89,7 +89,7 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """The maps [N, C, H, W] of the items [R]; all channels of a position are read at once.
+    """The maps of the items [R] in data [N, C, H, W], with all channels of a position in one row.
 
     Raises:
         RefusedError: before opset 11.
@@ -105,7 +105,7 @@ def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
 
 
 def number_of(c: Conversion, rois: Value, at: int) -> Value:
-    """One column of the regions, [R, 1, 1, 1, 1] of f32."""
+    """The column `at` of the regions, as f32 [R, 1, 1, 1, 1]."""
     own = forms.gather(c, forms.cast(c, rois, F32), c.i64(at), 1)
     return forms.reshape(c, own, [-1, 1, 1, 1, 1])
 
@@ -115,8 +115,8 @@ class Side:
     """The samples along one side of each region: their distances from its middle, and their number
     per bin.
 
-    All regions have as many samples as the one with most; `own` is true for those that a region
-    really has.
+    All regions are given as many samples as the region with most; `own` is true for the samples
+    that a region really has.
     """
 
     place: Value
@@ -127,7 +127,8 @@ class Side:
 def side(
     c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
-    """Samples of sides [R, 1, 1, 1, 1]: the bins and their samples along two axes.
+    """The samples along sides of the given lengths [R, 1, 1, 1, 1], with the bins and their samples
+    along two axes.
 
     Without a ratio there is about one sample per cell of the map, and at least `least` per bin.
     """

@@ -1,4 +1,4 @@
-"""Converts rotated regions, and regions whose bins move, to ONNX."""
+"""Converts the pooling of rotated regions, and of regions whose bins are shifted, to ONNX."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ __all__: list[str] = []
 
 F32, F64, I64 = ElementType.F32, ElementType.F64, ElementType.I64
 
-#: The number of corners of both boxes and crossings of their sides.
+#: The number of points: the corners of both boxes, and the crossings of their sides.
 _POINTS = 4 + 4 + 16
 
-#: Both coordinates of points or directions, which broadcast.
+#: The x and the y of points or directions, which broadcast.
 Pair = tuple[Value, Value]
 
 
@@ -60,8 +60,8 @@ def export_rotated(
 
 
 def _turned(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
-    """Boxes [N, P, 5] (centre x, centre y, width, height, angle) as [N, P, 9]."""
-    # The angle is f32: runtimes have no cosine of a wider type.
+    """Convert boxes [N, P, 5] (centre x, centre y, width, height, angle) to [N, P, 9]."""
+    # The angle is f32, because runtimes have no cosine of a wider type.
     narrow = forms.slice_(c, forms.cast(c, boxes, F32), [4], [5], [2])
     x, y, width, height = (
         forms.slice_(c, forms.cast(c, forms.cast(c, boxes, F32), F64), [at], [at + 1], [2])
@@ -112,7 +112,7 @@ def _sides(c: Conversion, polygon: Pair) -> Pair:
 
 
 def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
-    """True for points [N, C, P, 4] inside polygons, their border included."""
+    """True for points [N, C, P, 4] inside polygons or on their border."""
     sides = _sides(c, polygon)
     longest = forms.maximum(c, *(c(elementwise.Abs(), side) for side in sides))
     longest = forms.maximum(c, forms.reduce(c, "Max", longest, [3]), c.constant(1.0, F64))

@@ -55,7 +55,7 @@ def require_opset(c: Conversion) -> None:
 
 
 def number(c: Conversion, values: Value) -> Value:
-    """The number of rows, a one-element i64 vector."""
+    """The number of rows, as a one-element i64 vector."""
     return forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
 
 
@@ -84,7 +84,7 @@ def without_class(c: Conversion, scores: Value, classes: Size, background: int) 
 
 
 def just_below(number: float) -> float:
-    """The next smaller f32: "more than" this f32 means "at least" `number`."""
+    """The largest f32 below `number`, so that "more than" the result means "at least `number`"."""
     import numpy as np
 
     return float(np.nextafter(np.float32(number), np.float32(-np.inf)))
@@ -111,7 +111,9 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """The start of each list of boxes [N, L, P, F] in one joined list, [N, L, 1]."""
+    """The index [N, L, 1] of the first box of each list, if all boxes [N, L, P, F] are in one
+    list.
+    """
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
     item = forms.reshape(c, places(c, items), [-1, 1, 1])
@@ -202,7 +204,7 @@ def ordered(c: Conversion, *keys: Value) -> Value:
             given = forms.add(c, forms.mul(c, given, count), place)
         _, own = forms.topk(c, given, count, 0, largest=not whole)
         order = own if order is None else forms.gather(c, order, own, 0)
-    assert order is not None, "there is a key"
+    assert order is not None, "there is at least one key"
     return order
 
 
@@ -218,7 +220,7 @@ def starts(c: Conversion, counts: Value) -> Value:
 
 
 def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
-    """The first `limit` rows of each item of an `order` [M] that is sorted by item."""
+    """The first `limit` rows of each item, in an `order` [M] of rows that is sorted by item."""
     if limit < 0:
         return order
     if items == 1:

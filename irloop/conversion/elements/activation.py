@@ -95,7 +95,7 @@ def as_scalar(c: Conversion, value: Value) -> Value:
 @exports(ov.Swish)
 def export_swish(c: Conversion, op: ov.Swish, x: Value, beta: Value | None = None) -> Value:
     factor = 1.0 if beta is None else number_of(c, beta)
-    # ONNX has Swish since 24, but ONNX Runtime has no kernel for it.
+    # ONNX has Swish since opset 24, but ONNX Runtime has no kernel for it.
     scaled = x
     if factor is None and beta is not None:
         scaled = forms.mul(c, as_scalar(c, beta), x)
@@ -196,7 +196,7 @@ def export_softsign(c: Conversion, op: ov.SoftSign, x: Value) -> Value:
 
 @imports(onnx.Softsign)
 def import_softsign(c: Conversion, op: onnx.Softsign, x: Value) -> Value:
-    """x / (1 + |x|) before opset9."""
+    """SoftSign; before opset9, x / (1 + |x|)."""
     if c.opset >= 9:
         return c(ov.SoftSign(), x)
 
@@ -385,14 +385,14 @@ def import_log_softmax13(c: Conversion, op: onnx.LogSoftmax13, x: Value) -> Valu
 
 
 def by_rows(c: Conversion, x: Value, axis: int, build: Callable[[Value], Value]) -> Value:
-    """Emit `build` of `x` as a matrix, whose columns are all dimensions from `axis` on."""
+    """Emit `build` of `x` reshaped to a matrix, whose columns are all dimensions from `axis` on."""
     shape = ov_forms.shape_of(c, x)
     known = shape_of(x).static()
     if known is not None and 0 not in known:
         start = axis + len(known) if axis < 0 else axis
         pattern = c.i64([math.prod(known[:start]), -1])
     elif axis in (0, 1):
-        # 0 copies the dimension.
+        # 0 copies a dimension.
         pattern = c.i64([1 - axis, -1])
     else:
         before = ov_forms.slice_(c, shape, [0], [axis], [0])

@@ -69,7 +69,7 @@ def _bits_of_float(c: Conversion, x: Value) -> Value:
     size = c(Abs(), x)
     infinite = forms.equal(c, size, c.constant(math.inf, F32))
     none = forms.less(c, size, c.constant(2.0**-126, F32))
-    # From here on all elements are normal numbers: others were replaced by placeholders.
+    # From here on all elements are normal numbers, because others were replaced by placeholders.
     rest = forms.select(c, c(LogicalOr(), infinite, none), one, size)
     exponent = c.constant(BIAS, I32)
     for step in (64, 32, 16, 8, 4, 2, 1):

@@ -64,7 +64,9 @@ def _wide(element: ElementType) -> ElementType:
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine halves separately, because ONNX Runtime sums i64 exactly only up to 32 bits."""
+    """Combine two integers bit by bit, in halves, because ONNX Runtime sums i64 exactly only up to
+    32 bits.
+    """
     element = element_of(left)
     powers = powers_of(element)
     total = None
@@ -113,7 +115,7 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
 
 @exports(ov.BitwiseLeftShift)
 def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
-    """BitShift supports signed integers since 28; before, x << n is x * 2^n."""
+    """BitShift; before opset 28, which lacks signed integers, x << n is x * 2^n."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -126,7 +128,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitShift supports signed integers since 28; before, x >> n is floor(x / 2^n)."""
+    """BitShift; before opset 28, which lacks signed integers, x >> n is floor(x / 2^n)."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -179,7 +181,9 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine 16 bits at a time, because OpenVINO's CPU divides in f32, which is exact for them."""
+    """Combine two integers 16 bits at a time, because OpenVINO's CPU divides in f32, which is exact
+    for 16 bits.
+    """
     original = element_of(left)
     element = ElementType.I32 if original.bits < 32 else original
     wide = [ov_forms.converted(c, value, element) for value in (left, right)]
@@ -193,7 +197,7 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
             continue
         shifted = ov_forms.multiply(c, total, c.constant(DIGIT, element))
         total = ov_forms.add(c, shifted, digit)
-    assert total is not None, "an integer has a digit"
+    assert total is not None, "an integer has at least one digit"
     return ov_forms.converted(c, total, original)
 
 
@@ -230,7 +234,7 @@ def _joined_digits(c: Conversion, logical: type[Op], left: Value, right: Value) 
 
 
 def _signed_digit(c: Conversion, digit: Value) -> Value:
-    """Interpret numbers from 32768 on as negative."""
+    """Interpret digits from 32768 on as negative numbers."""
     negative = ov_forms.less(c, c.constant(DIGIT // 2 - 1, element_of(digit)), digit)
     less = ov_forms.subtract(c, digit, ov_forms.scalar(c, DIGIT, digit))
     return ov_forms.select(c, negative, less, digit)
@@ -270,7 +274,9 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """BitShift -> x * 2^n or x / 2^n; if n exceeds the width of the type, only the sign remains."""
+    """BitShift -> x * 2^n or x / 2^n; if n reaches the width of the type, only the sign of a right
+    shift remains.
+    """
     element = element_of(x)
     widest = element.bits - 1
     low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
@@ -302,7 +308,7 @@ def _wrapped(number: int, element: ElementType) -> int:
 
 @imports(onnx.IsNaN)
 def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
-    """IsNaN; before opset10: values that differ from themselves."""
+    """IsNaN; before opset10, a test for values that differ from themselves."""
     if c.opset >= 10:
         return c(ov.IsNaN(), x)
     return c(ov.NotEqual(), x, x)

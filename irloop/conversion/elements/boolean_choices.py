@@ -17,7 +17,7 @@ __all__ = ["ChooseByLogic", "chooses_constants"]
 
 
 class ChooseByLogic(MatcherPass):
-    """Replaces a Select of booleans by logic where a constant is an operand.
+    """Replaces a Select of booleans by logic if an operand is a constant.
 
     Given, in the body of a loop::
 
@@ -48,7 +48,7 @@ class ChooseByLogic(MatcherPass):
 
 
 def chooses_constants(node: Node) -> bool:
-    """True for a Select of booleans in a loop, one of them a constant."""
+    """True for a Select of booleans in a loop if one of its operands is a constant."""
     if not isinstance(node.op, Select) or node.graph is None or node.graph.owner is None:
         return False
     if node.op.auto_broadcast != "numpy":

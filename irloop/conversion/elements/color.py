@@ -45,7 +45,7 @@ def export_i420(
 
 
 def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size, Size]]:
-    """Y and the chroma below it, and the numbers of items, rows and columns of U and V."""
+    """The plane Y and the chroma below it, and the batch size, height and width of U and V."""
     sizes = OnnxSizes(c)
     items, rows, width, _ = sizes.of(image)
     half = sizes.by(rows, 3)
@@ -56,7 +56,9 @@ def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size
 
 
 def _coloured(c: Conversion, op: ov.FromYuv, luma: Value, blue: Value, red: Value) -> Value:
-    """Y [N, H, W, 1], U and V [N, H/2, W/2, 1] -> [N, H, W, 3] in the type of Y."""
+    """Convert Y [N, H, W, 1], U and V [N, H/2, W/2, 1] to an image [N, H, W, 3] in the type of
+    Y.
+    """
     from irloop.kernels.color import FACTORS, OFFSETS
 
     element = element_of(luma)

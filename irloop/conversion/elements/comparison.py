@@ -38,7 +38,9 @@ def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) 
 
 @exports(ov.GreaterEqual)
 def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
-    """GreaterOrEqual; before 12 Greater or Equal, because the negation of Less differs for NaN."""
+    """GreaterOrEqual; before opset 12 Greater or Equal, because the negation of Less differs for
+    NaN.
+    """
     if c.opset >= 12:
         return _comparison(onnx.GreaterOrEqual)(c, op, left, right)
     return _or_equal(c, op, onnx.Greater, left, right)

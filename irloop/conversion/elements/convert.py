@@ -39,7 +39,7 @@ def export_convert(c: Conversion, op: ov.Convert, x: Value) -> Value:
 
 
 def _cast(c: Conversion, x: Value, element: ElementType) -> Value:
-    """Cast; to 8-bit floats as OpenVINO does it, without saturation."""
+    """Cast; 8-bit floats are converted as in OpenVINO, without saturation."""
     forms.require_element(c, element)
     value = forms.representable(c, x)
     if element not in _PRECISION or _is_exact(value):
@@ -124,8 +124,8 @@ def export_fake_convert(
 def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
     """Round `x` to an 8-bit float, ties to even, saturated, and return it in f32.
 
-    For opsets before 19, which lack those types: round to a multiple of the step between
-    neighbouring numbers.
+    Opsets before 19 lack these types: there, round to a multiple of the distance between
+    neighbouring 8-bit floats.
     """
     if element not in _PRECISION:
         raise c.refuse(f"ONNX cannot round to {element} as OpenVINO does")
@@ -187,7 +187,7 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
     limited = ov_forms.select(c, ov_forms.less(c, high, x), high, x)
     limited = ov_forms.select(c, ov_forms.less(c, x, low), low, limited)
     if element is ElementType.F4E2M1:
-        # The type has no NaN; 0 replaces it.
+        # The type has no NaN, so 0 replaces it.
         is_number = ov_forms.equal(c, x, x)
         limited = ov_forms.select(c, is_number, limited, ov_forms.scalar(c, 0, x))
     return _rounded_once(c, limited, element)
@@ -197,7 +197,7 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     """Convert `x` to a 4-bit or 8-bit float, rounded only once.
 
     OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
-    nearer to one of them, `near`. The other one is the neighbour of `x` mirrored at `near`.
+    nearer to one of them, `near`. To find the other one, mirror `x` at `near` and convert it.
     """
     if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
         return ov_forms.convert(c, x, element)

@@ -20,7 +20,7 @@ from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 from irloop.graph.walk import is_constant
 
-#: Functions without attributes that both dialects have.
+#: Functions without attributes that both dialects have, as pairs of classes.
 FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
     (ov.Acos, onnx.Acos),
     (ov.Acosh, onnx.Acosh),
@@ -40,7 +40,7 @@ FUNCTIONS: tuple[tuple[type[Op], type[Op]], ...] = (
     (ov.Tanh, onnx.Tanh),
 )
 
-#: Functions whose results for integers need more digits than f32 has.
+#: Functions whose results for integers need more bits than f32 has.
 FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
 
@@ -155,7 +155,7 @@ def aligned(c: Conversion, left: Value, right: Value, axis: int) -> Value:
 
 
 def operands(c: Conversion, op: ov.Binary, left: Value, right: Value) -> tuple[Value, Value]:
-    """The operands as numpy broadcasting aligns them."""
+    """The operands, reshaped so that numpy broadcasting aligns them."""
     return (left, aligned(c, left, right, op.pdpd_axis)) if op.is_pdpd else (left, right)
 
 
@@ -215,7 +215,9 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
 
 @exports(ov.Power)
 def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
-    """Power -> Pow, which has i32 and i64 since 12; other integers are computed in i32 or f64."""
+    """Power -> Pow, which has i32 and i64 since opset 12; other integers are computed in i32 or
+    f64.
+    """
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)
     chosen = forms.stand_in(c, element, small=None, half=None)
@@ -299,7 +301,9 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
 
 
 def folding_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rule for any number of operands: a chain of binary operations."""
+    """A rule that converts an operation on any number of operands to a chain of binary
+    operations.
+    """
 
     def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:
         result = first
@@ -321,8 +325,8 @@ def import_mean(c: Conversion, op: onnx.Mean, *values: Value) -> Value:
     return ov_forms.divide(c, total, ov_forms.scalar(c, len(values), total))
 
 
-#: Giles, "Approximating the erfinv function" (2010), for f32: coefficients of the highest
-#: power first, of w - 2.5 where w = -log(1 - x^2) is below 5, else of sqrt(w) - 3.
+#: Giles, "Approximating the erfinv function" (2010), for f32. Coefficients of a polynomial, the
+#: highest power first, in w - 2.5 if w = -log(1 - x^2) is below 5, else in sqrt(w) - 3.
 ERF_INVERSE_NEAR = (
     2.81022636e-08,
     3.43273939e-07,

@@ -39,7 +39,7 @@ def export_range_4(c: Conversion, op: ov.Range4, start: Value, stop: Value, step
 
 
 def _range(c: Conversion, element: ElementType, *bounds: Value) -> Value:
-    """Range of three scalars of one type, computed in a type that ONNX's Range has."""
+    """A Range of three scalars of one type, computed in a type that ONNX's Range supports."""
     chosen = element
     if element not in _RANGES:
         chosen = ElementType.I64 if element.is_integer else ElementType.F32
@@ -95,7 +95,7 @@ def export_eye(
 def _eye_by(
     c: Conversion, element: ElementType, rows: Value, columns: Value, shift: Value
 ) -> Value:
-    """Compare each row number plus the shift with each column number."""
+    """The matrix that is 1 where the row number plus the shift equals the column number."""
     counts = (_scalar(c, onnx_forms.as_i64(c, value)) for value in (rows, columns))
     down, across = (onnx_forms.range_(c, c.i64(0), count, c.i64(1)) for count in counts)
     moved = onnx_forms.add(c, down, onnx_forms.as_list(c, shift))
@@ -154,7 +154,7 @@ def _one_hot(
 def import_one_hot(
     c: Conversion, op: onnx.OneHot, indices: Value, depth: Value, values: Value
 ) -> Value:
-    """OneHot -> OneHot-1; negative indices are normalised first."""
+    """OneHot -> OneHot-1; negative indices are made non-negative first."""
     known = c.constant_of(depth)
     size = openvino_forms.as_scalar(c, openvino_forms.converted(c, depth, ElementType.I64))
     if known is not None:

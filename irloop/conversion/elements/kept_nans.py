@@ -1,4 +1,4 @@
-"""Keeps NaN through operations with which OpenVINO turns it into a number."""
+"""Keeps NaN in operations in which OpenVINO turns it into a number."""
 
 from __future__ import annotations
 

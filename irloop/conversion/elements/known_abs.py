@@ -1,4 +1,4 @@
-"""Keeps each Abs that OpenVINO would remove because it takes the operand of the Abs for sizes."""
+"""Keeps each Abs that OpenVINO would remove because it assumes that the operand holds sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Converts ONNX's losses to OpenVINO: GatherElements of opset6, weights, reductions."""
+"""Converts ONNX's losses to GatherElements (since opset6), a product with the weights, and
+reductions.
+"""
 
 from __future__ import annotations
 

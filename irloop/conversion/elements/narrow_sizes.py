@@ -29,9 +29,9 @@ class NarrowCopiesOfSizes(MatcherPass):
         n = Gather(ShapeOf(x), 0, 0)    c = Maximum(n, n)    b = Convert(c, boolean)
         y = Convert(b, i64)
 
-    Hazard OVN144 is the reason. OpenVINO computes the bounds of the copy, too, and refuses those
-    that a signed type makes negative (hazard OVN149). There the copy is a running sum of one
-    element::
+    Hazard OVN144 is the reason. OpenVINO also computes the bounds of the copy, and refuses the
+    model if the conversion to a signed type makes a bound negative (hazard OVN149). In that case
+    the copy is a running sum of one element::
 
         n = Gather(ShapeOf(x), 0, 0)    c = Squeeze(CumSum(Unsqueeze(n, 0), 0), 0)
         b = Convert(c, i8)              y = Convert(b, i64)

@@ -170,7 +170,7 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
 
 
 def _wide(c: Conversion, value: Value) -> Value:
-    """`value`, which is of an integer type, in f32: if possible, the f32 that was converted to it.
+    """The integers `value` in f32: if possible, the f32 value from which they were converted.
 
     This saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
     """
@@ -182,7 +182,8 @@ def _wide(c: Conversion, value: Value) -> Value:
 
 
 def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
-    """The whole numbers in f32 of which `value` was made, and the zero point added to them.
+    """The whole numbers in f32 from which `value` was made, and the zero point that was added to
+    them.
 
     None if `value` is not a Convert of numbers that were rounded and limited to its type.
     """
@@ -205,7 +206,9 @@ def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
 
 
 def _made_of(value: Value, op: type[Op]) -> Value | None:
-    """The first input of the node that computes `value` if its operation is an `op`, else None."""
+    """The first input of the node that computes `value`, if the operation of this node is an `op`;
+    else None.
+    """
     return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
 
 
@@ -297,10 +300,12 @@ def _unpacked(c: Conversion, value: Value) -> Value:
 def _in_blocks(
     c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
 ) -> tuple[Value, Value, Value | None] | None:
-    """Reshape data, scale and zero point so that the elements of a block have an axis of their own.
+    """Reshape data, scale and zero point so that an axis of the data runs over the elements of a
+    block.
 
     OpenVINO recognises grouped weights in this form. For 4-bit weights with a scale per element its
-    CPU plugin (2026.4) computes wrong values or crashes. None if the blocks do not divide the axis.
+    CPU plugin (2026.4) computes wrong values or crashes. Returns None if the axis cannot be divided
+    into whole blocks.
     """
     dims, rank = shape_of(x).static(), shape_of(x).rank
     if dims is None or rank is None:
@@ -319,11 +324,13 @@ def _in_blocks(
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
-    """(x - zero point) * scale; i32 data needs an i32 difference, other types are exact in f32."""
+    """(x - zero point) * scale; the difference of i32 data is computed in i32, because only other
+    types are exact in f32.
+    """
     element = element_of(scale)
     limited = _limited(c, x)
     if limited is not None and limited[1] == _shift(c, zero):
-        # QuantizeLinear added the zero point that has to be subtracted here: leave out both.
+        # QuantizeLinear added the zero point that would be subtracted here: leave out both.
         wide = limited[0]
     elif element_of(x) is ElementType.I32:
         wide = x if zero is None else ov_forms.subtract(c, x, zero)
@@ -353,7 +360,7 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
 
 
 def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
-    """x minus its zero point in f32, which represents 8-bit differences exactly."""
+    """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
     wide = _wide(c, value)
     return wide if zero is None else ov_forms.subtract(c, wide, _wide(c, zero))
 

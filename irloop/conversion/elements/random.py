@@ -1,4 +1,6 @@
-"""Random numbers and variables: operations without a counterpart, with the reasons."""
+"""Refuses random numbers and variables, which have no counterpart in the other format, with the
+reasons.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strings and encoded images: operations that OpenVINO does not have."""
+"""Refuses operations on strings and encoded images, which the other format does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ no_counterpart(
     ov.StringTensorPack,
     ov.StringTensorUnpack,
     reason="ONNX has no operation that packs or unpacks strings",
-    fix="make the strings an input of the model, or its output",
+    fix="make the strings an input or an output of the model",
 )
 
 no_counterpart(
@@ -24,14 +24,14 @@ no_counterpart(
     onnx.StringNormalizer,
     onnx.StringSplit,
     reason="OpenVINO computes nothing on strings",
-    fix="do it before or after the model runs",
+    fix="process the strings before or after the model runs",
 )
 
 no_counterpart(
     IMPORTS,
     onnx.TfIdfVectorizer,
     reason="OpenVINO has no operation that counts n-grams",
-    fix="make its output an input of the model",
+    fix="make the counts of n-grams an input of the model",
 )
 
 no_counterpart(

@@ -16,7 +16,7 @@ STORED_LIMIT = 1024
 
 
 def filled(c: Conversion, number: float, element: ElementType, shape: list[int]) -> Value:
-    """A tensor of this shape with `number` as each element."""
+    """A tensor of the given shape in which every element is `number`."""
     count = 1
     for dim in shape:
         count *= dim
@@ -60,14 +60,14 @@ def _reshaped(
     if len(known) == len(dims):
         return shape_forms.reshape_to(c, value, c.i64(known), special_zero=0 not in known)
     if len(known) == len(dims) - 1 and 0 not in known:
-        # A single -1 is unambiguous if no other dimension is 0.
+        # A single -1 is unambiguous because no other dimension is 0 here.
         return shape_forms.reshape(c, value, [dim if isinstance(dim, int) else -1 for dim in dims])
     pattern = _computed(c, value, axis, replaced, part)
     return shape_forms.reshape_to(c, value, pattern, special_zero=False)
 
 
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
-    """Compute the new shape as a tensor; dimensions of size 0 are handled."""
+    """Reshape to a shape that the model computes, which may have dimensions of size 0."""
     shape = shape_forms.shape(c, value)
     rank = shape_of(value).rank
     assert rank is not None

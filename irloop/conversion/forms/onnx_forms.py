@@ -99,7 +99,7 @@ __all__ = [
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
 
-#: The first opset whose Cast has each newer element type.
+#: The first opset in which Cast supports each newer element type.
 ELEMENT_SINCE = {
     ElementType.BF16: 13,
     ElementType.F8E4M3: 19,
@@ -113,7 +113,8 @@ ELEMENT_SINCE = {
     ElementType.I2: 25,
     ElementType.U2: 25,
 }
-#: Fewer nf4 codes than this are stored as plain floats, which take no more space than a table.
+#: More nf4 codes than this are looked up in a table. Fewer are stored as plain floats, which take
+#: no more space than a table.
 TABLE_FROM = 64
 
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
@@ -129,7 +130,7 @@ def require_element(c: Conversion, element: ElementType) -> None:
         raise c.refuse(f"ONNX has no element type {element}", "convert the data to u8 or f16")
     since = ELEMENT_SINCE.get(element, 1)
     if c.opset < since:
-        reason = f"element type {element} needs opset {since}, {c.opset} is being written"
+        reason = f"element type {element} needs opset {since}, but {c.opset} is being written"
         raise c.refuse(reason, opset=since)
 
 
@@ -171,7 +172,9 @@ def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
 def computed_in(
     c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
 ) -> Value:
-    """Emit `build` of the values cast to `element`, and cast back to the type of the first."""
+    """Emit `build` of the values cast to `element`, and cast the result back to the type of the
+    first value.
+    """
     original = element_of(values[0])
     return cast(c, build(*(cast(c, value, element) for value in values)), original)
 
@@ -182,8 +185,8 @@ def stand_in(
     """The type to compute in: `element` itself if the operation and the runtimes support it.
 
     `small` is the opset from which the operation takes 8-bit integers, `half` the same for 16-bit
-    ones (None: never). bf16 is computed in f32, as runtimes do that support it; ONNX Runtime does
-    not.
+    ones (None: never). bf16 is computed in f32, because ONNX Runtime does not support it, and
+    runtimes that do compute in f32.
     """
     if element in BYTES and (small is None or c.opset < small):
         return ElementType.I32
@@ -206,7 +209,7 @@ def numeric(
 
 
 def scalar(c: Conversion, number: float, like: Value) -> Value:
-    """A constant without dimensions of the element type of `like`."""
+    """A scalar constant of the element type of `like`."""
     return c.constant(number, element_of(like))
 
 
@@ -244,7 +247,7 @@ def _extremum(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     if c.opset >= 12 or not element_of(left).is_integer:
         # ONNX Runtime does not compare 16-bit integers.
         return numeric(c, op, left, right, small=12, half=None)
-    # Before 12 only floats are compared; f64 represents 32-bit integers and sizes exactly.
+    # Before opset 12 only floats are compared; f64 represents 32-bit integers and sizes exactly.
     return computed_in(c, ElementType.F64, lambda *wide: c(op, *wide), left, right)
 
 
@@ -304,7 +307,8 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
 
 
 def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
-    """Range: numbers from `start` to before `limit`, scalars of one type, in steps of `delta`.
+    """Range: the numbers from `start` up to, but excluding, `limit`, in steps of `delta`; all are
+    scalars of one type.
 
     For known shapes ONNX Runtime's shape inference keeps i64 through a Cast, and then rejects a
     Range whose other bounds have another type. Integers are therefore counted in i64, and a float
@@ -327,8 +331,8 @@ def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
 def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
     """left / right of integers, rounded toward minus infinity.
 
-    The truncated quotient, minus one where the remainder is not 0 and its sign differs from the
-    divisor's.
+    The result is the truncated quotient, minus one where the remainder is not 0 and its sign
+    differs from the divisor's.
     """
 
     def build(a: Value, b: Value) -> Value:
@@ -354,7 +358,7 @@ def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> 
         return value
     chosen = stand_in(c, element_of(value), small=12, half=None)
     if chosen.is_integer and c.opset < 12:
-        # Clip takes integers since 12.
+        # Clip takes integers since opset 12.
         raised = value if low is None else maximum(c, value, scalar(c, low, value))
         return raised if high is None else minimum(c, raised, scalar(c, high, value))
     if c.opset < 11:
@@ -422,7 +426,9 @@ def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
 def reduce_computed(
     c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
 ) -> Value:
-    """A reduction whose axes are an input, since 13 (Sum) or 18; an empty list reduces nothing."""
+    """A reduction whose axes are an input, since opset 13 (Sum) or 18; an empty list reduces
+    nothing.
+    """
     listed = cast(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:
         listed = reshape(c, listed, [1])
@@ -461,7 +467,8 @@ def _along(
 def _along_last(
     c: Conversion, older: type[activation.Flattening], value: Value, axis: int
 ) -> Value:
-    # Before 13, all axes from `axis` on are normalised together, which is right only for the last.
+    # Before opset 13, all dimensions from `axis` on are normalised together, which is right only
+    # for the last axis.
     rank = static_shape(value).rank
     if rank is None:
         raise c.refuse("its rank is not known", opset=13)

@@ -1,4 +1,4 @@
-"""Forms in opsets 8 to 10 for operations of newer ONNX opsets.
+"""Forms in ONNX opsets 8 to 10 for operations that newer opsets have.
 
 An operation without a form here is emitted as the newer operation, and `Conversion.emit` refuses
 it, naming the opset that has it.
@@ -54,7 +54,8 @@ def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Va
 def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
     """left == right before opset 11, which only has Less and Greater for floats.
 
-    Neither is less, and both are numbers: NaN is neither below 1 nor above 0.
+    True where neither operand is less than the other and both are numbers; NaN is found because it
+    is neither below 1 nor above 0.
     """
     less, greater = comparison.Less(), comparison.Greater()
     differ = c(comparison.Or(), c(less, left, right), c(greater, left, right))
@@ -67,7 +68,9 @@ def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def less_whole(c: Conversion, left: Value, right: Value) -> Value:
-    """left < right of i64 before opset 9, by halves in f64: older opsets compare only floats."""
+    """left < right for i64 before opset 9. The halves are compared in f64, because older opsets
+    compare only floats.
+    """
     high, low = zip(*(_halves(c, value) for value in (left, right)), strict=True)
     below = c(comparison.Less(), *(_f64(c, value) for value in high))
     same = c(comparison.Equal(), *high)

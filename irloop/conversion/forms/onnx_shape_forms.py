@@ -56,7 +56,7 @@ _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
 
 
 def identity(c: Conversion, value: Value) -> Value:
-    """Identity: the same value under its own name."""
+    """Identity: a copy of the value with a name of its own."""
     return c(convert.Identity(), value)
 
 
@@ -84,7 +84,7 @@ def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
-    """Insert axes of size 1 at positions of the result."""
+    """Insert axes of size 1 at the given positions of the result."""
     if c.opset >= 13:
         return c(shapes.Unsqueeze13(), value, c.i64(list(axes)))
     return c(shapes.Unsqueeze(tuple(axes)), value)
@@ -136,7 +136,7 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     if special_zero or _has_elements(value) or (known is not None and 0 not in known):
         return c(shapes.Reshape(), value, pattern)
     if known is not None:
-        # The tensor is empty, so any tensor of that shape is equal.
+        # The tensor is empty, so every tensor of that shape is equal to it.
         dims = [max(int(dim), 0) for dim in known]
         return c.tensor(ArrayTensor(np.zeros(dims, element_of(value).numpy()), element_of(value)))
     return _reshaped_of_any_size(c, value, pattern)
@@ -181,7 +181,7 @@ def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
-    """Transpose, unless the order is already right."""
+    """Transpose, unless `order` keeps the axes in place."""
     if list(order) == list(range(len(order))):
         return value
     return c(shapes.Transpose(tuple(order)), value)
@@ -270,7 +270,9 @@ def _sliced_before_10(
     axes: Sequence[int],
     steps: Sequence[int],
 ) -> Value | None:
-    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None for unknown sizes."""
+    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None if it needs a size
+    that is unknown.
+    """
     bounds = list(zip(starts, ends, axes, steps, strict=True))
     ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
     if ones:
@@ -292,8 +294,8 @@ def _end(end: int, step: int, size: int) -> int | None:
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Replace the largest integers among `ends` if the step is negative: runtimes interpret them
-    differently.
+    """Replace the largest integers among `ends` if the step is negative, because runtimes interpret
+    them differently.
 
     ONNX Runtime reads them as "up to the end" in either direction.
     """

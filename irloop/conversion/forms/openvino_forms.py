@@ -1,4 +1,4 @@
-"""OpenVINO forms that several families need.
+"""OpenVINO forms that the conversion of several families needs.
 
 Each function appends nodes and returns the result.
 """
@@ -145,7 +145,7 @@ def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
 
 
 def scalar(c: Conversion, number: float, like: Value) -> Value:
-    """A constant without dimensions of the element type of `like`."""
+    """A scalar constant of the element type of `like`."""
     return c.constant(number, element_of(like))
 
 
@@ -222,7 +222,7 @@ def reduce(
 
 
 def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
-    """An i64 list with 1 for each axis of `axes` and 0 for every other one of `rank`.
+    """An i64 list of length `rank`, with 1 for each axis in `axes` and 0 for the others.
 
     `axes` is an integer list or scalar that is computed; negative ones count from the end.
     """
@@ -238,5 +238,5 @@ def softmax(c: Conversion, value: Value, axis: int) -> Value:
         return c(activation.SoftMax8(axis=axis), value)
     rank = static_shape(value).rank
     if axis < 0 and rank is None:
-        raise c.refuse("its axis is negative and the rank is not known", "write opset8")
+        raise c.refuse("its axis is negative, and the rank is not known", "write opset8")
     return c(activation.SoftMax1(axis=axis + (rank or 0) if axis < 0 else axis), value)

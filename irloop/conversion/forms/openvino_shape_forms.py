@@ -79,7 +79,7 @@ def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
-    """Insert axes of size 1 at positions of the result."""
+    """Insert axes of size 1 at the given positions of the result."""
     return c(shapes.Unsqueeze(), value, c.i64(list(axes)))
 
 
@@ -94,7 +94,7 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
 
 
 def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
-    """Transpose, unless the order is already right."""
+    """Transpose, unless `order` keeps the axes in place."""
     if list(order) == list(range(len(order))):
         return value
     return c(shapes.Transpose(), value, c.i64(list(order)))
@@ -104,7 +104,7 @@ def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
     """Concatenate values; a single one is returned unchanged.
 
     OpenVINO 2026.4 gives the result of a Concat of one value the memory of that value, and lets a
-    reader compute in place there although others read it, too.
+    reader compute in place there, although other nodes read that memory, too.
     """
     if len(values) == 1:
         return values[0]
@@ -175,7 +175,7 @@ def slice_by(
 class _Positions(Record):
     """The positions of axes in the bounds of a StridedSlice.
 
-    If the rank is unknown, a leading ellipsis makes negative axes possible.
+    If the rank is unknown, a leading ellipsis in the masks makes negative axes possible.
     """
 
     at: list[int]
@@ -215,7 +215,9 @@ def _strided(
     axes: list[int],
     steps: list[int],
 ) -> Value:
-    """A StridedSlice, whose bounds start at the first axis and are masked where open."""
+    """A StridedSlice. Its bounds have an entry for each axis from the first on, masked where a
+    bound is open.
+    """
     positions = _Positions.of(c, value, axes)
     count = positions.count
     begin, end, strides = [0] * count, [0] * count, [1] * count
@@ -267,7 +269,7 @@ def gather(c: Conversion, value: Value, indices: Value, axis: int) -> Value:
 
 
 def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Value:
-    """Normalise negative indices of an axis of `value`."""
+    """Make negative indices along an axis of `value` non-negative."""
     known = c.constant_of(indices)
     if known is not None and not (known < 0).any():
         return indices
@@ -287,7 +289,7 @@ def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Valu
 def non_negative_coordinates(
     c: Conversion, indices: Value, value: Value, batch_dims: int = 0
 ) -> Value:
-    """Normalise negative coordinates in the last axis of `indices`.
+    """Make negative coordinates along the last axis of `indices` non-negative.
 
     Raises:
         RefusedError: when the number of coordinates is not known.
@@ -350,7 +352,9 @@ def pad(
 def range_(
     c: Conversion, start: Value, stop: Value, step: Value, element: ElementType = ElementType.I64
 ) -> Value:
-    """Numbers from `start` to before `stop`, scalars, by steps of `step`."""
+    """The numbers from `start` up to, but excluding, `stop`, in steps of `step`; all are
+    scalars.
+    """
     return c(generate.Range4(output_type=element), start, stop, step)
 
 
@@ -367,7 +371,7 @@ def topk(
     """The largest (or smallest) elements along an axis and their positions; `k` is a scalar."""
     op: Op = search.TopK3(axis=axis, mode=mode, sort=sort, index_element_type=element)
     if c.opset >= 11:
-        # Only this operation promises that the first of equal elements comes first.
+        # Only this version promises that the first of equal elements comes first.
         op = search.TopK11(axis, mode, sort, element, stable=sort == "value")
     values, indices = c.emit(op, value, k, n_outputs=2).outputs
     return values, indices

@@ -83,7 +83,7 @@ class Sizes(ABC):
         return self.concat(pieces) if len(pieces) > 1 else pieces[0]
 
     def reshape(self, value: Value, sizes: Sequence[Size]) -> Value:
-        """Reshape `value`; one unknown size is inferred."""
+        """Reshape `value`; a single unknown size is inferred."""
         computed = [at for at, size in enumerate(sizes) if not isinstance(size, int)]
         if len(computed) <= 1 and 0 not in sizes:
             pattern = [size if isinstance(size, int) else -1 for size in sizes]
@@ -100,7 +100,7 @@ class Sizes(ABC):
 
     @abstractmethod
     def item(self, sizes: Value, at: int) -> Value:
-        """One element of a list, as a list."""
+        """The element `at` of a list, as a one-element list."""
 
     @abstractmethod
     def multiply(self, left: Value, right: Value) -> Value:
@@ -141,7 +141,8 @@ class OnnxSizes(Sizes):
         return onnx_forms.concat(self.c, pieces, 0)
 
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        # Before opset 14 a 0 copies a dimension, which is usually right; there is no alternative.
+        # Before opset 14 a 0 always copies a dimension, which is usually right; there is no
+        # alternative.
         copies = not may_be_empty or self.c.opset < 14
         return onnx_forms.reshape_to(self.c, value, target, special_zero=copies)
 

@@ -1,4 +1,6 @@
-"""Handles inputs and outputs of a converted model: names, shapes, types, and refusals."""
+"""Handles the inputs and outputs of a converted model: their names, shapes and types, and the cases
+that are refused.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ SINK_SUFFIX = "/sink_port_0"
 
 
 def onnx_input_name(node: Node) -> str:
-    """Choose the name of an input: the layer's name if it is a tensor name, else the first of
-    these.
+    """Choose the name of an input: the layer's name if it is a tensor name, else the first tensor
+    name.
 
     If the value is also an output, OpenVINO gives the tensor names to that output only.
     """
@@ -49,7 +51,9 @@ def onnx_input_name(node: Node) -> str:
 
 
 def onnx_output_name(node: Node) -> str:
-    """Choose the name of an output: the layer's name if it is a tensor name, else the first one."""
+    """Choose the name of an output: the layer's name if it is a tensor name, else the first tensor
+    name.
+    """
     value, name = node.inputs[0], _without_port(node.name)
     if value is None or name in value.names or not (value.names and value.producer.inputs):
         return name
@@ -61,7 +65,7 @@ def _without_port(name: str) -> str:
 
 
 class BorderNames:
-    """Gives inputs and outputs of the new model their old names, made unique."""
+    """Gives the inputs and outputs of the new model their names in the source, made unique."""
 
     def __init__(
         self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
@@ -213,10 +217,11 @@ def as_it_is(c: Conversion, name: str, value: Value) -> Value:
 
 
 def own_producer(c: Conversion, name: str, value: Value) -> Value:
-    """Return a value with the name `name` and its own layer.
+    """Return a copy of the value, with the name `name` and a layer of its own.
 
     The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
-    outputs, and one tensor name on two of them. Some inputs are copied because of hazard OVN128.
+    outputs, and two outputs with the same tensor name. Some inputs are copied because of hazard
+    OVN128.
     """
     producer = value.producer
     is_input = producer in c.graph.parameters
