@@ -9,8 +9,9 @@ import onnx
 
 from irloop.dialects.contrib.base import DOMAIN, ContribOp
 from irloop.dialects.onnx import ONNX
-from irloop.errors import WriteError
+from irloop.errors import LimitError, WriteError
 from irloop.files import reason_of, scratch
+from irloop.formats.onnx import apart
 from irloop.formats.onnx.local_functions import all_nodes
 from irloop.formats.onnx.store import Store
 
@@ -22,8 +23,10 @@ BF16, F16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
 BF16_SINCE = 16
 
 
-def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
+def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool) -> None:
     """Check a model whose weights are still in `store`; `name` appears in the message.
+
+    A model that is not `sound` (see `soundness`) is checked in a child process.
 
     Operations of ai.onnx that only ONNX Runtime has are moved to its own domain for the check,
     because the checker skips other domains. Before opset 16 not all operations support bf16. ONNX
@@ -31,7 +34,8 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
     bf16 is replaced by f16, which all opsets support.
 
     Raises:
-        WriteError: when the checker refuses the model.
+        WriteError: when the checker refuses the model, or crashes.
+        LimitError: when the checker takes too long.
     """
     unranked = [
         item.type.tensor_type
@@ -46,7 +50,10 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str) -> None:
         with scratch() as folder, store.standing_in(folder):
             path = Path(folder, "model.onnx")
             path.write_bytes(_judged(proto).SerializeToString())
-            onnx.checker.check_model(str(path), full_check=not unranked)
+            judge = onnx.checker.check_model if sound else apart.check
+            judge(str(path), full_check=not unranked)
+    except LimitError:
+        raise
     except OSError as error:
         raise WriteError(f"{name} cannot be checked: {reason_of(error, gettempdir())}") from error
     except Exception as error:  # onnx raises exceptions without a common base class

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import onnx
-import onnx.inliner
 
 from irloop.errors import ReadError
+from irloop.formats.onnx import apart
 from irloop.formats.onnx.local_functions import all_nodes, expand_local_functions
 from irloop.formats.onnx.sequence_map import expand_sequence_maps, is_map
 from irloop.formats.onnx.versions import domain_of, schema_of
@@ -65,14 +65,13 @@ def expand_functions(
         if omitted:
             model = _with_type_of_omitted(model)
         try:
-            model = onnx.inliner.inline_selected_functions(
-                model, sorted(wanted), inline_schema_functions=True
-            )
-        except Exception as error:  # onnx raises exceptions without a common base class
+            encoded = apart.inline(model.SerializeToString(), sorted(wanted))
+        except (apart.ApartError, OSError) as error:
             raise ReadError(
                 f"{', '.join(name for _, name in sorted(wanted))} cannot be expanded",
                 found=str(error).strip()[:500],
             ) from None
+        model = onnx.ModelProto.FromString(encoded)
         if omitted:
             _drop_type_of_omitted(model.graph)
     return model
@@ -92,7 +91,7 @@ def _drop_type_of_omitted(graph: onnx.GraphProto) -> None:
 
 
 def _require_types(graph: onnx.GraphProto) -> None:
-    """Refuse inputs without a type, because inference in the inliner would end the process."""
+    """Refuse inputs without a type, because inference in the inliner would crash."""
     for item in graph.input:
         if item.type.WhichOneof("value") is None:
             raise ReadError(

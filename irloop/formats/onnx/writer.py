@@ -28,6 +28,7 @@ from irloop.formats.onnx.notes import (
     apply_node_notes,
     notes_of,
 )
+from irloop.formats.onnx.soundness import is_sound
 from irloop.formats.onnx.store import Store
 from irloop.formats.onnx.types import type_from_proto, type_to_proto
 from irloop.formats.onnx.versions import ir_version_for, schema_of
@@ -74,7 +75,7 @@ def write(
     store = Store(target, external=external_data, share=weights == "share")
     proto = _Writer(model, store).model()
     if check:
-        check_model(proto, store, str(target))
+        check_model(proto, store, str(target), sound=is_sound(model))
     return store.save(proto)
 
 

@@ -1,0 +1,120 @@
+"""Steps of the onnx package that infer types, in a child process, so that a crash is an error.
+
+The inference of onnx trusts numbers of the model: for example an axis that is out of range makes it
+write to memory outside of the shape, which ends the process or damages it. So a model that nobody
+has judged yet must not be inferred in this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+from irloop.budget import current, out_of_time
+
+__all__ = ["ApartError", "check", "inline"]
+
+#: The time limit of a step in seconds, if the budget has none.
+SECONDS = 600.0
+
+
+class ApartError(Exception):
+    """The step failed; the text is that of onnx, or tells how the process ended."""
+
+
+def check(path: str, *, full_check: bool) -> None:
+    """Run ``onnx.checker`` on a file.
+
+    Raises:
+        ApartError: when the checker refuses the model or crashes.
+        LimitError: when it takes too long.
+    """
+    _answer({"step": "check", "path": path, "full": full_check}, b"")
+
+
+def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
+    """Expand functions of the standard, given by domain and name, in an encoded model.
+
+    Raises:
+        ApartError: when onnx cannot expand them or crashes.
+        LimitError: when it takes too long.
+    """
+    return _answer({"step": "inline", "functions": functions}, model)
+
+
+def _answer(head: dict[str, Any], data: bytes) -> bytes:
+    seconds = min(max(current().seconds_left(), 0.0), SECONDS)
+    # The child imports from the same directories as this process, and from no others.
+    places = os.pathsep.join(place or os.getcwd() for place in sys.path)
+    head["seconds"] = seconds
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "irloop.formats.onnx.apart"],
+            input=json.dumps(head).encode() + b"\n" + data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": places},
+        )
+    except subprocess.TimeoutExpired:
+        raise out_of_time(f"onnx's step {head['step']!r}") from None
+    if done.returncode == 0:
+        return done.stdout
+    if done.returncode == 1:
+        raise ApartError(done.stdout.decode("utf-8", errors="replace"))
+    code = done.returncode
+    how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
+    raise ApartError(f"onnx crashed ({how}) in its inference of types")
+
+
+def main() -> int:
+    """Do the step that stdin names; the answer or the text of the error goes to stdout."""
+    answers = os.fdopen(os.dup(1), "wb")
+    # Text that onnx prints must not mix with the answer.
+    os.dup2(2, 1)
+    head = json.loads(sys.stdin.buffer.readline())
+    _limit(head["seconds"])
+    try:
+        answer = _done(head, sys.stdin.buffer.read())
+    except Exception as error:  # onnx raises exceptions without a common base class
+        answers.write(str(error).encode("utf-8", errors="replace"))
+        answers.close()
+        return 1
+    answers.write(answer)
+    answers.close()
+    return 0
+
+
+def _limit(seconds: float) -> None:
+    """Let the system end this process even if its parent was killed."""
+    if os.name != "posix":
+        return
+    import resource
+
+    _, highest = resource.getrlimit(resource.RLIMIT_CPU)
+    wanted = int(seconds) + 1
+    if highest == resource.RLIM_INFINITY or wanted < highest:
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted, highest))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _done(head: dict[str, Any], data: bytes) -> bytes:
+    import onnx
+    import onnx.inliner
+
+    if head["step"] == "check":
+        onnx.checker.check_model(head["path"], full_check=head["full"])
+        return b""
+    wanted = [(domain, name) for domain, name in head["functions"]]
+    model = onnx.ModelProto.FromString(data)
+    made = onnx.inliner.inline_selected_functions(model, wanted, inline_schema_functions=True)
+    return bytes(made.SerializeToString())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
