@@ -6,13 +6,15 @@ Seeds are the corpus, the models of the tests and, for ONNX, the test models of 
 each is also converted to the other format. Inputs run successively in a child process with system
 limits, which is restarted after an input killed it or took too long. Input N of a seed is always
 the same. Prints a JSON object with the counts; exit status 1 when something was found, and the
-inputs are in `--output`.
+inputs are in `--output`, each killed or slow process with the call stack that it ended in: memory
+that an earlier input damaged may end it at an innocent one.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import mmap
 import os
@@ -20,11 +22,11 @@ import re
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,8 +47,9 @@ BIGGEST_SEED = 16_000
 #: A process ends after this many inputs, since engines and caches grow.
 TURNS = 20_000
 
-#: Shared between a worker and its parent: the number of the input, and its start time.
-STATE = struct.Struct("<qd")
+#: The size of what a worker shares with its parent: the number of the input, and its start time,
+#: two doubles. Each is written at once, so that the parent never reads half of one.
+STATE = 16
 
 
 class Slow(BaseException):
@@ -69,10 +72,13 @@ def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
     path.with_suffix(".bin").write_bytes(bytes(range(256)) * 256)
     signal.signal(signal.SIGPROF, _expire)
     with open(output / f"state-{kind}", "r+b") as file:
-        state = mmap.mmap(file.fileno(), STATE.size)
+        state = memoryview(mmap.mmap(file.fileno(), STATE)).cast("d")
+    stack = open(output / f"stack-{kind}", "w")  # noqa: SIM115 (open until the process ends)
+    faulthandler.enable(stack)
+    faulthandler.register(signal.SIGUSR1, stack)
     highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     for number in range(first, first + count):
-        STATE.pack_into(state, 0, number, time.time())
+        state[1], state[0] = time.monotonic(), float(number)
         path.write_bytes(mutator.make(number))
         found = ""
         signal.setitimer(signal.ITIMER_PROF, SLOW)
@@ -134,7 +140,7 @@ class Campaign:
 
     def _turn(self, first: int, end: float) -> int:
         """Run one worker's inputs from `first` on; returns the number of the next input."""
-        self._state.write_bytes(STATE.pack(first, time.time()))
+        self._state.write_bytes(memoryview(array("d", [first, time.monotonic()])))
         command = [sys.executable, "-W", "ignore", __file__, self.kind, "--seed", str(self.seed)]
         command += ["--output", str(self.output), "--worker", str(first), str(TURNS)]
         folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
@@ -152,25 +158,34 @@ class Campaign:
                     number, found = json.loads(line)
                     self._keep(number, found)
         shutil.rmtree(folder, ignore_errors=True)
-        number = STATE.unpack(self._state.read_bytes())[0]
+        number = int(self._progress()[0])
         if ended == "over":
-            return int(number)
+            return number
         if ended:
             self._keep(number, ended)
-        return int(number) + 1
+        return number + 1
+
+    def _progress(self) -> tuple[float, float]:
+        """The number of the input that the worker runs, and when it began."""
+        number, begun = array("d", self._state.read_bytes())
+        return number, begun
 
     def _watched(self, child: subprocess.Popen[bytes], end: float) -> str:
         """Wait for a worker; return "" if it finished, "over" at the time limit, or its error."""
-        seen, used = -1, 0.0
+        seen, used = -1.0, 0.0
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = child.wait(0.5)
                 return f"status {code}" if code else ""
-            number, begun = STATE.unpack(self._state.read_bytes())
+            number, begun = self._progress()
             if number != seen:
                 seen, used = number, _processor_seconds(child.pid)
             late = _processor_seconds(child.pid) - used > HANGING
-            late = late or time.time() - begun > BLOCKED
+            late = late or time.monotonic() - begun > BLOCKED
+            if late:
+                # The worker writes its call stack.
+                child.send_signal(signal.SIGUSR1)
+                time.sleep(1)
             if late or time.monotonic() > end:
                 child.kill()
                 child.wait()
@@ -187,7 +202,10 @@ class Campaign:
             number
         )
         name = re.sub(r"\W+", "_", found)
-        (self.output / f"found_{self.kind}_{name}{KINDS[self.kind]}").write_bytes(data)
+        kept = self.output / f"found_{self.kind}_{name}{KINDS[self.kind]}"
+        kept.write_bytes(data)
+        stack = (self.output / f"stack-{self.kind}").read_text()
+        kept.with_suffix(".txt").write_text(f"input {number}\n{stack}")
 
 
 def gather_seeds(kind: str, folder: Path) -> None:
