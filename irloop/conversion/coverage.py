@@ -38,8 +38,8 @@ class Coverage(NamedTuple):
     the newest). `infer`: irloop infers element types and shapes. `run`: the executor runs it.
     `exported`: it converts to ONNX (None for an ONNX operation). `imported`: it converts to
     OpenVINO (None for an OpenVINO operation). `notes` gives the reasons and conditions.
-    `summary` is the first sentence on the computation; `attributes`, `inputs` and `outputs`
-    describe those of its class.
+    `summary` is the first paragraph of the docstring of its class; `attributes`, `inputs` and
+    `outputs` describe those of the class.
     """
 
     dialect: str
@@ -114,7 +114,7 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
         exported=converted if dialect == "openvino" else None,
         imported=converted if dialect == "onnx" else None,
         notes=notes,
-        summary=(cls.__doc__ or "").strip().partition("\n")[0],
+        summary=" ".join((cls.__doc__ or "").split("\n\n")[0].split()),
         attributes=tuple(attributes_of(cls).values()),
         inputs=inputs,
         outputs=outputs,

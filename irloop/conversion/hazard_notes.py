@@ -1,4 +1,6 @@
-"""Creates notes about patterns in a converted model that its engine computes wrongly."""
+"""Creates notes about patterns in a converted model that the engine of its format computes
+wrongly.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writes operations of newer OpenVINO opsets in older ones by way of ONNX.
+"""Writes operations of newer OpenVINO opsets as operations of older opsets, by way of ONNX.
 
-The rules of both directions decompose operations; applied to a node one after the other, they give
-an older form if ONNX has one.
+The rules of both directions decompose operations; applied to a node one after the other, they
+result in an older form if ONNX has one.
 """
 
 from __future__ import annotations

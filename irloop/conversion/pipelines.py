@@ -1,4 +1,6 @@
-"""The two directions as lists of passes, with the reason for their order."""
+"""Both directions of conversion as lists of passes, with the reasons for the order of the
+passes.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4})
 #: Cast, and then refuses the model.
 TRANSPOSES_8_BIT_FLOATS = 21
 
-#: The first opset whose binary operations broadcast as those of OpenVINO do.
+#: The first opset whose binary operations broadcast in the same way as OpenVINO's.
 OLDEST_ONNX_OPSET = 7
 
 
@@ -73,10 +75,10 @@ def to_onnx(
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to ONNX; return it with notes for the user.
 
-    Without `opset` it is `DEFAULT_ONNX_OPSET`, or the first newer one in which everything converts
-    and 4-bit weights remain 4-bit; with 8-bit floats, it is at least 21 then.
-    `prefer` "scan" writes a Scan for each Loop that only its slices end. `shapes` fixes the shapes
-    of inputs by name.
+    If `opset` is omitted, it is `DEFAULT_ONNX_OPSET` or, if needed, the first newer opset in which
+    everything converts and 4-bit weights remain 4-bit; for a model with 8-bit floats it is at least
+    21. With `prefer` "scan", a Loop whose trip count depends only on its slices is written as a
+    Scan. `shapes` fixes the shapes of inputs by name.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
@@ -117,7 +119,7 @@ def to_onnx(
 
 
 def _has_4_bit_weights(model: Model) -> bool:
-    """True when a constant has 4 bits an element, in the model or in a body."""
+    """True if a constant of the model or of a body has 4 bits per element."""
     return any(
         isinstance(node.op, Constant) and node.op.tensor.element in _FOUR_BITS
         for node in all_nodes(model.graph)
@@ -138,11 +140,13 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
 
     names = BorderNames(model, onnx_input_name, onnx_output_name)
     return [
-        # Refusals come first, before any time is spent on the rest.
+        # Translation comes first, so that refusals are raised before any time is spent on the rest.
         Translate(converter, names, as_it_is),
-        # Unused values need no types, casts or names, and replaced weights are not needed any more.
+        # Unused values need no types, casts or names, and weights that were replaced are not needed
+        # any more.
         DropUnread(),
-        # The rules of operations that only move elements accept constants of any type.
+        # The rules of operations that only move elements accept constants of any type, so check the
+        # types here.
         RequireElementTypes(converter),
         # A Loop or Scan that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
@@ -155,9 +159,10 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
         CarryNarrowWires(),
         # ONNX Runtime computes results of a branch or Scan wrong if they share a value.
         SeparateResults(),
-        # The last change, so that no other pass needs to know which types an operation cannot move.
+        # This is the last change, so that no other pass needs to consider which types an operation
+        # cannot move.
         CarryNarrowElements(),
-        # Inputs and outputs have their final form now.
+        # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]
 
@@ -204,39 +209,42 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)
     return [
-        # The import rules only know Scans without a batch axis.
+        # The import rules support only Scans without a batch axis.
         ExpandScan8(),
-        # Nor do they know operations of ONNX Runtime; all operations of opset 21 are imported.
+        # The import rules do not support operations of ONNX Runtime either; all operations of opset
+        # 21 are imported.
         StandardizeFirst(opset=21),
         # OpenVINO fails on some loops that depend on constants or known shapes only.
         FoldLoopShapes(),
         FoldConstantLoops(),
-        # OpenVINO drops an unused slice, and with it the trip count.
+        # OpenVINO drops an unused slice and, with it, the trip count.
         PruneBodies(),
-        # Refusals come first, before any time is spent on the rest.
+        # Translation comes first, so that refusals are raised before any time is spent on the rest.
         Translate(converter, names, own_producer),
-        # Unused values need no types or names, and replaced weights are not needed any more.
+        # Unused values need no types or names, and weights that were replaced are not needed any
+        # more.
         DropUnread(),
         # A loop that replaces another one takes over the dimensions of its body.
         KeepDeclaredDims(converter),
         # Rewrite forms that OpenVINO computes wrongly or refuses.
         *engine_forms("openvino"),
-        # Inputs and outputs have their final form now.
+        # Inputs and outputs now have their final form.
         RequireKnownBorder(),
     ]
 
 
 def _run(model: Model, passes: Sequence[Pass]) -> Model:
     """Run the passes on a copy of the model."""
-    # The first pass makes a new graph, so the model's own graph is only read.
+    # The first pass makes a new graph, so a shallow copy protects the source model.
     work = replace(model)
-    # The rules infer the types of new nodes as they emit them, and the last passes change no type.
+    # The rules infer the types of new nodes as they emit them, and the last passes change no type,
+    # so inference is not repeated.
     Manager(passes, name="convert", validate=False).run_passes(work)
     return work
 
 
 def _with_choice(model: Model, error: InferenceError) -> InferenceError:
-    """The error of shapes that do not fit an If; the fix if an input chooses the branch."""
+    """Add a fix to an error about the shapes of an If if an input chooses its branch."""
     from irloop.conversion.loops.deciding_sizes import choosing_inputs, fixing
     from irloop.dialects.onnx.control_flow import If
 

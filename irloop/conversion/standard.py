@@ -1,4 +1,4 @@
-"""Converts ONNX models with ONNX Runtime's own operations to models that every runtime reads."""
+"""Converts ONNX models with ONNX Runtime's own operations to models that every runtime can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["to_standard"]
 
 
 def to_standard(model: Model) -> None:
-    """Replace every operation of ONNX Runtime's own in `model` by standard operations.
+    """Replace each of ONNX Runtime's own operations in `model` by standard operations.
 
     Raises:
         UnsupportedError: naming every operation that standard operations cannot compute, with the

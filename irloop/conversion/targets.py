@@ -58,7 +58,7 @@ class Target:
     """A runtime and its limits. `ir_version` is the only version it reads; None if it reads 10 and
     11.
 
-    `types` are the element types that it cannot name or that it reads otherwise than written.
+    `types` are the element types that it cannot name, or whose bytes it reads differently.
     `computed_weights`: its recurrent operations accept weights that are not constant.
     """
 
@@ -105,7 +105,7 @@ def find_target(name: str) -> Target:
 
 
 class ImportOptions(TypedDict, total=False):
-    """The facts about a target that `pipelines.to_openvino` needs."""
+    """The options of `pipelines.to_openvino` that depend on the target."""
 
     opset: int
     computed_weights: bool
@@ -117,7 +117,7 @@ def import_options(target: Target) -> ImportOptions:
 
 
 def adapt(model: Model, target: Target) -> None:
-    """Rewrite an OpenVINO model so that `target` reads it, as far as possible.
+    """Rewrite an OpenVINO model as far as possible so that `target` can read it.
 
     Raises:
         InferenceError: when the model contradicts itself.
@@ -165,7 +165,7 @@ def _separate_names(model: Model) -> None:
 
 
 def compress(model: Model) -> Diagnostic:
-    """Store large constants of a model as f16; return a note with the effect."""
+    """Store large constants of a model as f16; return a note that describes the effect."""
     item = CompressToFp16()
     Manager([item]).run_passes(model)
     return Diagnostic("CNV106", Severity.INFO, item.report.summary())
@@ -179,11 +179,11 @@ def _passes(target: Target) -> Iterator[Pass]:
     if not target.dynamic_shapes:
         yield FoldShapes()
     if target.name == OLDEST:
-        # This target refuses nested TensorIterators and unread slices, slices partial ranges from
-        # the end of the axis, cannot read loops with unneeded connections, returns zeros if a loop
-        # runs no iteration, loses the rank of a reduction to a scalar, has no ConvertLike, aligns
-        # operands for broadcasting in its own way, and computes differences of unsigned integers
-        # wrongly.
+        # This target refuses nested TensorIterators and unread slices. It slices partial ranges
+        # from the end of the axis, cannot read loops with unneeded connections, and returns zeros
+        # if a loop runs no iteration. It loses the rank of a reduction to a scalar, has no
+        # ConvertLike, aligns operands for broadcasting in its own way, and computes differences of
+        # unsigned integers wrongly.
         yield TensorIteratorToLoop()
         yield CanonicalPorts()
         yield DeadCode()

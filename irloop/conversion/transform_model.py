@@ -1,5 +1,5 @@
-"""Runs the passes that the caller selected on a model, then rewrites what its engine would refuse
-or compute wrongly.
+"""Runs the passes that the caller selected, then rewrites what the engine of the model's format
+would refuse or compute wrongly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Casts narrow elements to a wider type around ONNX operations that cannot move them.
+"""Casts elements of narrow types to a wider type around ONNX operations that cannot move them.
 
 OpenVINO moves elements of every type. Most ONNX operations that only move elements accept no 4-bit
 integers and no 8-bit floats, and ONNX Runtime lacks kernels for some that the standard allows
@@ -18,7 +18,7 @@ from irloop.graph.walk import all_graphs
 
 __all__ = ["CARRIERS", "carry_narrow_elements"]
 
-#: The type that carries each narrow type: one that holds all its values.
+#: For each narrow type, the type that carries it, which holds all its values.
 CARRIERS = {
     ElementType.U2: ElementType.U8,
     ElementType.U4: ElementType.U8,

@@ -1,4 +1,5 @@
-"""The conversion rules of both directions; a module of rules is imported for its operations only.
+"""The conversion rules of both directions. A module of rules is imported when a rule for one of its
+operations is looked up.
 
 `exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO.
 """
@@ -15,7 +16,8 @@ from irloop.graph.op import Op
 
 __all__ = ["EXPORTS", "IMPORTS", "Rule", "Rules", "exports", "imports"]
 
-#: Takes a `Conversion`, an operation and its converted inputs, returns its converted outputs.
+#: A rule takes a `Conversion`, an operation and its converted inputs, and returns the converted
+#: outputs.
 Rule = Callable[..., Any]
 RuleT = TypeVar("RuleT", bound=Rule)
 
@@ -23,13 +25,13 @@ RuleT = TypeVar("RuleT", bound=Rule)
 class Rules:
     """The rules of one direction, by operation.
 
-    `modules` names the classes that each module below `irloop.conversion` has rules for.
+    `modules` lists, for each module below `irloop.conversion`, the classes that it has rules for.
     """
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._families = Families("irloop.conversion", modules)
         self._rules: dict[type[Op], Rule] = {}
-        #: The reason why each operation without a counterpart in the other format has none.
+        #: For each operation without a counterpart in the other format, the reason.
         self._reasons: dict[type[Op], str] = {}
 
     def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
@@ -45,7 +47,7 @@ class Rules:
             self._reasons[cls] = reason
 
     def find(self, cls: type[Op]) -> Rule | None:
-        """The rule for an operation, or None."""
+        """The rule for an operation; None if it has none."""
         if cls not in self._rules:
             self._families.load(cls.__name__)
         return self._rules.get(cls)
@@ -54,7 +56,7 @@ class Rules:
         return self.find(cls) is not None
 
     def reason_of(self, cls: type[Op]) -> str:
-        """Why an operation has no counterpart in the other format; "" where it may have one."""
+        """Why an operation has no counterpart in the other format; "" if it may have one."""
         return self._reasons.get(cls, "") if cls in self else ""
 
     def all(self) -> tuple[type[Op], ...]:

@@ -1,7 +1,7 @@
 """Replaces sequences and optionals among a model's inputs and outputs by the tensors they hold.
 
-IR has tensors only. The user gives the number of tensors of an input; that of an output follows
-from the model.
+IR has tensors only. The user gives the number of tensors in an input; the number of tensors in an
+output follows from the model.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["outputs_of", "set_input_lengths"]
 def set_input_lengths(model: Model, lengths: Mapping[str, int]) -> None:
     """Replace sequence and optional inputs of an ONNX model by inputs for their tensors.
 
-    Given ``x: seq(f32[4])`` and a length of 2; result: ``x_0, x_1: f32[4]`` and a SequenceConstruct
-    of both. An optional tensor has the length 0 or 1, and keeps its name.
+    For example, ``x: seq(f32[4])`` with a length of 2 becomes ``x_0, x_1: f32[4]`` and a
+    SequenceConstruct of both. An optional tensor has the length 0 or 1, and keeps its name.
     """
     for name, length in lengths.items():
         found = [node for node in model.graph.parameters if node.name == name]
@@ -37,7 +37,9 @@ def set_input_lengths(model: Model, lengths: Mapping[str, int]) -> None:
                 if not isinstance(node.outputs[0].type, TensorType)
             )
             message = f"the model has no sequence or optional input {name!r}"
-            raise UsageError(message, expected=f"one of {known}" if known else "no lengths")
+            raise UsageError(
+                message, expected=f"one of the inputs {known}" if known else "no lengths"
+            )
         _replace(model.graph, found[0], length)
 
 
@@ -54,7 +56,7 @@ def _replace(graph: Graph, parameter: Node, length: int) -> None:
         value = builder.parameter(parameter.name, inner)
     if is_optional:
         value = builder.emit(Optional(), (value,) if value is not None else (), type)
-    assert value is not None, "a sequence without tensors is a value too"
+    assert value is not None, "an empty sequence is a value, too"
     builder.rewriter.replace_value(parameter.outputs[0], value, keep_names=False)
     graph.parameters.remove(parameter)
 

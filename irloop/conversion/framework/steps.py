@@ -140,7 +140,7 @@ class Translate(ModelPass):
         ONNX:     y = Conv(x, w)
 
     Builds a new graph; the source model stays unchanged. Collects every node that cannot be
-    converted and refuses all of them at once.
+    converted, and reports all of them in one error.
     """
 
     name = "translate"
@@ -193,7 +193,8 @@ class Translate(ModelPass):
 
 
 class DropUnread(ModelPass):
-    """Erases nodes without readers: unneeded outputs of rules, constants that were replaced.
+    """Erases nodes without readers, such as unneeded outputs of rules and constants that were
+    replaced.
 
     Given::
 
@@ -228,7 +229,8 @@ class KeepDeclaredDims(ModelPass):
 
         Loop: y f32[?,4]
 
-    A loop that never runs gives outputs of these dimensions, in the source and in the target.
+    A loop that runs zero iterations returns outputs of these dimensions, in the source and in the
+    target.
     """
 
     name = "keep_declared_dims"
@@ -291,7 +293,7 @@ class RequireElementTypes(ModelPass):
                 continue
             element = element_of(node.output)
             since = ELEMENT_SINCE.get(element, 1)
-            # Engines take bf16 in older opsets, too.
+            # Engines accept bf16 in older opsets, too.
             narrow = element in TINY_INTEGERS | TINY_FLOATS and element is not ElementType.BF16
             if narrow and since > self._converter.opset:
                 self._converter.cures.append(since)

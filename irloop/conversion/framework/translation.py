@@ -1,6 +1,6 @@
 """Translates a graph to the other dialect node by node, and collects all failures.
 
-A rule writes one operation of the source in operations of the target:
+A rule translates one operation of the source into operations of the target:
 
     @exports(ov.Concat)
     def concat(c: Conversion, op: ov.Concat, *inputs: Value) -> Value:
@@ -47,7 +47,7 @@ Converted = Value | Virtual
 Outputs = Converted | Sequence[Converted | None]
 RuleT = TypeVar("RuleT", bound=Rule)
 
-#: Rules that accept virtual inputs.
+#: Rules that accept virtual inputs (sequences and optionals).
 _TAKES_VIRTUAL: set[Rule] = set()
 
 
@@ -65,7 +65,9 @@ class RefusedError(Exception):
 
 
 def no_counterpart(table: Rules, *classes: type[Op], reason: str, fix: str) -> None:
-    """Register operations of a direction (EXPORTS, IMPORTS) that are refused, with the reason."""
+    """Register operations that are refused in one direction (`table` is EXPORTS or IMPORTS), with
+    the reason.
+    """
 
     def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:
         raise RefusedError(reason, fix)
@@ -94,7 +96,7 @@ class Converter:
     options: dict[str, Any] = field(default_factory=dict)
     refusals: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
-    #: The translations of values that bodies capture, by source value.
+    #: The translations of the values that bodies capture, as pairs (source value, target value).
     in_bodies: list[tuple[Value, Value]] = field(default_factory=list)
     #: For each refusal, the first opset in which the node can be converted; 0 if there is none.
     cures: list[int] = field(default_factory=list)
@@ -115,7 +117,7 @@ class Conversion(Builder):
     ) -> None:
         super().__init__(graph, names=names, inference=inference)
         self.converter = converter
-        #: True directly in the body of a TensorIterator: OpenVINO allows no TensorIterator there.
+        #: True directly in the body of a TensorIterator, where OpenVINO allows no TensorIterator.
         self.in_tensor_iterator = False
         self._node: Node | None = None
 
@@ -155,17 +157,17 @@ class Conversion(Builder):
             RefusedError: naming the opset that has it.
         """
         if self.converter.rules is EXPORTS and not op.domain and op.since > self.opset:
-            reason = f"it needs {op.type} of opset {op.since}, {self.opset} is being written"
+            reason = f"it needs {op.type} of opset {op.since}, but {self.opset} is being written"
             raise self.refuse(reason, opset=op.since)
 
     def nested(self, name: str) -> Conversion:
-        """A conversion into a new body."""
+        """A `Conversion` that writes into a new body."""
         inner = Conversion(Graph(name), self.converter, names=self.names, inference=self.inference)
         inner.location, inner.prefix, inner._node = self.location, self.prefix, self._node
         return inner
 
     def refuse(self, reason: str, fix: str = "", *, opset: int = 0) -> RefusedError:
-        """Create an exception with the reason why this node cannot be converted, for `raise`.
+        """Create the exception to raise if this node cannot be converted, with the reason.
 
         `opset` is the first opset in which it could be converted.
         """
@@ -251,8 +253,8 @@ class Conversion(Builder):
             self._refused(node, error)
             return self._placeholder(node)
         except (ArithmeticError, ValueError) as error:
-            # Attributes and constants of a file may be infinite, zero or huge, so rules may fail on
-            # them.
+            # The attributes and constants in a file may be infinite, zero or huge, so rules may
+            # fail on them.
             reason = f"its attributes or shapes contradict each other: {plain_reason(error)}"
             reason = reason.removesuffix(": ")
             self._refused(node, RefusedError(reason))
@@ -264,7 +266,9 @@ class Conversion(Builder):
         outputs = (result,) if isinstance(result, Value | Virtual) else result
         made = [*outputs, *[None] * len(node.outputs)]
         if any(old.is_used and new is None for old, new in zip(node.outputs, made, strict=False)):
-            self._refused(node, RefusedError("the conversion does not compute all of its outputs"))
+            self._refused(
+                node, RefusedError("the conversion rule does not compute all of its outputs")
+            )
             return self._placeholder(node)
         first = next((value for value in outputs if isinstance(value, Value)), None)
         if first is not None and first.producer.graph is self.graph and first not in inputs:
@@ -302,7 +306,7 @@ class Conversion(Builder):
         )
 
     def _placeholder(self, node: Node) -> Sequence[Value]:
-        # A placeholder for the refused node, so that the nodes after it are checked as well.
+        # Add a placeholder for the refused node, so that the nodes after it are translated as well.
         placeholder = self.graph.add_node(
             UnknownOp(node.op.type or node.op.label, "0"),
             self.names.fresh(node.name),
@@ -320,7 +324,7 @@ class Conversion(Builder):
     def _take_type(self, old: Value, new: Converted) -> None:
         if isinstance(new, Value) and old.producer.graph is not None and old.producer.graph.owner:
             self.converter.in_bodies.append((old, new))
-        # Keep the declared type of the source where inference of the target finds none.
+        # Keep the type that the source declares if inference finds none for the target.
         if isinstance(new, Value) and isinstance(new.type, TensorType):
             unknown = new.type.element is ElementType.DYNAMIC or new.type.shape.dims is None
             if unknown and new.producer.graph is self.graph:

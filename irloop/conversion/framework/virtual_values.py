@@ -1,8 +1,8 @@
-"""Sequences and optionals during conversion: IR has tensors only.
+"""Represents sequences and optionals during conversion, because IR has tensors only.
 
 A sequence of known length is a list of tensors; a sequence that a loop appends to becomes a tensor
-whose first axis counts the items; an optional is its item or nothing. None of them is written:
-the operations that read them become operations on tensors.
+whose first axis counts the items; an optional is its item or nothing. None of these are written to
+the file: the operations that read them become operations on tensors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Stacked(Virtual):
 
 
 class Growing(Virtual):
-    """A sequence in a loop body that only appends to it; `appended` is the new item, if any."""
+    """A sequence in a loop body to which the body only appends; `appended` is the item that it has
+    appended, if any.
+    """
 
     appended: Value | None = None
 

@@ -1,4 +1,4 @@
-"""Reshapes and regroups weights; constant weights are not copied."""
+"""Reshapes weights without copying constant ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ Reshape = Callable[[Conversion, Value, Sequence[int]], Value]
 
 
 def reshaped(c: Conversion, value: Value, dims: Sequence[int], reshape: Reshape) -> Value:
-    """Reshape `value`: a constant keeps its bytes, any other value gets a Reshape."""
+    """Reshape `value`: a constant keeps its bytes and gets a new shape, any other value gets a
+    Reshape.
+    """
     op = value.producer.op
     if not isinstance(op, Constant):
         return reshape(c, value, list(dims))

@@ -30,7 +30,7 @@ from irloop.graph.types import ElementType, OptionalType, ValueType, differ_in_s
 
 __all__ = ["export_if", "import_if"]
 
-#: From this ONNX opset on, the branches of an If may give different shapes.
+#: From this ONNX opset on, the branches of an If may return different shapes.
 SHAPES_DIFFER = 11
 
 
@@ -74,7 +74,7 @@ def _taken(c: Conversion, condition: Value) -> str | None:
 def _inline(
     c: Conversion, label: str, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
-    """Inline the branch that a constant condition selects."""
+    """Inline the branch `label`, which a constant condition selects."""
     body = c.node.body(label)
     outputs: list[Converted | None] = [None] * len(c.node.outputs)
     parameters = [_given(c, inputs, body, index) for index in range(len(body.graph.parameters))]
@@ -115,7 +115,7 @@ class _Branch:
         parameters: list[Converted] = []
         for index, source in enumerate(body.graph.parameters):
             value = _given(c, inputs, body, index)
-            # OpenVINO 2021 and ONNX Runtime both reject parameters without readers.
+            # OpenVINO 2021 and ONNX Runtime both reject parameters that nothing reads.
             parameters.append(self._enter(value) if source.outputs[0].is_used else value)
         results = self.inner.convert_any(body.graph, parameters)
         given = {port.external: results[port.result] for port in body.ports.outputs}
@@ -133,7 +133,7 @@ class _Branch:
         return _mapped(value, self._enter)
 
     def finish(self) -> Body:
-        """Return the body, with one tensor per result."""
+        """Complete the body and return it; each result is one tensor."""
         values = [value for given in self.gives for value in _tensors(given)]
         for value in values:
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))
@@ -193,7 +193,9 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
 
 
 def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
-    """Give an output the same form in both branches: sequences of any length become tensors."""
+    """Give an output the same form in both branches: a sequence of any length becomes one
+    tensor.
+    """
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left == right:
         return
@@ -264,14 +266,16 @@ def _cure(c: Conversion) -> str:
         return "give both branches the same rank"
     options = " ".join(shape_option(value) for value in inputs)
     advice = (
-        "the condition depends on sizes; if they are fixed, only the branch that is taken is "
-        f"written: {options}"
+        "the condition depends on sizes; if you fix them, only the branch that is taken is "
+        f"converted: {options}"
     )
     return f"{_outer_choice(c.node)}{advice}"
 
 
 def _outer_choice(node: Node) -> str:
-    """The advice for a node in branches that an input chooses: other sizes may not fit them all."""
+    """The advice for a node in branches that an input chooses, because sizes that suit one branch
+    may not suit another.
+    """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:
         condition = outer.inputs[0] if isinstance(outer.op, onnx.If) else None
@@ -279,8 +283,8 @@ def _outer_choice(node: Node) -> str:
         if inputs:
             names = " and ".join(value.producer.name for value in inputs)
             return (
-                f"{names} chooses the branch around it; if the branches are for other sizes, first "
-                f"fix that value: {fixing(inputs)}. Then "
+                f"{names} chooses the branch that contains it; if the branches are for different "
+                f"sizes, first fix that value: {fixing(inputs)}. Then "
             )
         outer = None if outer.graph is None else outer.graph.owner
     return ""

@@ -1,4 +1,6 @@
-"""Protects outputs of If from OpenVINO's CPU plugin when their size is known only at run time."""
+"""Protects outputs of If whose size is known only at run time, because OpenVINO's CPU plugin may
+overwrite them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ __all__ = ["ReadBranchesBySlices", "loses_an_output"]
 
 
 class ReadBranchesBySlices(MatcherPass):
-    """Lets readers of an If output of unknown size read it through a Slice of the whole.
+    """Lets readers of an If output of unknown size read it through a Slice of the whole output.
 
     Given::
 
@@ -30,8 +32,8 @@ class ReadBranchesBySlices(MatcherPass):
 
         y [?, 4] = If(c, ...)    s = Slice(y, [0, 0], ShapeOf(y))    z = s + w
 
-    Hazard OVN123 is the reason. The shape of this Slice depends on values, so that the operations
-    after it get their memory after the If ran.
+    Hazard OVN123 is the reason. The shape of this Slice depends on values, so the plugin allocates
+    memory for the operations after it only once the If has run.
     """
 
     name = "read_branches_by_slices"
@@ -43,7 +45,7 @@ class ReadBranchesBySlices(MatcherPass):
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         for value in match.root.outputs:
             _read_by_slice(value, rewriter)
-        # The pass does not replace the If itself.
+        # The If itself was not replaced.
         return False
 
 

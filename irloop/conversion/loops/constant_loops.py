@@ -1,4 +1,4 @@
-"""Folds loops and conditions of branches that depend on constants only (hazard OVN115)."""
+"""Folds loops, and conditions of Ifs, that depend on constants only (hazard OVN115)."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ class FoldConstantLoops(ModelPass):
 
     A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
     Loop, too, but fails if the Loop or one in its body runs zero times, or if folding shows that a
-    Loop does not start. It replaces an If by the branch that a constant selects, and refuses its
-    own result if the branch returns an input of the model. Captured values that the body of a loop
-    does not read need not be constant. A loop that needs more than a thousand iterations, 256 MB or
-    ten seconds is left as it is. Copies the graph if anything is folded.
+    Loop does not start. It also replaces an If by the branch that a constant selects, and then
+    refuses the model if the branch returns an input of the model. Captured values that the body of
+    a loop does not read need not be constant. A loop that needs more than a thousand iterations,
+    256 MB or ten seconds is left as it is. Copies the graph if anything is folded.
     """
 
     name = "fold_constant_loops"
@@ -112,7 +112,7 @@ class FoldConstantLoops(ModelPass):
 def constant_loops(graph: Graph) -> frozenset[str]:
     """The names of loops that depend on constants only, and of Ifs whose condition does.
 
-    Those in bodies are included.
+    Loops and Ifs in bodies are included.
     """
     names: set[str] = set()
     if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
@@ -141,7 +141,9 @@ class _Folding:
         self._end = end
 
     def run(self, graph: Graph, known: Mapping[Value, Tensor]) -> bool:
-        """Fold one graph, then its bodies; `known` has the parameters that are constant."""
+        """Fold one graph, then its bodies; `known` holds the values of constant parameters. Returns
+        True if anything was folded.
+        """
         if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
             return False
         rewriter = Rewriter(graph)
@@ -194,7 +196,9 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The constant parameters of a body and their values; empty without a loop or If in it."""
+        """The constant parameters of a body and their values; empty if the body contains no loop or
+        If.
+        """
         if not any(isinstance(inner.op, LOOPS + BRANCHES) for inner in all_nodes(body.graph)):
             return {}
         found = {}
@@ -215,9 +219,11 @@ class _Folding:
         return None if tensors is None else tensors[value.index]
 
     def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
-        """The outputs of a node that depends on constants; None if that takes too much."""
-        # Most models have no such node, and importing the executor takes longer than converting a
-        # small model.
+        """The outputs of a node that depends on constants; None if computing them takes too much
+        memory or time.
+        """
+        # Import the executor only here: most models have no such node, and the import takes longer
+        # than converting a small model.
         from irloop.execution.limits import Limits
         from irloop.execution.session import Session
 
@@ -229,7 +235,7 @@ class _Folding:
             return None
         graph = clone_upstream(node, {**known, **unread})
         try:
-            # An ONNX file need not declare the types of inner values, so they are inferred.
+            # An ONNX file need not declare the types of inner values, so infer them.
             Inference().run(graph)
             session = Session(replace(self._model, graph=graph))
             limits = Limits(MOST_ITERATIONS, MOST_BYTES, seconds)
@@ -259,7 +265,7 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _stand_ins(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Zeros for the values that only unread inputs of a node, or of nodes before it, refer to.
+    """Zeros for the values that a node, or a node before it, takes as inputs without reading them.
 
     A body does not read these inputs, but the executor needs values for them.
 

@@ -1,4 +1,4 @@
-"""Finds the inputs of a model that decide which branch of an If is taken, by size or by value."""
+"""Finds the inputs of a model whose sizes or values decide which branch of an If is taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["choosing_inputs", "deciding_inputs", "fixing", "shape_option"]
 
 
 def deciding_inputs(condition: Value) -> list[Value]:
-    """Inputs of the model with unknown sizes, if only sizes decide `condition`.
+    """The inputs of the model whose unknown sizes decide `condition`.
 
     Empty if the condition also depends on the values of an input.
     """
@@ -63,7 +63,9 @@ def choosing_inputs(condition: Value) -> list[Value]:
 
 
 def fixing(inputs: list[Value]) -> str:
-    """The command that makes inputs constants, so that the branches they choose are decided."""
+    """The command that replaces inputs by constants and keeps only the branches that these
+    select.
+    """
     options = " ".join(f"--pass fix_input={value.producer.name}=VALUE" for value in inputs)
     return f"irloop transform MODEL -o FIXED {options} --pass inline_constant_if"
 
@@ -80,7 +82,9 @@ def _outside(parameter: Value) -> Value | None:
 
 
 def shape_option(value: Value) -> str:
-    """The command-line option that gives an input a shape, with N for each size to fill in."""
+    """The command-line option that gives an input a shape, with N in place of each size that the
+    user has to fill in.
+    """
     shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
     if shape.dims is None:
         return f"--shape {value.producer.name}=N,..."

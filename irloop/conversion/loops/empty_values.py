@@ -1,4 +1,4 @@
-"""Folds values without elements, which OpenVINO's CPU plugin cannot always compute."""
+"""Folds values without elements, because OpenVINO's CPU plugin fails to compute some of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FoldEmptyValues(ModelPass):
 
         n = Const [0]    y = Const [2, 0]
 
-    Among them are the results of Broadcast that hazard OVN122 describes.
+    Hazard OVN122 is a reason: OpenVINO fails on some results of Broadcast without elements.
     """
 
     name = "fold_empty_values"
@@ -56,7 +56,7 @@ def _fold(value: Value, rewriter: Rewriter) -> None:
     if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
         return
     if math.prod(max(dim, 1) for dim in dims) * (element.bits // 8) > sys.maxsize:
-        # NumPy has no array of such sizes, even without elements.
+        # NumPy cannot create an array of such sizes, even without elements.
         return
     node = value.producer
     tensor = ArrayTensor(np.zeros(dims, element.numpy()), element)

@@ -1,4 +1,4 @@
-"""Protects states of Loops that grow and have no reader after the Loop."""
+"""Protects states of Loops that grow and whose last value nothing reads."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class OpenGrowingStates(LoopPass):
         n = CumSum(trip)    g = Tile(h, 1 + (n - n))
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
-    Hazard OVN114 is the reason: OpenVINO takes the size of the initial value, or its largest size
-    where it knows one, for the size in all iterations. Loops of constants only are left unchanged.
+    Hazard OVN114 is the reason: OpenVINO assumes that the state has the size of the initial value,
+    or the upper bound of that size if it knows one, in all iterations. Loops of constants only are
+    left unchanged.
     """
 
     name = "open_growing_states"
@@ -43,7 +44,7 @@ class OpenGrowingStates(LoopPass):
     loops = (ov.Loop,)
 
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        # OpenVINO removes outputs that nothing reads.
+        # OpenVINO removes outputs that nothing reads, so their states count as hidden.
         hidden = [
             item
             for item, shown in wires.shown_by_each().items()
@@ -54,7 +55,8 @@ class OpenGrowingStates(LoopPass):
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        # OpenVINO derives bounds from bounded sizes, but not for the result of a CumSum.
+        # From bounded sizes OpenVINO derives bounds of other values, but not of the result of a
+        # CumSum.
         hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
         nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
         for item, axes in growing:
@@ -87,7 +89,7 @@ def _growing_axes(item: Entering) -> list[int]:
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
-    # OpenVINO knows upper bounds of unknown sizes, too: for a Slice of a joined output, the trip
+    # OpenVINO also knows upper bounds of unknown sizes: for a Slice of a joined output, the trip
     # count.
     bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
@@ -101,13 +103,15 @@ def _growing_axes(item: Entering) -> list[int]:
 
 
 def _is_model_input(value: Value) -> bool:
-    """True for an input of the whole model: OpenVINO does not bound its unknown sizes."""
+    """True for an input of the whole model, whose unknown sizes have no upper bound in OpenVINO."""
     node = value.producer
     return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
 
 
 def _keeps_size(item: Entering) -> bool:
-    """True if only elementwise operations compute the next value from the state, or none."""
+    """True if the next value is the state itself, or is computed from it by elementwise operations
+    only.
+    """
     value = item.result
     while value is not None and value is not item.parameter:
         node, own = value.producer, shape_of(value)
@@ -120,7 +124,7 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """Emit a number that depends on `value` at run time; None if that is not possible."""
+    """Emit a number that is computed from `value` at run time; None if that is not possible."""
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

@@ -1,4 +1,4 @@
-"""Makes the joined outputs of a Loop empty if it runs zero iterations."""
+"""Makes the concatenated outputs of a Loop empty if the Loop runs zero iterations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["CutJoined"]
 
 
 class CutJoined(LoopPass):
-    """Makes the concatenated outputs of a Loop empty if it runs zero iterations.
+    """Makes the concatenated outputs of a Loop empty if the Loop runs zero iterations.
 
     Given::
 
@@ -38,9 +38,9 @@ class CutJoined(LoopPass):
         y = Slice(j, 0, ShapeOf(j)[0] * Convert(c), axis 0)
 
     OpenVINO derives the size of `y` from the trip count alone if the condition in the body is
-    true, and takes 1 if it is false, whatever the trip count is. It returns uninitialised memory
-    if `c` is false. Other dimensions of `y` that are known only at run time are cut in the same
-    way: OpenVINO keeps them from an earlier inference.
+    true, and assumes a size of 1 if it is false, whatever the trip count is. It returns
+    uninitialised memory if `c` is false. Other dimensions of `y` that are known only at run time
+    are cut in the same way, because OpenVINO keeps their sizes from an earlier inference.
     """
 
     name = "cut_joined"
@@ -76,7 +76,9 @@ def _has_static_count(node: Node, inference: Inference) -> bool:
 
 
 def _constant_condition(node: Node, inference: Inference) -> bool | None:
-    """The condition after each iteration, captured constants included; None if it is computed."""
+    """The value that the condition has after each iteration, if it is constant or a captured
+    constant; None if it is computed.
+    """
     known = condition_after(node, inference)
     at = node.body().ports.condition
     if known is not None or at is None:

@@ -44,7 +44,9 @@ NO_LIMIT = 2**63 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop: a trip count of -1 becomes an omitted M, invariant inputs become captures."""
+    """Loop -> Loop; a trip count of -1 becomes an omitted M, and invariant inputs become
+    captures.
+    """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None
     assert condition is not None
@@ -92,7 +94,9 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def import_loop(
     c: Conversion, op: onnx.Loop, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Loop -> Loop-5: an omitted M becomes -1, captures become inputs, scans keep an axis."""
+    """Loop -> Loop-5; an omitted M becomes -1, captures become inputs, and slices keep the axis,
+    with size 1.
+    """
     body = c.node.body()
     limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
     if _never_runs(c, limit, starts):
@@ -106,8 +110,8 @@ def import_loop(
     if starts is None and not _condition_is_trivial(c, body):
         c.warn(
             "CNV102",
-            "the condition input is omitted and the body's condition is computed: by the "
-            "specification it is ignored, every engine honours it, and so does irloop",
+            "the condition input is omitted, and the body computes a condition: by the "
+            "specification this is ignored, but every engine honours it, and so does irloop",
             "connect a constant true, or return a constant true from the body",
         )
     loop = OpenVinoLoopBuilder(c)
@@ -149,7 +153,9 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """The shape [1] if the body declares that, which only engines allow, else the scalar shape."""
+    """The shape [1] if the body declares the parameter so, which only engines allow, else the shape
+    of a scalar.
+    """
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
 
@@ -161,7 +167,7 @@ def _tensor(value: Converted | None) -> Value | None:
 def part_of(c: Conversion, value: Converted) -> Value:
     """Return a body result that must be a tensor."""
     if not isinstance(value, Value):
-        raise c.refuse(f"the body returns {value}, which cannot be joined")
+        raise c.refuse(f"the body returns {value}, which cannot be concatenated")
     return value
 
 
@@ -176,7 +182,9 @@ def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> boo
 def without_iterations(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> list[Converted | None]:
-    """The outputs of a loop that never runs: initial states, and scan outputs of length 0."""
+    """The outputs of a loop that runs zero iterations: the initial states, and scan outputs of
+    length 0.
+    """
     initial = {port.result: inputs[port.external] for port in body.ports.carried}
     outputs: list[Converted | None] = []
     for out, value in zip(body.ports.outputs, c.node.outputs, strict=True):
@@ -209,7 +217,8 @@ def _inlined(
 ) -> list[Converted | None]:
     """Inline the body of a loop that runs exactly once.
 
-    OpenVINO could not carry a state whose rank changes, which ONNX allows here.
+    This allows a state to change its rank, which ONNX accepts here, but which an OpenVINO Loop
+    cannot carry.
     """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):

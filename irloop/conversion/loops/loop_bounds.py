@@ -30,14 +30,17 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
 
 
 def unknown_axes(value: Value, joined: int) -> list[int]:
-    """The axes of unknown size of a loop output, except axis `joined`, along which it is joined."""
+    """The axes of unknown size of a loop output, except `joined`, the axis along which it is
+    concatenated.
+    """
     dims = shape_of(value).dims or ()
     joined_at = (joined, joined + len(dims))
     return [at for at, dim in enumerate(dims) if at not in joined_at and not isinstance(dim, int)]
 
 
 def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
-    """The pattern of a Reshape that restores what OpenVINO forgets when a Tile opens some axes.
+    """The pattern of a Reshape that restores the sizes that OpenVINO forgets when a Tile hides the
+    sizes of some axes.
 
     A Tile with a computed number of repeats hides the sizes of all axes from OpenVINO, not only of
     the `opened` ones. In the pattern, 0 copies a dimension; it is empty if no size is known.
@@ -58,7 +61,7 @@ def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> V
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:
         return last
-    # A Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
+    # Use a Slice, because OpenVINO removes a Reshape from rank 1 to rank 1.
     own, before = shape_forms.shape_of(c, last), shape_forms.shape_of(c, initial)
     ends, axes = forms.select(c, runs, own, before), list(range(rank))
     made = shape_forms.slice_by(c, last, c.i64([0] * rank), ends, axes, c.i64([1] * rank))

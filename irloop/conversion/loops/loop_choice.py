@@ -1,4 +1,4 @@
-"""Writes loops in the form that the user requests, and reports the form of each."""
+"""Writes loops in the form that the user requests, and reports the form that each loop gets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from irloop.passes.trips import trip_count
 
 __all__ = ["Loops", "SourceLoop", "describe", "loops_of", "rewrite"]
 
-#: "keep" is the form nearest to the source; any other word is a form to use where possible.
+#: "keep" means the form nearest to the source; any other word is a form that is used where
+#: possible.
 Loops = Literal["keep", "scan", "loop", "unroll", "sequence"]
 
 #: The pass that produces each form in each dialect. OpenVINO's form of a scan is TensorIterator.
@@ -52,19 +53,21 @@ FORMS: dict[Loops, tuple[type[Op], ...]] = {
     "unroll": (),
 }
 
-#: Reasons why a loop keeps its form although its trip count is known.
+#: For each requested form, the reason why a loop keeps its own form although its trip count is
+#: known.
 STAYS: dict[Loops, str] = {
     "keep": "",
-    "scan": "a state may change its shape, or a TensorIterator is directly around or in it",
+    "scan": "a state may change its shape, or a TensorIterator is directly inside or around it",
     "loop": "it slices several elements at a time, or converts its inputs",
-    "sequence": "its body holds anything but one LSTM, GRU or RNN cell",
-    "unroll": f"it runs more than {Unroll.trips} times, or would become too many nodes",
+    "sequence": "its body holds anything but a single LSTM, GRU or RNN cell",
+    "unroll": f"it runs more than {Unroll.trips} times, or unrolling it would make too many nodes",
 }
 
-#: The reasons why a loop becomes another operation, keyed by the types in source and target.
+#: The reasons why a loop becomes another operation, keyed by its types in source and target.
 NEAREST = {
-    ("TensorIterator", "Scan"): "its slices are all of an axis",
-    ("TensorIterator", "Loop"): "a Scan cannot slice as it does, or its states change their shape",
+    ("TensorIterator", "Scan"): "its slices cover the whole axis",
+    ("TensorIterator", "Loop"): "a Scan cannot slice in the same way, or its states change their "
+    "shape",
     ("Loop", "Loop"): "it may stop early, or its trip count is an input",
     ("Scan", "TensorIterator"): "its length is known",
     ("Scan", "Loop"): "its length may be 0, or it is in the body of a TensorIterator",
@@ -139,7 +142,9 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
 
 
 def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
-    """Find the node that a loop became, by its name or a name below it if nodes were added."""
+    """Find the node that a loop was converted to: its name is the loop's name, or starts with it if
+    nodes were added.
+    """
     named = [node for node in nodes if node.name == loop.name]
     below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]
     return next(iter([*named, *below]), None)

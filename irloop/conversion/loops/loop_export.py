@@ -79,7 +79,9 @@ def export_as_loop(
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
-    """The one-element index that a negative start means; None for other starts."""
+    """The index of a negative start, counted from the front, as a one-element vector; None for
+    other starts.
+    """
     if port.start >= 0:
         return None
     size = shape_of(value).dim(port.axis)
@@ -105,7 +107,9 @@ def _slice_of_iteration(
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
-    """The part that one iteration adds to a concatenated output; an axis of size 1 is dropped."""
+    """The part that one iteration adds to a concatenated output; the axis is dropped if its size is
+    1.
+    """
     shape = shape_of(result)
     if shape.rank == 0 or not is_single(shape.dim(port.axis), port):
         return result

@@ -1,4 +1,4 @@
-"""Copies outputs of loops for readers that OpenVINO's CPU plugin lets read old memory."""
+"""Copies outputs of loops for the readers that would read old memory in OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ReadLoopsByCopies"]
 
 
 class ReadLoopsByCopies(ModelPass):
-    """Lets operations read copies of loop outputs if OpenVINO would read other memory there.
+    """Lets operations read copies of loop outputs if they would read old memory in OpenVINO.
 
     These operations are loops, all readers of a model output, a Concat that gets an output of known
     size more than once, and readers of a loop in a body that are not elementwise.
@@ -29,7 +29,7 @@ class ReadLoopsByCopies(ModelPass):
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
     Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. Elementwise operations do not have
-    them.
+    these faults.
     """
 
     name = "read_loops_by_copies"

@@ -1,8 +1,8 @@
 """Shared parts of the conversions of Loop, TensorIterator and Scan.
 
-`LoopPlan` sorts the wires of an OpenVINO body into the kinds that ONNX has: states, captured
-values, slices, last values without a state, concatenated outputs. `onnx_loops` assembles the
-target node.
+`LoopPlan` sorts the wires of an OpenVINO body into the kinds that an ONNX body needs: states,
+captured values, slices, last values without a state, and concatenated outputs. `onnx_loops`
+assembles the target node.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
     """Zeros of a tensor type; unknown dimensions are 0.
 
-    They replace a last value without a back edge if there is no iteration, which the specification
-    leaves undefined.
+    If there is no iteration, the specification does not define the last value of a result without a
+    back edge. These zeros are used then.
     """
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         raise c.refuse("an output of the loop body has no known element type")
@@ -102,10 +102,11 @@ class LoopPlan:
     sliced: list[Sliced] = field(default_factory=list)
     #: Last values that have no state, or a state of another element type.
     extra: list[LastValue] = field(default_factory=list)
-    #: The position in `carried` of the state of every other last value, keyed by the loop output.
+    #: For every other last value, the position of its state in `carried`, keyed by the loop output.
     last: dict[int, int] = field(default_factory=dict)
     joined: list[Concatenated] = field(default_factory=list)
-    #: Parameters that hold the condition, which is true in every iteration that runs.
+    #: Positions of the parameters that hold the condition, which is true in every iteration that
+    #: runs.
     always_true: list[int] = field(default_factory=list)
 
     @classmethod
@@ -153,7 +154,7 @@ class LoopPlan:
         port = self._counted(port, shape_of(value).rank)
         if not is_loop:
             return port
-        # A Loop always starts at an end of the axis, whatever its port map says.
+        # A Loop always starts at an end of the axis, whatever range its port map has.
         whole = (0, -1) if port.stride > 0 else (-1, 0)
         return replace(port, start=whole[0], end=whole[1])
 
@@ -194,7 +195,9 @@ def _element(type: ValueType) -> ElementType:
 def bind_constant_parameters(
     inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
 ) -> list[Value]:
-    """Bind all body parameters: the iteration number, the condition and the values in `bound`."""
+    """The value of each body parameter: the iteration number, the condition, or a value from
+    `bound`.
+    """
     if iteration is not None and plan.body.ports.iteration is not None:
         index = plan.body.ports.iteration
         number = as_type(inner, iteration, plan.parameter_type(index))
@@ -220,9 +223,9 @@ def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:
 
 
 def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Value:
-    """Turn stacked parts [n, ...] into a concatenation along `axis`, as OpenVINO gives it.
+    """Turn stacked parts [n, ...] into a concatenation along `axis`, as OpenVINO returns it.
 
-    With `merge` the parts still have the axis; otherwise the body squeezed it.
+    With `merge` each part still has the axis; otherwise the body has squeezed it.
     """
     if axis == 0 and not merge:
         return stacked

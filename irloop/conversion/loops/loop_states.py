@@ -2,7 +2,8 @@
 
 A sequence of constant length becomes one state per item. A sequence that the body only appends to
 becomes a concatenated output, and after the loop a tensor whose first axis counts the items. Any
-other sequence is such a tensor from the start, and grows and shrinks. An optional is its item.
+other sequence is such a tensor from the start, which grows and shrinks. An optional becomes its
+item.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class _State:
     before: Converted
     view: Converted
     type: ValueType
-    #: True if the body returns the value unchanged, so that it needs no state.
+    #: True if the body returns the value unchanged; then it needs no state.
     stays: bool = False
 
 
@@ -68,7 +69,8 @@ class LoopStates:
         parameter = body.graph.parameters[port.parameter]
         type = parameter.outputs[0].type
         if source_parameter(body, port.result) == port.parameter:
-            # OpenVINO would remove the state from the loop and name the output after the input.
+            # Otherwise OpenVINO would remove the state from the loop and name the output after the
+            # input.
             view = enter(self._loop, before)
             self._states.append(_State(before, view, type, stays=True))
             return view
@@ -133,7 +135,7 @@ class LoopStates:
 
     def _append(self, result: Converted) -> None:
         if not isinstance(result, Growing) or result.appended is None:
-            raise RefusedError("the loop does not append to its sequence in every iteration")
+            raise RefusedError("the loop does not append to its sequence in each iteration")
         item = result.appended
         inner = self._loop.inner
         self.appended.append(Scanned(shape_forms.unsqueeze(inner, item, [0]), 0))
@@ -152,11 +154,11 @@ class LoopStates:
         return found
 
     def _extended(self, state: _State, appended: Value) -> Value:
-        """Concatenate the items from before the loop and those it appended."""
+        """Concatenate the items from before the loop and the items that the loop appended."""
         c, before, shape = self._loop.c, state.before, shape_of(appended)
         if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
-            # Without an iteration, OpenVINO's concatenated output has the dimensions of an earlier
-            # inference.
+            # If there is no iteration, OpenVINO's concatenated output has the dimensions that it
+            # had in an earlier inference.
             nothing = c.constant(np.zeros((0,) * len(shape.dims)), element_of(appended))
             appended = with_bounds_of(c, appended, nothing, self._loop.ran)
         if isinstance(before, Stacked):
@@ -190,8 +192,8 @@ def _item_type(item: Value, type: ValueType) -> ValueType:
 def _can_be_joined(type: ValueType) -> bool:
     """True when a concatenated output can replace a state that grows.
 
-    OpenVINO 2026.4 concatenates parts of different shapes to arbitrary values, while its Concat
-    rejects them. Without a known rank, no such state is possible.
+    OpenVINO 2026.4 returns arbitrary values if a loop concatenates parts of different shapes,
+    whereas its Concat rejects them. A state that grows needs a known rank.
     """
     mixed = isinstance(type, SequenceType) and type.mixed
     item = type.item if isinstance(type, SequenceType) else type
@@ -200,14 +202,16 @@ def _can_be_joined(type: ValueType) -> bool:
 
 
 def _share_a_shape(type: ValueType) -> bool:
-    """True if all items certainly have one shape: each dimension is a number or has a name."""
+    """True if all items certainly have the same shape, because each dimension is a number or has a
+    name.
+    """
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None
     dims = item.shape.dims if isinstance(item, TensorType) else None
     return dims is not None and all(isinstance(dim, int) or dim.symbol is not None for dim in dims)
 
 
 def _only_appends(body: Body, port: Carried) -> bool:
-    """True when the body only appends one item to a sequence."""
+    """True if the only change that the body makes to a sequence is that it appends one item."""
     uses = body.graph.inputs[port.parameter].uses
     if len(uses) != 1:
         return False

@@ -1,4 +1,4 @@
-"""Unrolls loops over sequences: their items may differ in shape, which no loop state can hold.
+"""Unrolls loops over sequences, because the items may differ in shape and a loop state cannot.
 
 Only loops with a known trip count that read or carry a sequence of known length are unrolled.
 """
@@ -59,7 +59,7 @@ def unrolled(
         for result, parts in scans.items():
             value = results[result]
             if not isinstance(value, Value):
-                raise c.refuse(f"the body returns {value}, which cannot be joined")
+                raise c.refuse(f"the body returns {value}, which cannot be concatenated")
             parts.append(shape_forms.unsqueeze(c, value, [0]))
     return [
         shape_forms.concat(c, scans[out.result], 0)

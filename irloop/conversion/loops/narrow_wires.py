@@ -33,8 +33,8 @@ class CarryNarrowWires(LoopPass):
                                      q = f(p)                      -> joined Cast to i8 (q)
         y = Cast to i4 (w)
 
-    ONNX allows Loops and Scans of these types, but ONNX Runtime 1.31 has no kernel for them: it
-    cannot slice tensors whose elements share bytes. Captured values are not changed.
+    ONNX allows Loops and Scans of these types, but ONNX Runtime 1.31 has no kernel for them,
+    because it cannot slice tensors whose elements share bytes. Captured values are not changed.
     """
 
     name = "carry_narrow_wires"
@@ -59,7 +59,7 @@ class CarryNarrowWires(LoopPass):
             wires.change_output(output, rewriter, partial(_cast, after, element_of(output.value)))
         for item in entering:
             self._carry_in(item, outside, first)
-        # Use one cast for a state and all outputs that return it.
+        # Use one cast for a state and for all outputs that return the state.
         made: dict[Value, Value] = {}
 
         def carried_out(value: Value) -> Value:
@@ -75,7 +75,7 @@ class CarryNarrowWires(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _carry_in(self, item: Entering, outside: Forms, first: Forms) -> None:
-        """Cast the outer value, and cast the body parameter back for its consumers."""
+        """Cast the outer value to bytes, and cast the body parameter back for its consumers."""
         parameter = item.parameter
         narrow = element_of(parameter)
         item.outer = _cast(outside, CARRIERS[narrow], item.outer)

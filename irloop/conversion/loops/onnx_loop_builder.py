@@ -1,7 +1,7 @@
 """Assembles ONNX Loops and Scans in the forms of the target opset.
 
 Before opset 11 a Loop has at least one state. Scan-8 has a batch axis in front, scans the first
-axis of each item and concatenates forwards only; here its batch has one item.
+axis of each item and concatenates forwards only; the builder uses it with a batch of one item.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["OnnxLoopBuilder", "OnnxScanBuilder", "numbers_below", "reverse_axis"
 I64_SCALAR = TensorType(ElementType.I64, Shape(()))
 BOOL_SCALAR = TensorType(ElementType.BOOLEAN, Shape(()))
 
-#: A slice bound before the first element of every tensor.
+#: A slice bound that is before the first element of every tensor.
 BEFORE_THE_START = -(2**63)
 
 
@@ -45,7 +45,7 @@ class OnnxLoopBuilder:
         self.inner.parameter("condition_in", BOOL_SCALAR)
         self._initial: list[Value] = []
         self._captured: dict[Value, Value] = {}
-        #: An unused state, for opsets that require one.
+        #: The unused state of an opset that requires at least one state.
         self._unused: Value | None = None
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
@@ -93,7 +93,7 @@ def _emit_loop(
     captured: dict[Value, Value],
     scans: list[Value],
 ) -> Node:
-    """An ONNX Loop node around a finished body."""
+    """Emit an ONNX Loop node with the completed body."""
     first_capture = 2 + len(initial)
     inputs: list[InputPort] = [Carried(1, 1, 0)]
     inputs += [Carried(2 + k, 2 + k, 1 + k) for k in range(len(initial))]
@@ -199,7 +199,7 @@ class OnnxScanBuilder:
     ) -> list[Value]:
         """Emit a Scan node with scan outputs (axis, reverse) and return its outputs."""
         held, seen = len(self._initial), len(self._scanned)
-        # The first input of Scan-8 holds the lengths of the items.
+        # The first input of a Scan-8 holds the lengths of the items.
         first = len(given) - held - seen
         inputs: list[InputPort] = [Carried(first + k, k, k) for k in range(held)]
         inputs += [
@@ -226,7 +226,8 @@ class OnnxScanBuilder:
 def reverse_axis(c: Conversion, value: Value, axis: int) -> Value:
     """Reverse the elements along `axis`.
 
-    Before opset 10, Slice only goes forwards, so an axis of unknown length is gathered.
+    Before opset 10, Slice only goes forward, so the elements are gathered if the axis has an
+    unknown length.
     """
     shape = shape_of(value)
     if c.opset >= 10 or shape.dims is None or isinstance(shape.dims[axis], int):

@@ -1,14 +1,14 @@
-"""Builds OpenVINO Loops and TensorIterators that its CPU plugin computes correctly.
+"""Builds Loops and TensorIterators that OpenVINO's CPU plugin computes correctly.
 
 It avoids these faults:
 
-- The plugin executes back edges one after another: a state that continues with another state is
+- The plugin executes back edges one after another: a state whose next value is another state is
   copied.
-- A Loop that does not run keeps its concatenated outputs from its last run, in another inference
-  or another iteration of an outer loop: they are sliced to zero length.
+- A Loop that runs zero iterations returns the concatenated outputs of its last run, in another
+  inference or another iteration of an outer loop: these outputs are sliced to zero length.
 - A last value gets the shape bounds of the body result, which the initial value may violate: a
   state whose size may change gets a size that the plugin does not know.
-- OpenVINO 2021 cannot read parameters without readers: they are left out.
+- OpenVINO 2021 cannot read bodies with parameters that nothing reads: these are left out.
 
 The passes at the end of the conversion copy captured values (`body_barriers`), fold loops of
 constants (`constant_loops`), protect growing states without an output (`growing_states`), and let
@@ -47,7 +47,7 @@ from irloop.passes.common.body_barriers import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
 
-#: Bounds of a slice from the last element to before the first.
+#: Bounds of a slice that goes from the last element to the first.
 BACKWARDS = ([-1], [-(2**31 - 1)], [-1])
 
 SCALAR = Shape(())
@@ -172,8 +172,8 @@ class OpenVinoLoopBuilder:
         """Return `value`, sliced to zero length if no iteration ran.
 
         If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations, in the shape
-        of an earlier run. Dimensions that are known only at run time are 0, too, as in the first
-        inference and in ONNX Runtime.
+        of an earlier run. Other dimensions that are known only at run time are also sliced to 0, as
+        in the first inference and in ONNX Runtime.
         """
         c = self.c
         assert self.ran is not None
@@ -206,7 +206,9 @@ class OpenVinoLoopBuilder:
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
 
     def _drop_dead(self, values: list[Value]) -> None:
-        """Erase nodes on which no value of `values` depends: they would count as readers."""
+        """Erase nodes on which no value of `values` depends, because they would count as
+        readers.
+        """
         live = _live_values(values)
         rewriter = Rewriter(self.inner.graph)
         for node in reversed(self.inner.graph):
@@ -221,7 +223,7 @@ class OpenVinoLoopBuilder:
         return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
 
     def _moving(self) -> set[Value]:
-        """The parameters whose memory the next iteration overwrites."""
+        """The parameters whose memory is overwritten before the next iteration."""
         moving = {
             item.parameter
             for item in self._inputs
@@ -249,13 +251,13 @@ class OpenVinoLoopBuilder:
         ]
 
     def _safe_state(self, value: Value, own: Value, moving: set[Value]) -> Value:
-        # OpenVINO removes an unchanged state from the loop, and its output loses its name.
+        # OpenVINO removes an unchanged state from the loop, and then its output loses its name.
         if value is own or needs_barrier(value, own, set(self.inner.graph.inputs), moving):
             value = copied(self.inner, value)
         return value
 
     def _as_open(self, value: Value, item: _Input) -> Value:
-        """Hide dimensions of `value` from OpenVINO where its state may change its size.
+        """Hide the dimensions of `value` from OpenVINO in which its state may change its size.
 
         OpenVINO bounds the dimensions of a last value by those of the body result, and fails if the
         initial value, which it returns without an iteration, is outside these bounds.
@@ -279,7 +281,7 @@ class OpenVinoLoopBuilder:
         more = forms.multiply(inner, marks, nothing)
         repeats = forms.add(inner, inner.i64([1] * len(dims)), more)
         opened = shape_forms.tile(inner, value, repeats)
-        # A joined output would otherwise lose its sizes if the Loop does not start.
+        # Otherwise a concatenated output would lose its sizes if the Loop does not start.
         if sizes := sizes_hidden_by_tile(dims, axes):
             opened = shape_forms.reshape(inner, opened, sizes)
         inner.inference.hint(opened, value.type)
@@ -287,10 +289,10 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide dimensions of a scan output that may be 0 but whose bounds forbid it.
+        """Hide the dimensions of a scan output that may be 0 although OpenVINO's bounds exclude 0.
 
-        OpenVINO would also equate such a dimension with one elsewhere in the model that is not 0 if
-        the Loop does not start.
+        OpenVINO would also take such a dimension to be equal to another one in the model, which is
+        not 0 if the Loop does not start.
         """
         dims = shape_of(scan.value).dims or ()
         axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}
@@ -345,8 +347,9 @@ class OpenVinoLoopBuilder:
         """Remove parameters without readers; of states, only if the loop certainly runs an
         iteration.
 
-        If it does, an unread state could only keep its initial value alive. That may be a slice of
-        an outer loop, which OpenVINO would remove.
+        Otherwise the state returns its initial value. If the loop certainly runs, the unread state
+        is of no use, and OpenVINO might remove its initial value, for example a slice of an outer
+        loop.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []
@@ -390,5 +393,5 @@ def _backwards(c: Conversion, value: Value, axis: int, reverse: bool) -> Value:
 
 
 def copied(inner: Conversion, value: Value) -> Value:
-    """Copy `value` to memory of its own (see the pass body_barriers)."""
+    """Copy `value` to new memory (see the pass body_barriers)."""
     return copy_of(value, inner)

@@ -1,7 +1,8 @@
 """Converts OpenVINO's recurrent sequences and cells to ONNX.
 
-A sequence becomes LSTM, GRU or RNN. A cell, usually in the body of a loop, becomes its gates: two
-Gemm and the activations, which is cheaper there than a recurrent operation over one step.
+A sequence becomes LSTM, GRU or RNN. A cell, which is usually in the body of a loop, becomes its
+gates (two Gemm and the activations), because these are cheaper than a recurrent operation over one
+step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ONNX_ORDER = "iofc"
 
 
 def _size(c: Conversion, weights: Value, hidden_size: int) -> int:
-    """The state size: from the shape of R, else from the attribute."""
+    """The state size, from the shape of R if that is known, else from the attribute."""
     dims = shape_of(weights).dims
     return dims[-1] if dims is not None and isinstance(dims[-1], int) else hidden_size
 
@@ -38,8 +39,8 @@ def _attributes(
 ) -> dict[str, Any]:
     """The attributes that LSTM, GRU and RNN share.
 
-    Default activations are omitted, except for RNN: its schema defaults to two of them, which is
-    wrong for one direction, and ONNX Runtime requires the exact number.
+    Default activations are omitted, except for RNN, because the default in its schema is two
+    activations. For one direction that is one too many, and ONNX Runtime requires the exact number.
     """
     listed = [*functions, *functions] if direction == "bidirectional" else list(functions)
     attributes: dict[str, Any] = {"direction": direction, "hidden_size": size}
@@ -55,7 +56,7 @@ def _attributes(
 
 
 def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
-    """sequence_lens as i32; None if every item has all steps."""
+    """The lengths as i32 for sequence_lens; None if every item has all steps."""
     known = parts.array_of(lengths)
     if known is None:
         known = c.constant_of(lengths)
@@ -73,7 +74,7 @@ def _zeros(c: Conversion, shape: Sequence[int], like: Value) -> Value:
 
 
 def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
-    """B [D, width] as ONNX's [D, 2 * width]: the recurrent half is zero."""
+    """Extend the bias [D, width] to ONNX's [D, 2 * width], with zeros as the recurrent half."""
     import numpy as np
 
     known = parts.array_of(bias)
@@ -85,7 +86,9 @@ def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
 
 
 def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
-    """The four-part bias [D, 4*S] of a GRU as [D, 6*S]: z r h of the input, 0 0 h of the rest."""
+    """Convert the four-part bias [D, 4*S] of a GRU to ONNX's [D, 6*S]: z r h for the input, and 0 0
+    h for the recurrence.
+    """
     import numpy as np
 
     known = parts.array_of(bias)
@@ -101,7 +104,9 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
 def _emit(
     c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
 ) -> list[Value]:
-    """Emit the ONNX node and transpose around it: batch first outside, time first inside."""
+    """Emit the ONNX node, whose data is time first, with Transposes before and after it, because
+    OpenVINO's data is batch first.
+    """
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22
     wide = [
@@ -212,7 +217,7 @@ def export_rnn(
 
 @dataclass(frozen=True, slots=True)
 class _Gates:
-    """Emits the gates of one step; element types that Gemm lacks are computed wider."""
+    """Emits the gates of one step; element types that Gemm lacks are computed in a wider type."""
 
     c: Conversion
     clip: float
@@ -272,7 +277,7 @@ def export_lstm_cell(
     at_gate, at_candidate, at_output = op.functions()
     total = gates.projected(h, r, gates.projected(x, w, bias))
     if op.clip > 0:
-        # A single Clip of all gates does the same as four.
+        # A single Clip of all gates is the same as one Clip for each of the four.
         total = forms.clip(c, total, -op.clip, op.clip)
     gates = _Gates(c, 0.0)
     f, i, candidate, o = forms.split(c, total, 1, [size] * 4)

@@ -30,7 +30,7 @@ __all__: list[str] = []
 #: Activations that OpenVINO's CPU plugin runs inside a Sequence.
 EXECUTABLE = frozenset({"sigmoid", "tanh", "relu"})
 
-#: Zeros with more elements than this are made by an operation, to keep the file small.
+#: Tensors of zeros with more elements than this are made by an operation, to keep the file small.
 _STORED = 1 << 16
 
 #: The positions of OpenVINO's gates f i c o in ONNX's order i o f c.
@@ -77,7 +77,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """The full number of steps for each item, which is what an omitted sequence_lens means."""
+    """A list with the full number of steps for each item, which an omitted sequence_lens means."""
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)
@@ -136,7 +136,7 @@ def _loses_lengths(layer: Layer) -> bool:
 
 
 def _dies_of_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
-    """True when OpenVINO's CPU plugin would fail if the batch is empty at run time (OVN134).
+    """True if OpenVINO's CPU plugin would fail on a batch that is empty at run time (OVN134).
 
     The plugin turns such a sequence into a loop itself, so a loop is as fast.
     """
@@ -208,7 +208,7 @@ def _sequence(
 def _zero_without_steps(c: Conversion, layer: Layer, states: Sequence[Value]) -> list[Value]:
     """The last states, or 0 as in ONNX Runtime if there is no step.
 
-    OpenVINO 2026.4 returns uninitialised memory then.
+    OpenVINO 2026.4 returns uninitialised memory if there is no step.
     """
     read = any(value.is_used for value in c.node.outputs[1:])
     if isinstance(shape_of(layer.x).dim(1), int) or not read:

@@ -37,7 +37,7 @@ __all__ = [
 
 Gather = Callable[[Conversion, Value, Value, int], Value]
 
-#: Activation functions by name in lower case.
+#: Activation functions, keyed by their names in lower case.
 ONNX_NAMES = {
     "sigmoid": "Sigmoid",
     "tanh": "Tanh",
@@ -60,7 +60,7 @@ def array_of(value: Value) -> Array | None:
 
 
 def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
-    """A constant of the element type of `like`."""
+    """A constant with the elements of `array` in the element type of `like`."""
     import numpy as np
 
     return c.tensor(ArrayTensor(np.ascontiguousarray(array), element_of(like)), name)
@@ -95,21 +95,23 @@ def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
 
 
 def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas in ONNX's form: listed only for activations that take one."""
+    """Alphas and betas in ONNX's form, which has an entry only for an activation that takes the
+    parameter.
+    """
     alphas = tuple(alpha for name, alpha, _ in functions if ACTIVATIONS[name][0] > 0)
     betas = tuple(beta for name, _, beta in functions if ACTIVATIONS[name][0] > 1)
     return alphas, betas
 
 
 def by_position(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas in OpenVINO's form: one per activation, or none at all."""
+    """Alphas and betas in OpenVINO's form: one entry per activation, or no entry at all."""
     if not any(ACTIVATIONS[name][0] for name, _, _ in functions):
         return (), ()
     return tuple(alpha for _, alpha, _ in functions), tuple(beta for *_, beta in functions)
 
 
 def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
-    """An activation in ONNX operations."""
+    """Emit an activation in ONNX operations."""
     name, alpha, beta = function
     match name:
         case "sigmoid":
@@ -136,13 +138,14 @@ def onnx_activation(c: Conversion, function: Activation, x: Value) -> Value:
             return onnx_forms.mul(
                 c, c(onnx_elementwise.Tanh(), inner), onnx_forms.scalar(c, alpha, x)
             )
-    # ThresholdedRelu gives 0 if x equals alpha, but the recurrent activation gives x then.
+    # If x equals alpha, ThresholdedRelu returns 0, but the activation of a recurrent operation
+    # returns x.
     below = onnx_forms.less(c, x, onnx_forms.scalar(c, alpha, x))
     return onnx_forms.where(c, below, onnx_forms.scalar(c, 0.0, x), x)
 
 
 def openvino_activation(c: Conversion, function: Activation, x: Value) -> Value:
-    """An activation in OpenVINO operations of opset 5 or older."""
+    """Emit an activation in OpenVINO operations of opset5 or older."""
     name, alpha, beta = function
 
     def number(value: float) -> Value:

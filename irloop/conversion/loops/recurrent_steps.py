@@ -43,7 +43,7 @@ class Layer:
 
 
 def is_linear(op: onnx.Recurrent) -> bool:
-    """True for a GRU whose reset gate scales the recurrent product."""
+    """True for a GRU whose reset gate scales the recurrent product (linear_before_reset)."""
     return isinstance(op, onnx.GRU | onnx.GRU1) and op.linear_before_reset != 0
 
 
@@ -53,7 +53,9 @@ def is_coupled(op: onnx.Recurrent) -> bool:
 
 
 def summed_bias(c: Conversion, layer: Layer) -> Value:
-    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset; default: 0."""
+    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset. Zeros if there
+    is no bias.
+    """
     import numpy as np
 
     width, gates = layer.op.GATES * layer.size, 2 * layer.size
@@ -79,7 +81,9 @@ def summed_bias(c: Conversion, layer: Layer) -> Value:
 def iterated(
     c: Conversion, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
 ) -> list[Value]:
-    """Write one direction as a loop over steps: Y [B, 1, T, S] and the last states [B, 1, S]."""
+    """Write one direction as a loop over the steps; return Y [B, 1, T, S] and the last states [B,
+    1, S].
+    """
     projected, own_bias = _projected(c, layer)
     lengths = None
     states = [forms.squeeze(c, state, [1]) for state in layer.states]
@@ -125,7 +129,9 @@ def _loop(
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
-    """Project the inputs of all gates: [B, T, G*S], and a linear GRU's candidate bias [S]."""
+    """Project the inputs for all gates to [B, T, G*S]; also return the candidate bias [S] of a
+    linear GRU.
+    """
     bias = forms.squeeze(c, summed_bias(c, layer), [0])
     own = None
     if is_linear(layer.op):
@@ -142,7 +148,7 @@ def _started(c: Conversion, lengths: Value, state: Value) -> Value:
 
 
 def _reversed(c: Conversion, value: Value, lengths: Value) -> Value:
-    """[B, T, ...] with the valid steps of each item in reverse order."""
+    """Reverse the order of the valid steps of each item in a value [B, T, ...]."""
     whole = forms.converted(c, lengths, ElementType.I32)
     # A single step needs no reversal, and not every runtime accepts a length of 0.
     bounded = forms.maximum(c, whole, c.constant([1], ElementType.I32))
@@ -183,8 +189,9 @@ class _Step:
             return self._lstm(x, *states)
         if isinstance(op, onnx.GRU | onnx.GRU1):
             return [self._gru(x, *states)]
-        # The recurrent product comes first: the CPU plugin adds into the memory of the first
-        # operand; if that is a slice, it would be overwritten before a back edge carries it.
+        # The recurrent product comes first, because the CPU plugin adds into the memory of the
+        # first operand. If that were a slice, it would be overwritten before a back edge carries
+        # it.
         total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 
@@ -193,7 +200,7 @@ class _Step:
         return self.loop.inner
 
     def _weights(self, name: str, rows: range | None = None) -> Value:
-        """Recurrent weights [G*S, S], or some rows of them, as an invariant of the body."""
+        """The recurrent weights [G*S, S], or some of their rows, as an invariant of the body."""
         outer = self.loop.c
         weights = forms.squeeze(outer, self.layer.r, [0])
         if rows is not None:

@@ -1,4 +1,4 @@
-"""Rewrites port maps on which OpenVINO's own transformations of Loops fail."""
+"""Rewrites port maps on which OpenVINO's transformations of Loops fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["RunnablePorts"]
 
 
 class RunnablePorts(LoopPass):
-    """Rewrites port maps on which OpenVINO's own transformations of loops fail.
+    """Rewrites port maps on which OpenVINO's transformations of loops fail.
 
     Given::
 
@@ -30,12 +30,12 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    The reasons are hazards OVN117 (ports of a Loop that go backwards beside unread ones), OVN118
-    and OVN148 (the trip count or the first condition mapped into the body), OVN136 (an unread
-    output of a shared result) and OVN137 (a parameter that is removed before that of the iteration
-    number). For OVN137, the iteration number becomes the first parameter. Where dead operations
-    still read a port, values that go backwards are reversed outside of the Loop, and an output gets
-    a result of its own.
+    The reasons are hazards OVN117 (ports of a Loop that go backwards, together with unread ports),
+    OVN118 and OVN148 (the trip count or the first condition mapped into the body), OVN136 (an
+    unread output of a shared result) and OVN137 (a parameter before the one that receives the
+    iteration number is removed). For OVN137, the iteration number becomes the first parameter.
+    If dead operations still read a port, values that go backwards are reversed outside the Loop,
+    and an output gets a result of its own.
     """
 
     name = "runnable_ports"
@@ -58,7 +58,9 @@ class RunnablePorts(LoopPass):
             wires.replace(node.op, rewriter)
 
     def _go_forward(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> bool:
-        """Reverse slices and joined outputs that go backwards outside of the Loop instead."""
+        """Make backward slices and concatenated outputs go forward, and reverse the values outside
+        the Loop.
+        """
         before = Forms(self.model, rewriter, node, node.name)
         behind = Forms(self.model, rewriter, node.following, node.name)
         changed = False
@@ -75,7 +77,9 @@ class RunnablePorts(LoopPass):
 
 
 def _loses_a_parameter(wires: LoopWires) -> bool:
-    """True if OpenVINO removes the readers of a slice or of a captured value, and then itself."""
+    """True if OpenVINO removes the readers of a slice or of a captured value, and then its
+    parameter.
+    """
     return any(item.result is None and not is_live(item.parameter) for item in wires.inputs)
 
 

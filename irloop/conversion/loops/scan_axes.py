@@ -1,4 +1,6 @@
-"""Rewrites loops to slice and join along axis 0 where an engine would divide by zero."""
+"""Rewrites loops to slice and concatenate along axis 0 if an engine would otherwise divide by
+zero.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class ScanAlongFront(LoopPass):
     ONNX Runtime 1.31 transposes inputs and outputs of a Scan along an axis other than 0. It crashes
     (division by zero) if such a tensor has no elements (hazard ORT112). OpenVINO 2026.4 crashes if
     a Loop or TensorIterator joins values along an axis other than 0 and an axis before it is empty
-    (OVN132). The Transpose operations have no such fault. A loop is left alone if its known
+    (OVN132). The Transpose operations have no such fault. A loop is not changed if its known
     dimensions exclude such a crash, or if a rank is unknown.
     """
 
@@ -74,7 +76,9 @@ class ScanAlongFront(LoopPass):
 
 
 def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
-    """The body value with `axis` moved to the front, by another Unsqueeze if one made the axis."""
+    """The body value with `axis` moved to the front. If an Unsqueeze made the axis, another
+    Unsqueeze at axis 0 replaces it.
+    """
     node = value.producer
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:
         made = number_of(node.inputs[1])

@@ -24,10 +24,10 @@ from irloop.graph.types import Shape, TensorType, ValueType
 
 __all__ = ["can_scan", "export_as_scan"]
 
-#: A slice bound beyond every end, as ONNX writes it.
+#: A slice bound that is beyond the end of every tensor, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
-#: A size that models hardly ever have, which stands for unknown dimensions.
+#: A size that hardly occurs in models, which replaces unknown dimensions.
 SOME_LENGTH = 7919
 
 
@@ -49,7 +49,7 @@ def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
 
 
 def _some_state_widens(plan: LoopPlan) -> bool:
-    """True when a dimension is known in the initial state, but not in the later state."""
+    """True if a dimension of a state is known before the loop, but not after an iteration."""
     node = plan.body.graph.owner
     assert node is not None
     for port in plan.carried:
@@ -137,7 +137,9 @@ def _is_static(plan: LoopPlan, out: LastValue) -> bool:
 
 
 def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
-    """Slice `value` to the range of the port; longer parts get an axis of their own."""
+    """Slice `value` to the range of the port; parts of several elements get an axis of their
+    own.
+    """
     low, high = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     if (low, high) != (0, -1):
         ends = TO_THE_END if high == -1 else high if high >= 0 else high + 1

@@ -29,7 +29,7 @@ def _index(c: Conversion, position: Converted | None) -> int | None:
 
 
 def _type_of_sequence(c: Conversion) -> ValueType:
-    """The source type of the sequence being read."""
+    """The type, in the source, of the sequence that the node reads."""
     sequence = c.node.inputs[0]
     return UNKNOWN_TYPE if sequence is None else sequence.type
 
@@ -168,7 +168,7 @@ def _are_ones(c: Conversion) -> bool:
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
-    """ConcatFromSequence: join the items along an axis they have, or stack them along a new one."""
+    """ConcatFromSequence: concatenate the items along an axis, or stack them along a new one."""
     if isinstance(sequence, Stacked):
         rank = shape_of(sequence.tensor).rank
         if rank is None:
@@ -178,7 +178,7 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         return moved if op.new_axis else _merged(c, moved, axis)
     values = list(_items(sequence, "joining").values)
     if not values:
-        raise c.refuse("joining an empty sequence has no result")
+        raise c.refuse("concatenating an empty sequence has no result")
     rank = shape_of(values[0]).rank
     if rank is None and op.axis < 0:
         raise c.refuse("the rank of the items is not known")
@@ -204,7 +204,7 @@ def _axis_to(c: Conversion, value: Value, axis: int) -> Value:
 
 
 def _merged(c: Conversion, value: Value, axis: int) -> Value:
-    """[.., n, p, ..] -> [.., n * p, ..]."""
+    """Reshape [.., n, p, ..] to [.., n * p, ..]."""
     shape = shape_of(value)
     dims = shape.static()
     if dims is not None:
@@ -226,7 +226,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
 @takes_virtual
 @imports(onnx.Optional)
 def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
-    """Optional: the value it holds, if any."""
+    """Optional: a `Maybe` with the value that it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
         raise c.refuse(f"it makes an optional of {item}")
     return Maybe(item)

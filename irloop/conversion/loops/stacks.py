@@ -24,7 +24,7 @@ COUNTED_LATE = "the number of items of its sequence is known only at run time"
 
 
 def stacked(c: Conversion, items: Sequence[Value]) -> Value:
-    """Stack tensors of one shape along a new first axis."""
+    """Stack tensors of equal shapes along a new first axis."""
     return shape_forms.concat(c, [shape_forms.unsqueeze(c, item, [0]) for item in items], 0)
 
 
@@ -37,7 +37,8 @@ def stack_type(type: ValueType) -> TensorType:
     item = type.item if isinstance(type, SequenceType) else None
     if isinstance(type, SequenceType) and type.mixed:
         raise RefusedError(
-            f"{COUNTED_LATE}, and the items differ in shape; a tensor holds one shape only",
+            f"{COUNTED_LATE}, and the items differ in shape; a tensor holds items of one shape "
+            "only",
             "give all items of the sequence one shape, for example by padding them",
         )
     if not isinstance(item, TensorType) or item.element is ElementType.DYNAMIC:
@@ -47,7 +48,7 @@ def stack_type(type: ValueType) -> TensorType:
             f"{COUNTED_LATE}, and the rank of the items is not known",
             "declare the shapes of the tensors that are inserted",
         )
-    # In the body of a loop the same dimension name could mean another size.
+    # In the body of a loop the same name of a dimension could mean another size.
     dims = [dim if isinstance(dim, int) else None for dim in item.shape.dims]
     return TensorType(item.element, Shape.of(None, *dims))
 
@@ -142,7 +143,7 @@ def _from(c: Conversion, stack: Value, start: Value) -> Value:
 
 
 def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
-    """Concatenate stacks; an empty one takes the item shape of another.
+    """Concatenate stacks; an empty stack takes the item shape of another one.
 
     If the item shape is known only at run time, an empty stack was made without it.
     """
@@ -168,7 +169,9 @@ def _items_known(stack: Value) -> bool:
 
 
 def _fitted(c: Conversion, stack: Value, other: Value) -> Value:
-    """`stack` itself or, if it is empty, an empty stack with the item dimensions of `other`."""
+    """`stack` if it has items at run time, else an empty stack with the item dimensions of
+    `other`.
+    """
     rank = shape_of(stack).rank
     own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)
     empty = forms.equal(c, shape_forms.gather(c, own, c.i64([0]), 0), c.i64([0]))

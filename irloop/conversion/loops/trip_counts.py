@@ -40,8 +40,9 @@ class LimitCounts(ModelPass):
         M: input i64      m = Select(M as f32 < 2^31, M, 2^30)
         y = Loop(m, true, m):  s: m   z = Loop(s, ...)   s' = s - 1
 
-    OpenVINO 2026.4 reads only the low 32 bits of M: 2^32 would be no iteration. Only a conversion
-    to f32 reads all bits. A Loop of 2^30 iterations does not end before its condition ends it.
+    OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration. Only a
+    conversion to f32 reads all bits. A Loop of 2^30 iterations does not reach the limit before its
+    condition ends it.
     """
 
     name = "limit_counts"

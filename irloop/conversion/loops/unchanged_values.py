@@ -1,4 +1,4 @@
-"""Copies body parameters that several outputs of a loop return as they are."""
+"""Copies body parameters that several outputs of a loop return unchanged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CopyUnchanged(LoopPass):
         y, z = Loop(n, true, x):  s: x, s' = Maximum(s, s)     -> last s', joined s'
 
     The parameter is a state or a captured value, and one of the outputs is its last value. OpenVINO
-    removes that output from the loop, and dies (hazard OVN130).
+    removes that output from the loop, and crashes (hazard OVN130).
     """
 
     name = "copy_unchanged"

@@ -28,8 +28,8 @@ class CountIterations(TensorIteratorToLoop):
         Loop(5, true, x, h):   p: x[axis 0] (not read)   s: h, s' = s + h   -> last s
 
     OpenVINO removes such slices, and the TensorIterator would run only once (hazard OVN121). If
-    OpenVINO's Loop does not support the port map, say slices of two elements, the TensorIterator
-    stays, and one of its outputs reads a slice::
+    OpenVINO's Loop does not support the port map, for example because of slices of two elements,
+    the TensorIterator stays, and one of its outputs reads a slice::
 
         TensorIterator(x [6,2], h, true):   p: x[axis 0, 2 elements]   s: h, s' = s + h
                                             -> last Select(running, s', ReduceMax(p))

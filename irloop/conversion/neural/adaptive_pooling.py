@@ -1,4 +1,4 @@
-"""Converts OpenVINO's adaptive poolings to ONNX: bins of elements along each axis.
+"""Converts OpenVINO's adaptive poolings, which divide each axis into bins of elements, to ONNX.
 
 Bin k of n over a size of s starts at floor(k * s / n) and ends before ceil((k + 1) * s / n).
 """
@@ -47,7 +47,7 @@ def export_maximum(
     """
     known = _sizes(c, data, shape)
     if known is None and any(value.is_used for value in c.node.outputs[1:]):
-        reason = "an adaptive pooling of unknown sizes has no ONNX form that gives its indices"
+        reason = "an adaptive pooling of unknown sizes has no ONNX form that returns the indices"
         fix = "give the input static spatial dimensions and a constant output size"
         raise c.refuse(reason, fix)
     if known is None:
@@ -94,7 +94,9 @@ def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
 
 
 def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
-    """Like `bin_weights`, for sizes known only at run time."""
+    """The weights [size, bins] of each spatial axis: like `bin_weights`, for sizes known only at
+    run time.
+    """
     for first, end, inside in _bins(c, data, shape):
         length = forms.cast(c, forms.sub(c, end, first), element_of(data))
         yield forms.div(c, forms.cast(c, inside, element_of(data)), length)
@@ -114,8 +116,8 @@ def _largest(c: Conversion, data: Value, shape: Value) -> Value:
 
 
 def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
-    """For each spatial axis the starts and ends of its bins, and a mask [size, bins] of their
-    elements.
+    """For each spatial axis: the starts and the ends of its bins, and a mask [size, bins] that is
+    true for the elements of each bin.
     """
     rank = c.rank_of(data)
     sizes, wanted = forms.shape(c, data), forms.as_i64(c, shape)

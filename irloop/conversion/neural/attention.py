@@ -34,7 +34,9 @@ def import_attention(
     past_value: Value | None = None,
     lengths: Value | None = None,
 ) -> Sequence[Value | None]:
-    """Attention -> MatMul, bias, SoftMax, MatMul; past and present by Concat."""
+    """Attention -> MatMul, Add of the bias, SoftMax, MatMul; a Concat appends the new keys and
+    values to the past.
+    """
     rank = needed_rank(c, query)
     q = _split_heads(c, query, op.q_num_heads)
     keys, values = _split_heads(c, key, op.kv_num_heads), _split_heads(c, value, op.kv_num_heads)
@@ -87,7 +89,9 @@ class _Places:
         return forms.size_of(self.c, self.key, 2)
 
     def limits(self) -> list[Value]:
-        """Conditions that broadcast to [B, heads, queries, keys]."""
+        """The conditions under which a query may attend to a key; they broadcast to [B, heads,
+        queries, keys].
+        """
         c, (left, right) = self.c, self.op.windows()
         found = []
         if self.op.is_causal or left >= 0 or right >= 0:
@@ -105,7 +109,7 @@ class _Places:
         return found
 
     def _each(self, lengths: Value) -> Value:
-        """[B] -> [B, 1, 1, 1]."""
+        """Reshape a list [B] to [B, 1, 1, 1]."""
         return forms.reshape(self.c, forms.as_i64(self.c, lengths), [-1, 1, 1, 1])
 
     def _queries(self) -> Value:
@@ -138,7 +142,7 @@ def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Va
 
 
 def _widened(c: Conversion, mask: Value, places: _Places, never: Value) -> Value:
-    """Pad the mask: keys beyond its end are masked."""
+    """Pad the mask to the number of keys; keys beyond its end are masked."""
     rank = needed_rank(c, mask, "mask")
     have, want = shape_of(mask).dim(-1), shape_of(places.key).dim(2)
     if isinstance(have, int) and have == want:
@@ -172,8 +176,8 @@ def _attended(
         exact = forms.converted(c, scores, op.softmax_precision)
     shares = forms.converted(c, forms.softmax(c, exact, 3), element)
     if bias is not None:
-        # A query without any key gets zeros. (If all scores are minus infinity, OpenVINO's CPU
-        # returns the lowest finite number as their maximum.)
+        # A query that may attend to no key gets zeros. (If all scores are minus infinity,
+        # OpenVINO's CPU returns the lowest finite number as their maximum.)
         seen = c(comparison.Greater(), bias, forms.scalar(c, NEVER, bias))
         sees = forms.reduce(c, "Or", seen, [-1])
         shares = forms.select(c, sees, shares, forms.scalar(c, 0.0, shares))
@@ -183,7 +187,9 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The root of the scale: queries and keys are both multiplied by it, so products stay small."""
+    """The square root of the scale. Queries and keys are both multiplied by it, so that products
+    stay small.
+    """
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)
     size: Dim = shape_of(query).dim(3)
@@ -203,7 +209,7 @@ def import_rotary_embedding(
     sines: Value,
     places: Value | None = None,
 ) -> Value:
-    """RotaryEmbedding -> Slice, Multiply, Concat; angles by Gather."""
+    """RotaryEmbedding -> Slice, Multiply, Concat, and a Gather of the angles."""
     rank = needed_rank(c, data)
     split = data if rank == 4 else forms.reshape(c, data, [0, 0, op.num_heads, -1])
     if places is not None:

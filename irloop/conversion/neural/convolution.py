@@ -1,7 +1,7 @@
 """Converts convolutions.
 
-Padding is written in numbers if the sizes are known, because runtimes differ in how they divide an
-odd padding between the two ends.
+Padding is written as explicit numbers if the sizes are known, because runtimes differ in how they
+divide an odd padding between the two ends.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def onnx_attributes(op: ov.Windowed, rank: int, kernel: tuple[int, ...] | None) 
 
 
 def ungrouped(c: Conversion, filters: Value) -> tuple[Value, int]:
-    """Filters [G, A, B, ...] as [G*A, B, ...], and G."""
+    """Reshape filters [G, A, B, ...] to [G*A, B, ...]; also return G."""
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of a grouped filter is not known", "give it a static shape")
@@ -190,7 +190,7 @@ def _openvino_attributes(
 
 
 def grouped(c: Conversion, filters: Value, groups: int) -> Value:
-    """Filters [G*A, B, ...] as [G, A, B, ...]."""
+    """Reshape filters [G*A, B, ...] to [G, A, B, ...]."""
     dims = shape_of(filters).static()
     if dims is None:
         raise c.refuse("the shape of a grouped filter is not known", "give it a static shape")

@@ -1,7 +1,7 @@
 """Converts transposed convolutions.
 
-The cropping of the result is written in numbers if the sizes are known: for a given output shape,
-an odd number of elements to crop is divided differently in the two formats.
+The cropping of the result is written as explicit numbers if the sizes are known, because for a
+given output shape the two formats divide an odd number of elements to crop differently.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ def _sliced_export(
     filters: Value,
     shape: Value,
 ) -> Value:
-    """The whole transposed convolution, cropped once the sizes are known."""
+    """The transposed convolution without cropping, followed by a Slice whose bounds are computed at
+    run time.
+    """
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
     whole = convolved(c, onnx.ConvTranspose(**given), data, filters)

@@ -57,7 +57,7 @@ def _cumulative(c: Conversion) -> search.CumSum:
 
 
 def _best(c: Conversion, data: Value) -> Value:
-    """The best class of each frame, the first of equal ones."""
+    """The class with the highest score in each frame; the first one if scores are equal."""
     target = search.ArgMax12(axis=2, keepdims=False)
     older = search.ArgMax(axis=2, keepdims=False)
     return c(target if c.opset >= 12 else older, forms.cast(c, data, ElementType.F32))
@@ -81,7 +81,9 @@ def _places(c: Conversion, labels: Value) -> Value:
 def _decoded(
     c: Conversion, labels: Value, valid: Value, blank: Value, *, merge: bool
 ) -> tuple[Value, Value]:
-    """Move the kept labels of rows [N, T] to the front, padded with -1; also the counts [N]."""
+    """Move the kept labels of rows [N, T] to the front, padded with -1; also return their numbers
+    [N].
+    """
     kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
     if merge:
         kept = c(comparison.And(), kept, changed(c, labels))
@@ -89,7 +91,7 @@ def _decoded(
 
 
 def changed(c: Conversion, labels: Value) -> Value:
-    """True for the elements of rows [N, T] that differ from the one before."""
+    """True for the elements of rows [N, T] that differ from the element before them."""
     first = forms.slice_(c, labels, [0], [1], [1])
     none = forms.sub(c, forms.mul(c, first, c.i64(0)), c.i64(1))
     before = forms.concat(c, [none, forms.slice_(c, labels, [0], [-1], [1])], 1)
@@ -97,7 +99,9 @@ def changed(c: Conversion, labels: Value) -> Value:
 
 
 def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
-    """Move the kept elements of rows [N, T] to the front, padded with -1; also the counts [N]."""
+    """Move the kept elements of rows [N, T] to the front, padded with -1; also return their numbers
+    [N].
+    """
     number, places = forms.cast(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])
     # Rank kept elements before the others; both groups stay in their old order.

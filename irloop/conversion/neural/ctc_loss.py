@@ -124,7 +124,9 @@ def _all_frames(
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:
-    """The logarithm of a sum, from logarithms; minus infinity for no terms."""
+    """The logarithm of the sum of values that are given by their logarithms; minus infinity if all
+    values are 0.
+    """
     most = values[0]
     for value in values[1:]:
         most = forms.maximum(c, most, value)
@@ -133,7 +135,7 @@ def _log_sum(c: Conversion, *values: Value) -> Value:
     for value in values:
         part = c(elementwise.Exp(), forms.sub(c, value, most))
         total = part if total is None else forms.add(c, total, part)
-    assert total is not None, "there is a value"
+    assert total is not None, "there is at least one value"
     return forms.add(c, c(elementwise.Log(), total), most)
 
 

@@ -43,8 +43,8 @@ def export_deformable(
 ) -> Value:
     """DeformableConvolution -> DeformConv; before opset 19 a Gather of its elements.
 
-    If samples are clamped to the border, positions are moved into the data, where both ways of
-    reading agree, and positions outside are masked.
+    If OpenVINO clamps samples to the border, the positions are clamped to the data, where both
+    formats read the same elements, and positions outside are masked.
     """
     kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
     if kernel is None or sizes is None:
@@ -64,7 +64,7 @@ def export_deformable(
 
 
 def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Value:
-    """Positions without an offset as a constant [1, K, axes, windows]."""
+    """The positions without the offsets, as a constant [1, K, axes, windows]."""
     from irloop.kernels.deformable import base_places
 
     places = base_places(window, sizes).transpose(0, 2, 1)[None]
@@ -99,7 +99,7 @@ def _moved_inside(
         bounded.append(forms.clip(c, place, 0.0, float(size - 1)))
         inside = _inside(c, place, size)
         kept = inside if kept is None else forms.mul(c, kept, inside)
-    assert kept is not None, "a convolution has a spatial axis"
+    assert kept is not None, "a convolution has at least one spatial axis"
     moved = forms.sub(c, forms.concat(c, bounded, 2), base)
     outputs = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     new_offset = forms.reshape(c, moved, [-1, groups * elements * rank, *outputs])
@@ -188,7 +188,7 @@ def _axis_corners(
 def _corner_values(
     c: Conversion, flat: Value, index: Value, weight: Value, channels: int, count: int
 ) -> Value:
-    """Elements of [N, C, P] at an index [N, ...] for all channels, times the weight."""
+    """The elements of data [N, C, P] at an index [N, ...], for all channels, times the weight."""
     row = forms.reshape(c, index, [-1, 1, count])
     spread = forms.expand(c, row, c.i64([1, channels, 1]))
     values = c(GatherElements(axis=2), flat, spread)
@@ -241,7 +241,7 @@ def import_causal(
     if dims is None:
         raise c.refuse("the shape of its filter is not known", "give it a static shape")
     if len(dims) != 3:
-        raise c.refuse(f"its filter has rank {len(dims)}, and not 3")
+        raise c.refuse(f"its filter has rank {len(dims)}, not 3")
     channels, _, width = dims
     kept = width - 1
     seen = data

@@ -25,7 +25,8 @@ __all__ = ["FuseAttention"]
 
 _RESHAPES = (Reshape, Reshape14)
 
-#: The permutation that exchanges positions and heads: [batch, positions, heads, size] and back.
+#: The permutation that exchanges positions and heads: from [batch, positions, heads, size] to
+#: [batch, heads, positions, size] and back.
 _HEADS = (0, 2, 1, 3)
 #: The permutation for keys, whose positions become the last axis.
 _KEYS = (0, 2, 3, 1)
@@ -57,8 +58,8 @@ class FuseAttention(ModelPass):
 
         y = com.microsoft.MultiHeadAttention(q, k, v, bias)
 
-    The heads have to be separated and joined by Reshape and Transpose, since only then there is
-    something to gain: the operation itself takes data whose heads are not separated. Sizes of the
+    The heads have to be separated and joined by Reshape and Transpose. Only then is
+    MultiHeadAttention faster, because it takes data whose heads are not separated. Sizes of the
     batch, and of the scores if there is a bias, have to be numbers or have names.
     """
 
@@ -92,7 +93,7 @@ def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewrite
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
-    """The bias, repeated for each query position: ONNX Runtime does not broadcast it."""
+    """The bias, repeated for each query position, because ONNX Runtime does not broadcast it."""
     positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
     if given != 1 or positions == 1:
         return bias
@@ -104,7 +105,7 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
 
 
 def _found(joined: Node) -> _Attention | None:
-    """The attention whose heads a Reshape joins, or None."""
+    """The attention whose heads are joined by the Reshape that computes `joined`, or None."""
     attended = _before(joined.inputs[0], Transpose, _HEADS)
     if attended is None or not isinstance(attended.producer.op, MatMul):
         return None
@@ -134,7 +135,9 @@ def _found(joined: Node) -> _Attention | None:
 
 
 def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
-    """The scores without and with a bias that was added to them."""
+    """The two ways to read `scores`: as they are, without a bias, and as the sum of other scores
+    and a bias.
+    """
     yield scores, None
     node = scores.producer
     if isinstance(node.op, Add) and node.inputs[0] is not None and node.inputs[1] is not None:
@@ -143,7 +146,9 @@ def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
-    """Query and key as they are before their heads are separated, the heads and the scale."""
+    """Query and key before their heads are separated, the number of heads, and the scale; None for
+    other values.
+    """
     product, scale = _unscaled(scores)
     if not isinstance(product.producer.op, MatMul):
         return None
@@ -164,7 +169,7 @@ def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
 
 
 def _unscaled(value: Value) -> tuple[Value, float]:
-    """The value that constants multiply or divide to give `value`, and their total factor."""
+    """`value` before it is multiplied or divided by constants, and the product of these factors."""
     scale = 1.0
     while isinstance(value.producer.op, Mul | Div):
         first, second = value.producer.inputs
@@ -188,7 +193,9 @@ def _number(value: Value) -> float | None:
 
 
 def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
-    """Data [batch, positions, heads * size] whose heads are separated, and the heads, or None."""
+    """The data [batch, positions, heads * size] whose heads are separated in `value`, and the
+    number of heads; else None.
+    """
     before = _before(value, Transpose, perm)
     whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
     data = None if whole is None else whole.producer.inputs[0]
@@ -239,5 +246,7 @@ def _fits(bias: Value, query: Value, key: Value, heads: int) -> bool:
 
 
 def _is_known(dim: object) -> bool:
-    """True for a dimension that is a number or has a name: dimensions of one name are equal."""
+    """True for a dimension that is a number or has a name; dimensions of the same name are
+    equal.
+    """
     return isinstance(dim, int) or (isinstance(dim, DynamicDim) and dim.symbol is not None)

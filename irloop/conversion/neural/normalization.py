@@ -15,19 +15,19 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: Squares of 16-bit floats overflow early; runtimes compute them in f32.
+#: Squares of 16-bit floats easily overflow, so runtimes compute them in f32.
 _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Emit `build` in at least f32; the result has the type of the first value."""
+    """Emit `build` in at least f32, and convert the result to the type of the first value."""
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element
     return forms.computed_in(c, chosen, build, *values)
 
 
 def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
-    """A reduction that keeps the rank; without axes it returns `value` unchanged."""
+    """A reduction of `value` that keeps the rank; without axes, `value` itself."""
     if isinstance(axes, Value):
         return computed_axes.reduce(c, kind, value, axes)
     return forms.reduce(c, kind, value, axes) if axes else value
@@ -46,7 +46,7 @@ def standardized(
     *,
     inside: bool = True,
 ) -> Value:
-    """`value` with mean 0 and variance 1; epsilon is added inside the root or outside."""
+    """`value` with mean 0 and variance 1; epsilon is added inside or outside the root."""
     shifted = centred(c, value, axes)
     variance = reduced(c, "Mean", forms.mul(c, shifted, shifted), axes)
     small = forms.scalar(c, epsilon, value)
@@ -150,7 +150,7 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
 
 
 def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) -> Value:
-    """For each element, the sum of the elements up to `side` positions away along `axis`."""
+    """For each element, the sum of the elements at most `side` positions away along `axis`."""
     if side == 0:
         return value
     pads = [0] * (2 * rank)
@@ -158,7 +158,7 @@ def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) ->
     padded = forms.pad(c, value, c.i64(pads))
     total = None
     for shift in range(2 * side + 1):
-        # The end is negative, so that the length of the axis need not be known.
+        # The end is negative, because the length of the axis may be unknown.
         end = shift - 2 * side if shift < 2 * side else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [axis])
         total = piece if total is None else forms.add(c, total, piece)

@@ -21,7 +21,7 @@ Outputs = Value | Sequence[Value | None]
 def standardized(
     c: Conversion, x: Value, axes: Sequence[int], epsilon: float, *, inside: bool = True
 ) -> Value:
-    """x with mean 0 and variance 1 over the axes, epsilon inside the root or outside."""
+    """x with mean 0 and variance 1 over the axes; epsilon is added inside or outside the root."""
     if c.opset >= 6:
         mode = "inside_sqrt" if inside else "outside_sqrt"
         return c(ov.MVN6(True, epsilon, mode), x, c.i64(list(axes)))
@@ -60,7 +60,9 @@ def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands:
 
 @imports(onnx.BatchNormalization7)
 def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
-    """BatchNormalization-7; with spatial 0 each element of an item has its own parameters."""
+    """BatchNormalization-7; with `spatial` 0 each element of a batch item has its own
+    parameters.
+    """
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         if not op.spatial:
             raise c.refuse(
@@ -77,8 +79,8 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
 
 
 def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
-    """Convert all operands to the widest type: since opset 15 parameters may be wider than the
-    data.
+    """Normalise by given statistics. All operands are converted to the widest type, because since
+    opset 15 parameters may be wider than the data.
     """
     element = element_of(x)
     types = {element_of(value) for value in parameters}
@@ -139,7 +141,9 @@ def import_instance_norm(
 def import_group_norm18(
     c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """Scale and bias belong to groups, so they apply while the groups have an axis of their own."""
+    """GroupNormalization-18. Scale and bias belong to groups, so they are applied while the groups
+    have an axis of their own.
+    """
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = forms.reshape(c, value, [0, op.num_groups, -1])
@@ -213,7 +217,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """LpNormalization; where the norm is 0 the elements are 0 too, and are divided by 1."""
+    """LpNormalization; where the norm is 0, the elements are 0, too, and are divided by 1."""
 
     def build(value: Value) -> Value:
         if c.opset >= 4:
@@ -255,7 +259,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
     after = size - 1 - before
     channels = shape_of(value).dim(1)
     if isinstance(channels, int):
-        # No window reaches beyond the ends of the axis.
+        # A window reaches at most to the other end of the axis.
         before, after = (max(0, min(reach, channels - 1)) for reach in (before, after))
         size = before + after + 1
     begins, ends = [0] * rank, [0] * rank
@@ -263,7 +267,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
     padded = forms.pad(c, value, c.i64(begins), c.i64(ends), forms.scalar(c, 0, value))
     total = None
     for shift in range(size):
-        # The end is negative, so that the number of channels need not be known.
+        # The end is negative, because the number of channels may be unknown.
         end = shift - size + 1 if shift < size - 1 else 2**31 - 1
         piece = forms.slice_(c, padded, [shift], [end], [1])
         total = piece if total is None else forms.add(c, total, piece)

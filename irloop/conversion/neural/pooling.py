@@ -1,7 +1,7 @@
 """Converts OpenVINO's poolings to ONNX.
 
-OpenVINO's `ceil` keeps every window, ONNX drops a window that starts in the end padding. If the
-sizes are known, the padding is written so that no rounding remains.
+With rounding type `ceil`, OpenVINO keeps every window, whereas ONNX drops a window that starts in
+the end padding. If the sizes are known, the padding is chosen so that nothing is rounded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ __all__ = ["ceil_is_torch", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
-    """True when no window can start in the end padding, so that both kinds of ceil agree."""
+    """True if no window can start in the end padding, so that both formats round in the same
+    way.
+    """
     return all(
         window.pads(axis, 0)[1] + window.strides[axis] <= window.extent(axis)
         for axis in range(len(window.kernel))
@@ -32,7 +34,7 @@ def ceil_is_torch(window: Window) -> bool:
 
 
 def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The padding that the windows reach; an end that no window reaches is unchanged."""
+    """The padding up to which the windows reach; an end that no window reaches is unchanged."""
     begins, ends = [], []
     for axis, size in enumerate(sizes):
         begin, end = window.reach(axis, size)
@@ -66,7 +68,7 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
         return _Plan(attributes | _dynamic(c, window))
     begins, ends = reached_pads(window, sizes)
     if any(pad < 0 for pad in ends):
-        # Where the padding is negative, no window covers the last elements, and rounding down skips
+        # If the padding is negative, no window covers the last elements, and rounding down skips
         # them.
         ends = tuple(max(pad, 0) for pad in ends)
     too_wide = any(max(begins[axis], ends[axis]) >= window.kernel[axis] for axis in range(rank))
@@ -124,11 +126,11 @@ def _average(
     if any(step != 1 for step in window.dilations) and c.opset < 19:
         return _average_by_convolution(c, op, window, x)
     if include and window.rounding == "ceil_torch":
-        # The divisor of ONNX, too, counts elements within the declared padding, but none beyond it.
+        # The divisor in ONNX also counts elements within the declared padding, but none beyond it.
         attributes = _steps(window) | _dynamic(c, window)
         if not _rounds_up(window, x):
-            # Shape inference before opset 19 wrongly counts a window that starts in the end
-            # padding.
+            # Shape inference before opset 19 wrongly counts a window that starts in the padding at
+            # the end.
             attributes.pop("ceil_mode", None)
         pool = onnx.AveragePool(**attributes, count_include_pad=1)
         return forms.numeric(c, pool, x)
@@ -150,7 +152,7 @@ def _average_by_convolution(
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)
     partial = not op.exclude_pad and window.rounding == "ceil_torch" and _rounds_up(window, x)
     if not isinstance(channels, int) or sizes is None or partial:
-        raise c.refuse("AveragePool has dilations from opset 19 on", opset=19)
+        raise c.refuse("AveragePool has dilations since opset 19", opset=19)
     begins, ends = reached_pads(window, sizes)
     pads = (*begins, *(max(pad, 0) for pad in ends))
     weight = np.full((channels, 1, *window.kernel), 1 / np.prod(window.kernel))
@@ -164,7 +166,7 @@ def _average_by_convolution(
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
-    """True when rounding up gives another window, or when that is unknown."""
+    """True if rounding up adds a window, or if that is unknown."""
     sizes = spatial_sizes(x)
     floor = replace(window, rounding="floor")
     return sizes is None or any(
@@ -207,7 +209,9 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
 
 
 def _max_element(c: Conversion, data: Value) -> ElementType:
-    """The element type to compute in: MaxPool has floats, and 8-bit integers since 12."""
+    """The element type to compute in, because MaxPool supports only floats and, since opset 12,
+    8-bit integers.
+    """
     element = element_of(data)
     if element in (ElementType.I8, ElementType.U8):
         return element if c.opset >= 12 else ElementType.F32
@@ -231,7 +235,7 @@ def export_max(c: Conversion, op: ov.MaxPool | ov.MaxPool14, data: Value) -> lis
         return [_maximum(c, window, data), None]
     plan = _plan(c, window, data)
     if plan.before is not None:
-        raise c.refuse("its indices are used and a window lies in the padding alone")
+        raise c.refuse("its indices are used, and a window lies entirely in the padding")
     element, chosen = element_of(data), _max_element(c, data)
     node = c.emit(onnx.MaxPool(**plan.attributes), forms.cast(c, data, chosen), n_outputs=2)
     values, indices = node.outputs

@@ -22,7 +22,9 @@ __all__: list[str] = []
 
 
 def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
-    """The attributes of the windows; padding is written in numbers if the sizes are known."""
+    """The attributes of the windows; padding is written as explicit numbers if the sizes are
+    known.
+    """
     attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
     rank = len(window.kernel)
     sizes = spatial_sizes(data)
@@ -30,7 +32,7 @@ def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
         begins, ends = reached_pads(window, sizes)
         return attributes | {
             "pads_begin": begins,
-            # A negative end means that no window covers the last elements; rounding down skips
+            # A negative end means that no window covers the last elements, and rounding down skips
             # them.
             "pads_end": tuple(max(pad, 0) for pad in ends),
         }
@@ -82,8 +84,8 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
 
 
 def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
-    """A mean that counts the padding, but nothing beyond it: OpenVINO's ceil_torch, or a
-    correction.
+    """A mean that counts the padding, but nothing beyond it: AvgPool with OpenVINO's ceil_torch, or
+    an AvgPool whose result is corrected.
     """
     sizes = spatial_sizes(data)
     if sizes is None:
@@ -168,7 +170,9 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """The maximum over strided slices, one for each element of the window, and its position."""
+    """The maximum over strided slices, of which there is one for each element of the window, and
+    the position of the maximum.
+    """
     shape = shape_of(data).static()
     if shape is None:
         raise c.refuse(
@@ -234,7 +238,7 @@ def _flat_places(
 
 
 def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
-    """Convert row-major flat indices to column-major ones, whose first spatial axis is the
+    """Convert row-major flat indices to column-major ones, in which the first spatial axis varies
     fastest.
     """
     sizes = spatial_sizes(data)
@@ -260,7 +264,7 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
 
 @imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
 def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
-    """LpPool -> the root of the mean of powers, times the area."""
+    """LpPool -> the root of the mean of powers times the kernel area."""
     window = op.window()
     power = forms.scalar(c, float(op.p), data)
     powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)

@@ -138,7 +138,7 @@ def _exported(
 def _expressible(
     c: Conversion, how: Resampling, plans: list[Axis] | None, *, by_scales: bool, like: Value
 ) -> bool:
-    """True if ONNX's Resize computes the same in a form that ONNX Runtime supports."""
+    """True if ONNX's Resize computes the same values in a form that ONNX Runtime supports."""
     old_nearest = how.coordinates == "tf_half_pixel_for_nn" and how.mode == "nearest"
     if how.coordinates not in SHARED and not (old_nearest and c.opset < 13):
         return False
@@ -150,7 +150,7 @@ def _expressible(
         from irloop.kernels import resize as kernel
 
         scales = c.constant_of(c.constant([plan.scale for plan in plans], ElementType.F32))
-        assert scales is not None, "a constant has a value"
+        assert scales is not None, "a constant always has a value"
         counts = kernel.counts_of_scales([plan.size for plan in plans], scales)
         if counts != [plan.count for plan in plans]:
             return False
@@ -158,7 +158,7 @@ def _expressible(
 
 
 def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
-    """True when ONNX Runtime interpolates along these axes."""
+    """True if ONNX Runtime supports the mode along these axes."""
     if rank == 2 or (rank == 3 and mode == "linear"):
         return True
     allowed = {4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)} if mode == "linear" else {4: ({2, 3},)}
@@ -168,7 +168,9 @@ def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
 def _nearest_at_run_time(
     c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
 ) -> Value:
-    """Nearest that rounds up when shrinking and down when enlarging: a Gather for each axis."""
+    """Resize to the nearest elements, rounded up when shrinking and down when enlarging, by a
+    Gather for each axis.
+    """
     rank = c.rank_of(data)
     shape, result = forms.shape(c, data), data
     wanted = forms.cast(c, sizes, ElementType.I64)
@@ -243,7 +245,9 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """The positions in `axes` of axes of known size; None if an axis of unknown size may change."""
+    """The positions in `axes` of the axes whose size is known; None if an axis of unknown size may
+    change its size.
+    """
     kept = []
     for at, axis in enumerate(axes):
         if isinstance(dims[axis], int):

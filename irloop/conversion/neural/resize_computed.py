@@ -1,7 +1,7 @@
-"""Resize in OpenVINO for sizes, scales or a region computed at run time.
+"""Writes Resize in OpenVINO operations if its sizes, scales or region are computed at run time.
 
-The arithmetic of `kernels.resize` in operations: an output element is a weighted sum of a few input
-elements of its axis, which one Gather reads.
+This is the arithmetic of `kernels.resize` as operations: an output element is a weighted sum of a
+few input elements along an axis, which a single Gather reads.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One axis: its size, factor and length as f32 scalars, its new size as an i64 scalar."""
+    """One axis that is resized: its size, factor and length as f32 scalars, and its new size as an
+    i64 scalar.
+    """
 
     c: Conversion
     axis: int
@@ -126,7 +128,7 @@ class _Axis:
         return forms.select(c, beyond, forms.scalar(c, how.extrapolation, result), result)
 
     def _weighted(self, how: Resampling, place: Value, data: Value) -> Value:
-        """Sum the weighted elements [count, taps] of each position."""
+        """For each position, the weighted sum of the elements around it."""
         c = self.c
         index, weights = self._taps(how, forms.unsqueeze(c, place, [1]))
         within = self._inside(index)
@@ -142,7 +144,9 @@ class _Axis:
         return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
 
     def _taps(self, how: Resampling, place: Value) -> tuple[Value, Value]:
-        """Elements and weights by distance; the filter is widened when shrinking."""
+        """The indices and the weights [count, taps] of the elements around each position; the
+        filter is widened when shrinking.
+        """
         c = self.c
         linear = how.mode == "linear"
         reach = 1 if linear else 2
@@ -166,7 +170,7 @@ class _Axis:
         return index, self._cubic(far, how.cubic)
 
     def _cubic(self, x: Value, a: float) -> Value:
-        """Keys' cubic filter at these distances."""
+        """The weights of Keys' cubic filter at the distances `x`."""
         c = self.c
 
         def polynomial(*factors: float) -> Value:
@@ -180,7 +184,7 @@ class _Axis:
         return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
 
     def _places(self, coordinates: str) -> Value:
-        """The position of each output element among the input elements."""
+        """The position of each output element on this axis of the input."""
         c, half = self.c, self._number(0.5)
         out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":
@@ -204,7 +208,7 @@ class _Axis:
 
     def _in_region(self, out: Value) -> Value:
         c, last = self.c, self._last()
-        assert self.region is not None, "tf_crop_and_resize has a region"
+        assert self.region is not None, "tf_crop_and_resize always has a region"
         first, end = self.region
         middle = forms.multiply(c, forms.multiply(c, forms.add(c, first, end), last), self._half())
         way = forms.multiply(c, forms.subtract(c, end, first), last)
@@ -249,7 +253,9 @@ class _Axis:
         return self.c.constant(number, F32)
 
     def _along(self, values: Value, data: Value, more: int) -> Value:
-        """Reshape values of this axis (and `more` after it) to broadcast over the later axes."""
+        """Reshape values along this axis (and `more` axes after it) so that they broadcast over the
+        later axes.
+        """
         behind = needed_rank(self.c, data) - 1 - self.axis
         if not behind:
             return values

@@ -1,4 +1,4 @@
-"""Converts Resize and Upsample to OpenVINO: Interpolate, else products with weight matrices."""
+"""Converts Resize and Upsample to OpenVINO: to Interpolate, or to products with weight matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: The element types of Interpolate, and the replacements for others.
+#: The element types that Interpolate supports, and their replacements for the others.
 STAND_INS = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,
@@ -105,13 +105,13 @@ def _imported(
     request = Request(axes, scales, sizes, policy, region)
     plans = _onnx_plans(c, how, data, request)
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
-    # If an axis keeps its size, OpenVINO leaves it unchanged, whatever its scale.
+    # OpenVINO leaves an axis unchanged if its size does not change, whatever the scale is.
     exact = plans is None or all(
         plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
     )
     plain = not how.antialias and not how.exclude_outside and policy == "stretch"
     if plans is None and how.coordinates == "align_corners" and sizes is None:
-        # OpenVINO rounds the new size before it aligns the corners.
+        # OpenVINO rounds the new size before it aligns the corners, so the result is not exact.
         exact = False
     runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)
     if c.opset >= 4 and sayable and exact and plain and runs:
@@ -130,7 +130,7 @@ def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
 
 
 def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
-    """Put the extrapolation value where positions are outside the data."""
+    """Replace the elements whose positions are outside the data by the extrapolation value."""
     from irloop.kernels import resize as kernel
 
     for plan in plans:
@@ -187,7 +187,7 @@ def _interpolated(
     axes: list[int],
     plans: list[Axis] | None,
 ) -> Value:
-    """Interpolate-4 over the axes that change, as far as they are known."""
+    """Emit Interpolate-4 over the axes that change; if that is unknown, over all axes."""
     attributes: dict[str, Any] = {
         "mode": "linear_onnx" if how.mode == "linear" else how.mode,
         "coordinate_transformation_mode": how.coordinates,
@@ -217,7 +217,9 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """The name of the linear mode: linear_onnx for up to three axes, else the equal linear."""
+    """The name of the linear mode: linear_onnx for up to three axes, else linear, which is
+    equal.
+    """
     if how.mode != "linear":
         return how.mode
     return "linear_onnx" if axes <= 3 else "linear"

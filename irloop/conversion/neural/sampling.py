@@ -1,7 +1,7 @@
 """Converts grid sampling.
 
-OpenVINO has GridSample since opset9; before, and for volumes, it becomes one Gather for each corner
-of a cell, weighted and summed.
+OpenVINO has GridSample since opset9; before, and for volumes, it becomes the weighted sum of one
+Gather for each corner of a cell.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["export_grid_sample"]
 
 _OLD_MODES = {"nearest": "nearest", "linear": "bilinear", "cubic": "bicubic"}
 
-#: Keys' coefficient, the same in both formats.
+#: The coefficient of Keys' cubic filter, which is the same in both formats.
 CUBIC = -0.75
 
-#: The OpenVINO opset that has the operations for the sum of Gathers.
+#: The first OpenVINO opset that has the operations for the sum of Gathers.
 OLDEST = 7
 
 
 @exports(ov.GridSample)
 def export_grid_sample(c: Conversion, op: ov.GridSample, data: Value, grid: Value) -> Value:
-    """GridSample -> GridSample; before 16 a sum of Gathers."""
+    """GridSample -> GridSample; before opset 16 a sum of Gathers."""
     mode, align = mode_of(op.mode), int(op.align_corners)
     padding = op.padding_mode.lower()
     if c.opset < 16:
@@ -58,7 +58,7 @@ def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) 
 def import_grid_sample(
     c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
 ) -> Value:
-    """GridSample -> GridSample of opset9, else a sum of Gather."""
+    """GridSample -> GridSample of opset9, else a sum of Gathers."""
     mode, align = mode_of(op.mode), op.align_corners != 0
     if c.opset >= 9 and shape_of(data).rank == 4:
         return c(ov.GridSample(align, _OLD_MODES[mode], op.padding_mode), data, grid)
@@ -91,7 +91,7 @@ def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: V
 
 
 def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
-    """The positions of `count` elements between -1 and 1."""
+    """The positions of `count` elements in the range -1..1."""
     numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
     double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
     one = forms.scalar(c, 1.0, numbers)
@@ -104,7 +104,7 @@ def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Emits grid sampling in operations of opset7."""
+    """Emits grid sampling in operations that opset7 has."""
 
     c: Conversion
     data: Value
@@ -140,8 +140,8 @@ class _Sampler:
     def _rows(self) -> Value:
         """The channels of each element as a row, [N * P, C].
 
-        A Gather with batch_dims would be shorter, but for few elements the CPU plugin computes it
-        wrong or crashes (2026.4).
+        A Gather with batch_dims would be shorter, but the CPU plugin of 2026.4 computes it wrongly
+        or crashes if there are few elements.
         """
         c, rank = self.c, 2 + self.axes
         last = forms.transpose(c, self.data, [0, *range(2, rank), 1])
@@ -150,7 +150,7 @@ class _Sampler:
         return forms.reshape_to(c, last, pattern, special_zero=False)
 
     def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
-        """The first row of each item, [N, 1]."""
+        """The index [N, 1] of the first row of each item."""
         c = self.c
         count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)
         items = forms.gather(c, shape, c.i64(0), 0)
@@ -158,7 +158,7 @@ class _Sampler:
         return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
 
     def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
-        """Rows [N, K, C] at an index [N, K], times the weights [N, K]."""
+        """The rows at an index [N, K], times the weights [N, K]: [N, K, C]."""
         c = self.c
         values = forms.gather(c, rows, index, 0)
         if not weights:
@@ -231,7 +231,8 @@ class _Sampler:
         c = self.c
         low = self._number(0.0 if self.align else -0.5)
         span = last if self.align else forms.add(c, last, self._number(1.0))
-        # With aligned corners, a single element has no span, and all positions are reflected to it.
+        # With aligned corners, a single element spans no distance, and all positions are reflected
+        # to it.
         double = forms.maximum(c, forms.multiply(c, span, self._number(2.0)), self._number(1e-6))
         distance = c(elementwise.FloorMod(), forms.subtract(c, place, low), double)
         mirrored = forms.minimum(c, distance, forms.subtract(c, double, distance))

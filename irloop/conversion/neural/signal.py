@@ -1,4 +1,6 @@
-"""Converts Fourier transforms to ONNX: DFT and STFT of opset 17, and the operations around them."""
+"""Converts Fourier transforms to ONNX's DFT and STFT (since opset 17), and to the operations before
+and after them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """Start and end of the reversed slice whose conjugates complete half a spectrum."""
+    """The start and end of the reversed slice of half a spectrum; the conjugates of its elements
+    are the other half.
+    """
     return (count - 1) // 2, 0
 
 
@@ -37,7 +41,7 @@ def _in_known_type(c: Conversion, build: Callable[..., Value], *values: Value) -
 def _plan(
     c: Conversion, axes: Value, sizes: Value | None, rank: int
 ) -> tuple[list[int], list[int]]:
-    """Non-negative axes, and lengths (-1 for an unchanged size)."""
+    """The axes, non-negative, and the lengths (-1 for an unchanged size)."""
     chosen = [axis % rank for axis in needed_ints(c, axes, "list of axes")]
     lengths = [-1] * len(chosen)
     if sizes is not None:
@@ -54,7 +58,7 @@ def _transformed(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Value:
-    """One DFT; `axis` is not negative."""
+    """Emit one DFT along `axis`, which must not be negative."""
     if c.opset < 17:
         return _by_matrix(c, x, axis, length, inverse=inverse, onesided=onesided)
     count = None if length == -1 else c.i64(length)
@@ -67,7 +71,7 @@ def _transformed(
 def _by_matrix(
     c: Conversion, x: Value, axis: int, length: int, *, inverse: bool, onesided: bool
 ) -> Value:
-    """One DFT as a product with its matrix, for opsets before 17."""
+    """Emit one DFT as a product with its matrix, for opsets before 17."""
     import numpy as np
 
     rank, (size, parts) = needed_rank(c, x), (shape_of(x).dim(axis), shape_of(x).dim(-1))
@@ -101,7 +105,7 @@ def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], V
 def export_dft(
     c: Conversion, op: ov.DFT | ov.IDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """DFT, IDFT -> one DFT an axis."""
+    """DFT, IDFT -> one DFT per axis."""
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
     inverse = isinstance(op, ov.IDFT)
@@ -141,7 +145,9 @@ def export_rdft(
 def export_irdft(
     c: Conversion, op: ov.IRDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """IRDFT -> the other half of the spectrum added, inverse DFT, real parts."""
+    """IRDFT -> Concat of the other half of the spectrum, inverse DFT, and the real parts of the
+    result.
+    """
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
 
@@ -158,7 +164,9 @@ def export_irdft(
 
 
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
-    """All frequencies of a real signal, from the first half; -1 means any even length."""
+    """Compute all frequencies of a real signal from the first half; a length of -1 means that it is
+    even.
+    """
     if length == -1:
         first, behind = -2, 0
     else:
@@ -237,13 +245,16 @@ def export_istft(
 
 
 def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
-    """[B, frequencies, frames, 2] -> windowed pieces of the signal [B, frames, count]."""
+    """Transform [B, frequencies, frames, 2] back to windowed pieces of the signal, [B, frames,
+    count].
+    """
     import numpy as np
 
     bins = count // 2 + 1
     frequency, place = np.arange(bins)[:, None], np.arange(count)
     angle = 2 * np.pi * (frequency * place % count) / count
-    # Each frequency stands for two, except for the first and, if `count` is even, the last.
+    # Each frequency represents itself and its mirror image, except for the first and, if `count` is
+    # even, the last.
     twice = np.where((frequency == 0) | (2 * frequency == count), 1.0, 2.0) / count
     matrix = np.stack((twice * np.cos(angle), -twice * np.sin(angle)), axis=1)
     rows = forms.reshape(c, forms.transpose(c, data, [0, 2, 1, 3]), [0, 0, 2 * bins])
@@ -262,7 +273,9 @@ def _added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
 
 
 def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) -> Value:
-    """The sum of the squared windows over each sample, [1, 1, samples]; infinity where it is 0."""
+    """For each sample, the sum of the squared windows that cover it: [1, 1, samples]; infinity
+    instead of 0.
+    """
     frames = forms.gather(c, forms.shape(c, data), c.i64([2]), 0)
     wanted = forms.concat(c, [c.i64([1]), frames, c.i64([count])], 0)
     squared = forms.expand(c, forms.mul(c, window, window), wanted)
@@ -272,7 +285,9 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
-    """`signal` [B, 1, samples] without both margins, or `length` samples after the first one."""
+    """`signal` [B, 1, samples] without the margins at both ends, or the `length` samples after the
+    first margin.
+    """
     axis = c.i64([2])
     if length is None:
         return forms.slice_(c, signal, [margin], [-margin], [2]) if margin else signal

@@ -1,4 +1,6 @@
-"""Converts ONNX's Fourier transforms to OpenVINO: DFT of opset7 and the operations around it."""
+"""Converts ONNX's Fourier transforms to OpenVINO's DFT (since opset7), and to the operations before
+and after it.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def import_dft(
         place = -2 if axis is None else needed_axis(c, axis)
         return _imported(c, data, length, place % rank, inverse=inverse, onesided=onesided)
     _since_7(c)
-    # Negative axes of OpenVINO do not count the pairs.
+    # Negative axes in OpenVINO do not count the axis of the complex pairs.
     places = c(elementwise.FloorMod(), forms.as_list(c, axis), c.i64([rank]))
     pairs = data if _parts(c, data) == 2 else _complex(c, data, rank)
     return c(ov.IDFT() if inverse else ov.DFT(), pairs, places, _sizes(c, length))
@@ -84,7 +86,7 @@ def _parts(c: Conversion, data: Value) -> int:
 
 
 def _complex(c: Conversion, data: Value, rank: int) -> Value:
-    """Real numbers [..., 1] with imaginary parts of zero."""
+    """Append imaginary parts of zero to real numbers [..., 1]."""
     begins, ends = [0] * rank, [0] * (rank - 1) + [1]
     return forms.pad(c, data, c.i64(begins), c.i64(ends), forms.scalar(c, 0.0, data))
 
@@ -133,7 +135,7 @@ def import_stft(
     window: Value | None = None,
     length: Value | None = None,
 ) -> Value:
-    """STFT -> STFT, else pieces by Gather, windowed, DFT."""
+    """STFT -> STFT, or a Gather of the frames, a product with the window, and DFT."""
     _since_7(c)
     if needed_rank(c, signal) == 2:
         signal = forms.unsqueeze(c, signal, [2])
@@ -155,7 +157,7 @@ def import_stft(
 
 
 def _places(c: Conversion, signal: Value, count: Value, hop: Value) -> Value:
-    """Positions [frames, count] of the elements of each frame in the signal."""
+    """The positions [frames, count] in the signal of the elements of each frame."""
     room = forms.subtract(c, forms.size_of(c, signal, 1), count)
     frames = forms.add(c, forms.divide(c, room, hop), c.i64(1))
     zero, one = c.i64(0), c.i64(1)

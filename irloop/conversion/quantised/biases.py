@@ -75,8 +75,8 @@ class QuantisedBiases(MatcherPass):
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:
-    """The convolution whose only reader is the Add `node`, and the f32 constant that the Add adds
-    to each channel; None for other nodes.
+    """The convolution whose only reader is `node`, and the f32 constant per channel that `node`
+    adds; None if `node` is not such an Add.
     """
     inputs = inputs_of(node.output, Add)
     if inputs is None:
@@ -101,7 +101,7 @@ def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | N
     """The step of a bias in each channel (scale of the data times scale of the weights), and the
     number of steps in the bias.
 
-    The number is None if a whole number of steps does not equal the bias in f32.
+    The number is None if no whole number of steps equals the bias in f32.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Writes numbers that are quantised by their own range as DynamicQuantizeLinear."""
+"""Writes the arithmetic that quantises values by their own range as DynamicQuantizeLinear."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DynamicRanges(MatcherPass):
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         found = _found(match.root.output)
         assert found is not None
-        # All that reads the scale comes after the Where that chooses it.
+        # Everything that reads the scale comes after the Where that selects it.
         before = found.scale.producer
         made = rewriter.insert(
             DynamicQuantizeLinear(), (found.x,), before=before, name=before.name, n_outputs=3
@@ -68,7 +68,7 @@ class DynamicRanges(MatcherPass):
 
 
 class _Dynamic(Record):
-    """Data, their scale and the code of 0 in f32."""
+    """The data, the scale, and the code that represents 0, in f32."""
 
     x: Value
     scale: Value
@@ -76,7 +76,9 @@ class _Dynamic(Record):
 
 
 def _found(codes: Value) -> _Dynamic | None:
-    """The parts of codes 0..255 in f32."""
+    """The data, scale and zero point from which the codes 0..255 are computed; None for other
+    values.
+    """
     limited = _limited(codes)
     total = None if limited is None else inputs_of(limited, Add)
     if total is None or element_of(codes) is not ElementType.F32:
@@ -97,7 +99,7 @@ def _found(codes: Value) -> _Dynamic | None:
 
 
 def _limited(value: Value) -> Value | None:
-    """What is limited to 0..255 in a value."""
+    """The operand of the Clip to 0..255 that computes `value`; None for other values."""
     clip = inputs_of(value, Clip11)
     if clip is None or [single_number(item) for item in clip[1:]] != [0, 255]:
         return None
@@ -105,14 +107,14 @@ def _limited(value: Value) -> Value | None:
 
 
 def _rounded_ratio(value: Value) -> tuple[Value, Value] | None:
-    """x and y of Round(x / y)."""
+    """x and y if `value` is Round(x / y), else None."""
     rounded = inputs_of(value, Round)
     ratio = None if rounded is None else inputs_of(rounded[0], Div)
     return None if ratio is None else (ratio[0], ratio[1])
 
 
 def _step_of(scale: Value) -> Value | None:
-    """The quotient for which 1 is taken if it is 0."""
+    """The quotient d if `scale` is Where(d == 0, 1, d), else None."""
     choice = inputs_of(scale, Where)
     test = None if choice is None else inputs_of(choice[0], Equal)
     if choice is None or test is None or single_number(choice[1]) != 1:
@@ -122,7 +124,9 @@ def _step_of(scale: Value) -> Value | None:
 
 
 def _lowest(step: Value, x: Value) -> Value | None:
-    """The smallest number of x and 0, if a step is a 255th of the distance to the largest."""
+    """The value Min(ReduceMin(x), 0), if `step` is a 255th of its distance to Max(ReduceMax(x), 0);
+    else None.
+    """
     ratio = inputs_of(step, Div)
     span = None if ratio is None else inputs_of(ratio[0], Sub)
     if ratio is None or span is None or single_number(ratio[1]) != 255:
@@ -132,7 +136,7 @@ def _lowest(step: Value, x: Value) -> Value | None:
 
 
 def _extreme(value: Value, op: type[Op], reduction: tuple[type[Op], ...]) -> Value | None:
-    """The data whose extreme value, 0 included, is computed over all axes."""
+    """The data whose minimum or maximum over all axes and 0 is `value`, else None."""
     ends = inputs_of(value, op)
     if ends is None or len(ends) != 2 or single_number(ends[1]) != 0:
         return None

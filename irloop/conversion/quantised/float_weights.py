@@ -17,12 +17,12 @@ from irloop.passes.predicates import producer_is
 
 __all__ = ["KeepFloatWeights"]
 
-#: Operations through which ONNX Runtime moves QuantizeLinear and DequantizeLinear.
+#: Operations past which ONNX Runtime moves QuantizeLinear and DequantizeLinear.
 _MOVES = classes_of(
     *("Concat", "Expand", "Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Resize"),
     *("Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
 )
-#: Operations that ONNX Runtime joins to a product.
+#: Operations that ONNX Runtime fuses with a product.
 _JOINED = classes_of(
     *("Add", "BatchNormalization", "Clip", "Div", "LeakyRelu", "Mul", "Relu", "Sub")
 )
@@ -70,7 +70,7 @@ def _is_quantised_in_engine(node: Node) -> bool:
     if not _is_dequantised(data, _DEPTH):
         return False
     graph = node.graph
-    # A body does not show which of its inputs are constants.
+    # A body does not show which of its inputs are constant.
     is_inner = graph is not None and graph.owner is not None
     return (is_inner or is_constant(weights)) and _reaches_quantisation(node, _DEPTH)
 

@@ -25,10 +25,12 @@ _ROUNDING = (DynamicQuantizeLinear, QuantizeLinear13, Round)
 
 
 def quantised_forms() -> list[Pass]:
-    """The passes in their order: weights depend on their data, and biases on both.
+    """The passes in their order: how weights are written depends on the data of their product, and
+    biases depend on both.
 
     On x64 processors without VNNI, ONNX Runtime adds products of u8 and i8 in pairs that saturate
-    at i16. Weights are i8 nevertheless: with u8 it needs 1.6 times as long where it has VNNI.
+    at i16. Weights are i8 nevertheless: with u8 weights, ONNX Runtime would take 1.6 times as long
+    on processors with VNNI.
     """
     groups: list[list[MatcherPass]] = [
         [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
@@ -41,7 +43,7 @@ def quantised_forms() -> list[Pass]:
 
 
 class _Rewrite(GraphRewrite):
-    """Rewrites quantisation, if the model rounds or quantises numbers."""
+    """Runs the passes if the model rounds or quantises values."""
 
     name = "quantised"
 

@@ -18,7 +18,7 @@ from irloop.passes.predicates import producer_is
 
 __all__ = ["IntegerProducts"]
 
-#: A sum of at most this many products of 8-bit numbers fits into i32.
+#: A sum of at most this many products of 8-bit integers fits into i32.
 _MOST_TERMS = (2**31 - 1) // 255**2
 
 
@@ -33,8 +33,9 @@ class IntegerProducts(MatcherPass):
 
         y = MatMulInteger(c, w, z, v)
 
-    The results are equal as long as f32 represents all sums, and exact where it does not. Integer
-    convolutions keep their form: ONNX Runtime needs 1.4 times as long for ConvInteger as for f32.
+    The results are equal as long as f32 represents all sums; otherwise only the new ones are exact.
+    Integer convolutions are not replaced, because ConvInteger takes ONNX Runtime 1.4 times as long
+    as a Conv of f32.
     """
 
     name = "integer_products"
@@ -53,7 +54,7 @@ class IntegerProducts(MatcherPass):
 
 
 def _found(value: Value) -> tuple[Value, ...] | None:
-    """The inputs of a MatMulInteger that computes a value."""
+    """The inputs of the MatMulInteger that computes `value`, or None."""
     cast = inputs_of(value, Cast6)
     product = None if cast is None else inputs_of(cast[0], MatMul)
     if product is None or element_of(value) is not ElementType.I32:
@@ -72,7 +73,9 @@ def _found(value: Value) -> tuple[Value, ...] | None:
 
 
 def _centred(value: Value) -> tuple[Value, ...] | None:
-    """Integers of 8 bits that are cast to f32, and the zero point that is subtracted, if any."""
+    """The 8-bit integers that are cast to f32 in `value`, and the zero point that is subtracted, if
+    any; None for other values.
+    """
     parts = inputs_of(value, Sub) or (value,)
     casts = [inputs_of(part, Cast6) for part in parts]
     integers = tuple(cast[0] for cast in casts if cast is not None)

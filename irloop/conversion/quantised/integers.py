@@ -45,7 +45,7 @@ class QuantisedIntegers(MatcherPass):
 
 
 def _found(value: Value) -> tuple[Codes, float] | None:
-    """The codes and the zero point of a quantisation."""
+    """The codes and the zero point of the quantisation that computes `value`, or None."""
     cast, element = inputs_of(value, Cast6), element_of(value)
     if cast is None or element not in BYTES:
         return None

@@ -67,7 +67,7 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
-    """The codes, the zero point to subtract and the scale of a dequantisation, else None."""
+    """The codes, the zero point and the scale if `value` is a dequantisation, else None."""
     left, right = value.producer.inputs
     if left is None or right is None:
         return None

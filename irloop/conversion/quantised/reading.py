@@ -38,7 +38,9 @@ BYTES = {ElementType.U8: (0.0, 255.0), ElementType.I8: (-128.0, 127.0)}
 
 
 class Codes(Record):
-    """Whole numbers in f32: x divided by a single scale, rounded to even, limited to low..high."""
+    """The codes of a quantisation, as whole numbers in f32: x divided by a single scale, rounded to
+    even, and limited to low..high.
+    """
 
     x: Value
     scale: Scale
@@ -86,10 +88,11 @@ def single_number(value: Value | None) -> float | None:
 
 
 def scale_of(value: Value, data: Value) -> Scale | None:
-    """Constant scales that QuantizeLinear and DequantizeLinear can apply to `data`.
+    """The constant scales in `value`, if QuantizeLinear and DequantizeLinear can apply them to
+    `data`; else None.
 
-    They must be positive f32 values. A vector must belong to one axis, whose size is known; None
-    for scales that would broadcast the data.
+    They must be positive f32 values. A vector must belong to one axis, whose size is known. They
+    must not broadcast the data to a larger shape.
     """
     if element_of(value) is not ElementType.F32:
         return None
@@ -117,7 +120,7 @@ def _is_normal(array: Array) -> bool:
 
 
 def codes_of(value: Value) -> Codes | None:
-    """The parts of Clip(Round(x / scale), low, high); None for other values."""
+    """The parts of `value` if it is Clip(Round(x / scale), low, high), else None."""
     clip = inputs_of(value, Clip11)
     if clip is None or len(clip) != 3 or element_of(value) is not ElementType.F32:
         return None
@@ -133,7 +136,7 @@ def codes_of(value: Value) -> Codes | None:
 
 
 def shifted(value: Value) -> tuple[Value, float]:
-    """The value before whole constants are added or subtracted, and what they add in total."""
+    """`value` before integer constants are added or subtracted, and the sum that they add."""
     total = 0.0
     for op, sign in ((Sub, -1), (Add, 1)):
         parts = inputs_of(value, op)

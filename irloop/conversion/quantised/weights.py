@@ -42,7 +42,7 @@ _DEPTH = 4
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Constant integers, their zero points and their scales.
+#: Constant integers, their zero points and their scales, as `_weights` returns them.
 _Found = tuple[Value, Array, Scale]
 
 
@@ -86,7 +86,7 @@ def _is_weight(node: Node) -> bool:
 
 
 def _weights(value: Value) -> _Found | None:
-    """Constant integers, their zero points and their scales."""
+    """The constant integers, zero points and scales from which `value` is computed, or None."""
     left, right = value.producer.inputs
     if left is None or right is None:
         return None
@@ -140,8 +140,8 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
 def _has_integer_kernel(node: Node, found: _Found) -> bool:
     """True for products of dequantised data with weights whose scales belong to the results.
 
-    ONNX Runtime ignores the axis of DequantizeLinear. It would apply scales of another axis to the
-    results as well, and fail or compute wrong values.
+    ONNX Runtime ignores the axis of DequantizeLinear. It would also apply the scales of another
+    axis to the results, and so fail or compute wrong values.
     """
     _, zeros, scale = found
     data, weights = node.inputs[:2]
@@ -159,8 +159,8 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:
-    """The scale of the DequantizeLinear that computes `value`, possibly before operations that move
-    elements; None if there is none, or several scales.
+    """The scale of the DequantizeLinear that computes `value`, which operations that move elements
+    may follow; None if there is none, or several scales.
     """
     if value is None or not depth:
         return None
@@ -171,7 +171,9 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 
 
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
-    """True when only QuantizeLinear reads a convolution, its sum with a bias, or their Relu."""
+    """True if the only reader of a convolution, of its sum with a bias, or of the Relu of these, is
+    a QuantizeLinear.
+    """
     value = node.output
     reader = only_reader(value)
     bias = None if reader is None else bias_of(reader)

@@ -16,7 +16,7 @@ __all__ = ["KeepConcatsOfAbs", "write_in_two_dimensions"]
 
 
 class KeepConcatsOfAbs(MatcherPass):
-    """Computes the Abs of a Concat of rank 1 that has other readers, too, with rank 2.
+    """Computes the Abs of a Concat of rank 1 with rank 2, if the Concat has other readers.
 
     Given::
 
@@ -42,9 +42,9 @@ class KeepConcatsOfAbs(MatcherPass):
 
 
 def write_in_two_dimensions(node: Node, rewriter: MatchRewriter) -> None:
-    """Compute an Abs with one dimension more: OpenVINO changes only those of rank 1.
+    """Compute an Abs with one dimension more, because OpenVINO changes only an Abs of rank 1.
 
-    Maximum(x, -x) could not replace it, because that would be -0 for 0.
+    Maximum(x, -x) is not an alternative, because it may be -0 for 0.
     """
     data = node.inputs[0]
     assert data is not None

@@ -29,10 +29,11 @@ __all__ = ["BlockedProducts"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The block sizes of ONNX Runtime that are tried, the largest first: it needs the fewest scales.
+#: The block sizes of ONNX Runtime, the largest first, because it needs the fewest scales.
 BLOCKS = (128, 64, 32, 16)
 
-#: The number added to codes of each type to make them unsigned. Opsets before 21 store 4 bits in 8.
+#: For each type, the number that is added to its codes to make them unsigned. Opsets before 21
+#: store 4 bits in 8.
 _SHIFTS = {ElementType.U4: 0, ElementType.I4: 8, ElementType.U8: 0, ElementType.I8: 8}
 _FLOATS = frozenset({ElementType.F32, ElementType.F16, ElementType.BF16})
 
@@ -49,7 +50,7 @@ class _Weights:
     scales: Array
 
     def moved(self, shape: Sequence[int] | None, perm: Sequence[int] | None = None) -> _Weights:
-        """Codes, zeros and scales in another shape, or with their axes in another order."""
+        """The weights in another shape, or with their axes in another order."""
 
         def move(array: Array) -> Array:
             return array.transpose(perm) if shape is None else array.reshape(shape)
@@ -118,7 +119,7 @@ def _rewritten(model: Model, node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _weights(value: Value, depth: int) -> _Weights | None:
-    """Constant 4-bit weights as they are before they are multiplied, or None."""
+    """The constant 4-bit weights in `value`, the operand of a product; None for other values."""
     node, op = value.producer, value.producer.op
     source = node.inputs[0] if node.inputs else None
     if source is None or not depth:
@@ -139,7 +140,9 @@ def _weights(value: Value, depth: int) -> _Weights | None:
 
 
 def _scaled(node: Node) -> _Weights | None:
-    """(Cast(codes) - Cast(zeros)) * scales, with the operands of the product in either order."""
+    """The parts of (Cast(codes) - Cast(zeros)) * scales, with the operands of the Mul in either
+    order; None for other nodes.
+    """
     for data, factor in (node.inputs, node.inputs[::-1]):
         scales = None if factor is None else _number(factor)
         if data is None or scales is None:
@@ -180,7 +183,9 @@ _KEPT = frozenset({ElementType.DYNAMIC, ElementType.F32})
 
 
 def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights | None:
-    """Codes, zero points and scales in one shape; None if a code needs more than 4 bits."""
+    """Broadcast codes, zero points and scales to one shape; None if a code needs more than 4
+    bits.
+    """
     array, shift = codes
     moved = zeros + shift
     if array.size and not -shift <= array.min() <= array.max() <= 15 - shift:
@@ -194,7 +199,9 @@ def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights |
 
 
 def _codes(value: Value) -> tuple[Array, int] | None:
-    """The 4-bit constant that a Cast to floats reads, and what to add to make it unsigned."""
+    """The 4-bit constant that a Cast to floats reads, and the number to add to make it unsigned;
+    else None.
+    """
     op, source = value.producer.op, value.producer.inputs[:1]
     if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:
         return None

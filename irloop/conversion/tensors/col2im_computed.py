@@ -1,7 +1,8 @@
-"""Col2Im in OpenVINO where the image and the block are computed while the model runs.
+"""Writes Col2Im in OpenVINO operations if the sizes of the image and the block are computed at run
+time.
 
-Axis by axis: an element of the image is the sum of the elements of all blocks that lie on it, a
-product with a matrix of zeros and ones.
+It works axis by axis: an element of the image is the sum of the elements of all blocks that cover
+it, which is a product with a matrix of zeros and ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["col2im"]
 
 
 def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, rank: int) -> Value:
-    """The image of `rank` axes that [n, c block, l] columns make."""
+    """The image with `rank` spatial axes, assembled from columns [n, c block, l]."""
     element = element_of(data)
     real = element if element.is_float else ElementType.F32
     for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):
@@ -32,13 +33,14 @@ def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, r
     value = _reshaped(c, forms.converted(c, data, real), [c.i64(-1), *sizes])
     for done, axis in enumerate(axes):
         left = rank - done
-        # Block and position of this axis come first; move them to the end and merge them.
+        # The block and the position along this axis come first; move them to the end and merge
+        # them.
         pair = [1, 1 + left]
         order = [at for at in range(1 + 2 * left + done) if at not in pair]
         moved = forms.transpose(c, value, [*order, *pair])
         kept = forms.gather(c, forms.shape_of(c, value), c.i64(order), 0)
         pairs = forms.multiply(c, axis.block, axis.count)
-        # Multiply as matrices, which engines support whatever the other axes are.
+        # Multiply as matrices, because all engines support that whatever the other axes are.
         product = c(MatMul(), _reshaped(c, moved, [c.i64(-1), pairs]), axis.matrix(c, real))
         dims = forms.concat(c, [kept, forms.reshape(c, axis.size, [1])], 0)
         value = forms.reshape_to(c, product, dims, special_zero=False)
@@ -54,7 +56,7 @@ def _reshaped(c: Conversion, value: Value, sizes: list[Value]) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One axis of the image: its size, that of the block, and how many blocks there are."""
+    """One axis of the image: its size, the size of the block, and the number of blocks."""
 
     size: Value
     block: Value
@@ -78,7 +80,9 @@ class _Axis:
         return cls(size, extent, count, stride, dilation, pads[at])
 
     def matrix(self, c: Conversion, element: ElementType) -> Value:
-        """[block count, size]: 1 where an element of a block lies."""
+        """A matrix [block count, size] that is 1 where an element of a block covers an element of
+        the image.
+        """
         inside = forms.multiply(c, self._numbers(c, self.block), c.i64(self.dilation))
         starts = forms.multiply(c, self._numbers(c, self.count), c.i64(self.stride))
         starts = forms.subtract(c, starts, c.i64(self.begin))

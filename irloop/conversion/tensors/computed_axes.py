@@ -1,4 +1,4 @@
-"""Axes that the model computes, for opsets in which they are attributes.
+"""Writes operations whose axes the model computes, for opsets in which axes are attributes.
 
 The selected axes are represented by a list of booleans, one for each axis. Where chooses between
 the result with and without the operation along an axis, and Compress removes dimensions.
@@ -19,7 +19,9 @@ __all__ = ["reduce", "squeeze", "unsqueeze"]
 
 
 def _marks(c: Conversion, axes: Value, rank: int) -> Value:
-    """True for each of `rank` axes that is listed in `axes`; negative ones count from the end."""
+    """A list of `rank` booleans, true for the axes listed in `axes`; negative axes count from the
+    end.
+    """
     listed = forms.as_list(c, axes)
     turned = forms.where(
         c, forms.less(c, listed, c.i64([0])), forms.add(c, listed, c.i64([rank])), listed
@@ -60,7 +62,7 @@ def unsqueeze(c: Conversion, value: Value, axes: Value) -> Value:
         return forms.reshape(c, value, [1] * added)
     marks = _marks(c, axes, rank + added)
     old = forms.cast(c, forms.logical_not(c, marks), ElementType.I32)
-    # The old axis at each position: the number of old axes up to there, minus one.
+    # For each position, the old axis: the number of old axes up to this position, minus one.
     place = forms.sub(c, c(CumSum(), old, c.i64(0)), c.constant([1], ElementType.I32))
     first = forms.maximum(c, forms.as_i64(c, place), c.i64([0]))
     dims = forms.gather(c, forms.shape(c, value), first, 0)

@@ -1,4 +1,4 @@
-"""Keeps OpenVINO's CPU plugin from taking a computed scale of weights for a constant one."""
+"""Keeps OpenVINO's CPU plugin from treating a computed scale of weights as a constant."""
 
 from __future__ import annotations
 

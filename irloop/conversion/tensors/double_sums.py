@@ -13,7 +13,7 @@ __all__ = ["FoldDoubleSums"]
 
 
 class FoldDoubleSums(ModelPass):
-    """Computes sums and differences of f64 constants, converted or not.
+    """Folds sums and differences of f64 constants, including constants that are converted to f64.
 
     Given::
 

@@ -1,4 +1,4 @@
-"""Einstein sums in ONNX: Einsum of opset 12, or products of aligned operands before."""
+"""Writes Einstein sums in ONNX: as Einsum, or before opset 12 as products of aligned operands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
 
 
 def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
-    """Operands with all labels as axes, multiplied, summed over labels that the result lacks."""
+    """The product of the operands, aligned so that each label is an axis, summed over the labels
+    that the result lacks.
+    """
     equation = Equation.parse(text)
     terms = [
         _spelled(term, needed_rank(c, operand))
@@ -41,13 +43,13 @@ def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
     for operand, term in zip(operands, terms, strict=True):
         aligned = _aligned(c, operand, term, order)
         total = aligned if total is None else forms.mul(c, total, aligned)
-    assert total is not None, "an equation has an operand"
+    assert total is not None, "an equation has at least one operand"
     summed = list(range(len(result), len(order)))
     return forms.reduce(c, "Sum", total, summed, keep=False) if summed else total
 
 
 def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
-    """The labels of each axis; those under ``...`` are numbered -n to -1."""
+    """The label of each axis; axes under ``...`` have the numbers -n to -1."""
     labels: list[Label] = []
     for label in term:
         labels += list(range(len(term) - 1 - rank, 0)) if label == DOTS else [label]

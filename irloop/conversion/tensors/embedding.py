@@ -1,4 +1,4 @@
-"""Bags of embeddings and segments in ONNX, which has no operation of their kind."""
+"""Writes bags of embeddings and segments in ONNX, which has no such operations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def export_packed(
 
 
 def _packed(c: Conversion, kind: str, table: Value, indices: Value, weights: Value | None) -> Value:
-    """Gather, weigh, reduce over the bag."""
+    """Gather the rows of each bag, multiply them by the weights, and reduce over the bag."""
     rows = _rows(c, table, indices, weights, 2)
     return forms.reduce(c, kind, rows, [1], keep=False)
 
@@ -128,10 +128,12 @@ def export_segments_sum(
 
 
 def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Value) -> Value:
-    """Rows added up by segment: ScatterND, before 16 a product with the table of membership."""
+    """The sum of the rows of each segment, by ScatterND; before opset 16 by a product with the
+    table of membership.
+    """
     element = element_of(table)
     if element in (ElementType.F16, ElementType.BF16):
-        # Runtimes cannot add f16 by ScatterND.
+        # Runtimes do not support adding f16 in ScatterND.
         wide = [forms.cast(c, value, ElementType.F32) for value in (rows, table)]
         return forms.cast(c, _sums(c, wide[0], segments, count, wide[1]), element)
     rest = forms.slice_(c, forms.shape(c, table), [1], [2**31 - 1], [0])
@@ -143,7 +145,8 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
         raise c.refuse("sums of integers by segment need opset 16", opset=16)
     number = forms.reshape(c, count, [])
     members = _membership(c, segments, number, element)
-    # One flat row per index; without indices a Reshape could not infer -1.
+    # Reshape to one flat row per index. The width is computed, because a Reshape cannot infer -1 if
+    # there are no indices.
     width = forms.reduce(c, "Prod", rest, [0])
     length = forms.shape(c, segments)
     flat = forms.reshape_to(c, rows, forms.concat(c, [length, width], 0))
@@ -151,20 +154,20 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
 
 
 def _membership(c: Conversion, segments: Value, count: Value, element: ElementType) -> Value:
-    """[segments, indices]: 1 where an index belongs to a segment."""
+    """A table [segments, indices] that is 1 where an index belongs to a segment."""
     numbers = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
     return forms.cast(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)
 
 
 def _counts(c: Conversion, segments: Value, count: Value) -> Value:
-    """How many indices belong to each segment."""
+    """The number of indices that belong to each segment."""
     number = forms.reshape(c, count, [])
     members = _membership(c, segments, number, ElementType.I64)
     return forms.reduce(c, "Sum", members, [1], keep=False)
 
 
 def _upright(c: Conversion, numbers: Value, table: Value) -> Value:
-    """A list [n] as [n, 1, ...] of the table's rank."""
+    """Reshape a list [n] to [n, 1, ...], with the rank of the table."""
     rank = needed_rank(c, table, "table")
     return forms.unsqueeze(c, numbers, list(range(1, rank))) if rank > 1 else numbers
 
@@ -202,8 +205,8 @@ def export_segment_max(
     lowest = lowest_number(element)
     blank = forms.constant_of_shape(c, shape, lowest, element)
     inside = forms.less(c, where, size)
-    # An index beyond the end is replaced by 0, and its value by the lowest number, which changes no
-    # maximum.
+    # An index beyond the end is replaced by 0, and its value by the lowest number, which does not
+    # change the maximum.
     kept = forms.where(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
     rows = forms.where(c, _upright(c, inside, data), data, bottom)
@@ -251,7 +254,7 @@ def export_sparse_fill(
 
 
 def _order_of_rows(c: Conversion, rows: Value) -> Value:
-    """The positions of rows from the smallest on, equal ones in their order."""
+    """The positions that sort row numbers in ascending order; equal ones keep their order."""
     count = forms.shape(c, rows)
     positions = forms.range_(c, c.i64(0), forms.reshape(c, count, []), c.i64(1))
     keys = forms.add(c, forms.mul(c, rows, count), positions)

@@ -17,7 +17,7 @@ __all__ = ["FlattenSelects"]
 
 
 class FlattenSelects(MatcherPass):
-    """Selects among elements in one dimension where the output has more than five.
+    """Flattens the operands of a Select whose output has more than five dimensions.
 
     Given::
 
@@ -27,7 +27,7 @@ class FlattenSelects(MatcherPass):
 
         y = Reshape(Select(Reshape(c, -1), Reshape(x, -1), Reshape(z, -1)), ...)
 
-    Operands of other shapes are broadcast first; those of one element stay as they are. Hazard
+    Operands of another shape are broadcast first; one-element operands are not changed. Hazard
     OVN205 is the reason.
     """
 
@@ -55,7 +55,9 @@ class FlattenSelects(MatcherPass):
 
 
 def _flat(emitter: Emitter, value: Value, dims: list[int]) -> Value:
-    """A value of a known shape in one dimension, with one element or as many as the output."""
+    """Flatten a value of known shape to one dimension; it has one element or is broadcast to the
+    output's.
+    """
     shape = shape_of(value)
     if shape.count() != 1 and list(shape.static() or ()) != dims:
         value = emitter.emit(Broadcast3(), value, emitter.constant(dims))

@@ -17,7 +17,7 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: Steps of the budget for writing out one step of a beam search, beyond those of its nodes.
+#: What writing out one step of a beam search takes from the budget, besides the cost of its nodes.
 A_BEAM_STEP = 200
 
 
@@ -46,7 +46,9 @@ def export_gather_7(
 def _gather_batched(
     c: Conversion, data: Value, indices: Value, axis: int, batch_dims: int
 ) -> Value:
-    """GatherND of data whose axis follows the batch axes; the axes are moved back afterwards."""
+    """Gather with batch axes, as a GatherND: the axis is moved to follow the batch axes, and moved
+    back afterwards.
+    """
     rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")
     batch = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if batch == 0:
@@ -132,7 +134,9 @@ def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
 def export_gather_tree(
     c: Conversion, op: ov.GatherTree, ids: Value, parents: Value, lengths: Value, end: Value
 ) -> Value:
-    """GatherTree -> from the last step to the first, follow each beam to its parent."""
+    """GatherTree -> a Gather for each step, from the last to the first, which follows each beam to
+    its parent.
+    """
     f = onnx_forms
     element = element_of(ids)
     steps = shape_of(ids).dim(0)
@@ -154,7 +158,7 @@ def export_gather_tree(
         parent = f.cast(c, c(onnx.GatherElements(1), above, beam), ElementType.I64)
         beam = f.where(c, active, parent, beam)
     beams = f.concat(c, found, 0)
-    # Everything after the first end token becomes an end token.
+    # Replace everything after the first end token by end tokens.
     ended = f.cast(c, f.equal(c, beams, token), ElementType.I32)
     behind = f.less(c, c.constant(0, ElementType.I32), c(CumSum(), ended, c.i64(0)))
     return f.cast(c, f.where(c, behind, token, beams), element)

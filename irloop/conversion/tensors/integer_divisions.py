@@ -1,4 +1,4 @@
-"""Keeps OpenVINO's CPU plugin from computing divisions of integers as part of reductions."""
+"""Keeps OpenVINO's CPU plugin from fusing divisions of integers with the operations before them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DivideCopies", "is_divided_inexactly"]
 
 
 class DivideCopies(MatcherPass):
-    """Divides a copy of a reduction or a matrix product of integers.
+    """Divides a copy of the result of a reduction or matrix product of integers.
 
     Given::
 

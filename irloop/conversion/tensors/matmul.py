@@ -27,7 +27,7 @@ def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Va
     matrices = shape_of(left).rank == shape_of(right).rank == 2
     if matrices and (op.transpose_a or op.transpose_b) and element_of(left).is_float:
         gemm = onnx.Gemm(trans_a=int(op.transpose_a), trans_b=int(op.transpose_b))
-        # Before 11 Gemm requires a term to add.
+        # Before opset 11 Gemm requires a term to add.
         added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
         return forms.numeric(c, gemm, left, right, *added)
     first = _turned(c, left) if op.transpose_a else left
@@ -63,7 +63,7 @@ def import_gemm(
     right: Value,
     bias: Value | None = None,
 ) -> Value:
-    """Gemm -> MatMul, scaled, plus C, scaled."""
+    """Gemm -> MatMul, and Multiply and Add for the factors and C."""
     product = c(ov.MatMul(transpose_a=op.trans_a != 0, transpose_b=op.trans_b != 0), left, right)
     total = _scaled(c, product, op.alpha)
     if bias is None or op.beta == 0.0:
@@ -75,7 +75,7 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
     if factor == 1.0:
         return value
     if element_of(value).is_integer and not float(factor).is_integer():
-        raise c.refuse(f"integers are multiplied by {factor}", "multiply them in a float type")
+        raise c.refuse(f"it multiplies integers by {factor}", "multiply them in a float type")
     return ov_forms.multiply(c, value, ov_forms.scalar(c, factor, value))
 
 
@@ -100,7 +100,7 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
         return list(operands)
     common = broadcast_shapes(Shape(tuple(extent)) for extent in spread)
     target = None if common is None else common.static()
-    assert target is not None, "inference has looked at the dimensions under ..."
+    assert target is not None, "inference has determined the dimensions under ..."
     result = []
     for term, operand, extent in zip(equation.operands, operands, extents, strict=True):
         if extent is None:
@@ -119,7 +119,7 @@ def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 7:
         raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
-    # OpenVINO allows no spaces in an equation.
+    # OpenVINO does not accept spaces in an equation.
     return c(ov.Einsum("".join(op.equation.split())), *operands)
 
 
@@ -185,7 +185,7 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
     one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
     factors = []
     for row, column in all_of(every, every):
-        # The cofactor of the transposed position, unless the result is transposed anyway.
+        # The inverse has the cofactor of the transposed position, unless it is transposed itself.
         down, along = (row, column) if op.adjoint else (column, row)
         rows = tuple(item for item in every if item != down)
         columns = tuple(item for item in every if item != along)
@@ -221,7 +221,7 @@ Binary = Callable[[Value, Value], Value]
 
 
 class _Expansion(Record):
-    """Determinants of parts of a matrix, expanded along their first row."""
+    """Emits determinants of parts of a matrix, expanded along their first row."""
 
     cells: list[Value]
     size: int
@@ -241,7 +241,7 @@ class _Expansion(Record):
                 total = part
             else:
                 total = self.subtract(total, part) if at % 2 else self.add(total, part)
-        assert total is not None, "a matrix has columns"
+        assert total is not None, "a matrix has at least one column"
         return total
 
 

@@ -34,7 +34,7 @@ def export_pad(
 def export_pad_12(
     c: Conversion, op: ov.Pad12, data: Value, begins: Value, ends: Value, fill: Value | None = None
 ) -> Value:
-    """Pad; in modes other than constant, negative pads become a Slice after it."""
+    """Pad; in modes other than constant, negative pads become a Slice after the Pad."""
     mode = op.pad_mode.lower()
     first, last = ints(c, begins), ints(c, ends)
     if mode == "constant" or (_no_negative(first) and _no_negative(last)):
@@ -92,7 +92,7 @@ def _scalar(c: Conversion, value: Value) -> Value:
 
 
 def _mirrored(c: Conversion, data: Value, begins: list[int], ends: list[int]) -> Value:
-    """Symmetric padding by joining each end with its mirror image; ONNX has no mode for it."""
+    """Symmetric padding, which ONNX lacks, by concatenating the mirror image of each end."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         pieces = [data]
         if begin:
@@ -195,7 +195,7 @@ def _import_known(
 
 
 def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
-    """Wrap-mode padding; OpenVINO has none."""
+    """Wrap-mode padding, which OpenVINO lacks, by concatenating slices of the other end."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if not begin and not end:
             continue

@@ -1,4 +1,4 @@
-"""Gives reductions of rank 3 another axis where OpenVINO's CPU plugin computes them wrongly."""
+"""Adds an axis to reductions of rank 3 that OpenVINO's CPU plugin would compute wrongly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["WidenRank3Reductions", "is_reduced_wrongly"]
 
 
 class WidenRank3Reductions(MatcherPass):
-    """Adds an axis of size 1 to a tensor of rank 3, and reduces it, too, if a constant follows.
+    """Adds an axis of size 1 to the operand of a reduction of rank 3, and reduces it, too, if
+    arithmetic with a constant follows.
 
     Given::
 
@@ -28,7 +29,7 @@ class WidenRank3Reductions(MatcherPass):
 
         w [N, C, 1, L] = Unsqueeze(x, 2)    y = ReduceSum(w, [2, 3])    z = Add(y, Const [1, C])
 
-    Reductions that keep the axis get it back by an Unsqueeze. Hazard OVN140 is the reason.
+    If the reduction keeps its axis, an Unsqueeze restores it. Hazard OVN140 is the reason.
     """
 
     name = "widen_rank_3_reductions"

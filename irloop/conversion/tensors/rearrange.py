@@ -28,7 +28,7 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 @exports(ov.DepthToSpace)
 def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Value:
-    """DepthToSpace of images; other ranks by Reshape, Transpose, Reshape."""
+    """DepthToSpace for images; Reshape, Transpose, Reshape for other ranks."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4:
         return c(onnx.DepthToSpace11(block, "DCR" if op.blocks_first else "CRD"), data)
@@ -49,7 +49,7 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
 
 @exports(ov.SpaceToDepth)
 def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
-    """SpaceToDepth of images with blocks first; else Reshape, Transpose, Reshape."""
+    """SpaceToDepth for images with blocks first, else Reshape, Transpose, Reshape."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)
@@ -172,7 +172,7 @@ def export_reorg(c: Conversion, op: ov.ReorgYolo, data: Value) -> Value:
 
 @exports(ov.ExtractImagePatches)
 def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value) -> Value:
-    """ExtractImagePatches -> a strided Slice for each kernel position, joined as channels."""
+    """ExtractImagePatches -> a strided Slice for each kernel position, concatenated as channels."""
     spans = [(size - 1) * rate + 1 for size, rate in zip(op.sizes, op.rates, strict=True)]
     if op.auto_pad.lower() != "valid":
         data = _same_padded(c, op, data, spans)
@@ -180,7 +180,7 @@ def export_image_patches(c: Conversion, op: ov.ExtractImagePatches, data: Value)
     for row in range(op.sizes[0]):
         for column in range(op.sizes[1]):
             starts = [row * op.rates[0], column * op.rates[1]]
-            # Each slice ends where the remaining positions of the kernel are still inside the data.
+            # Each slice ends where the rest of the kernel is still inside the data.
             left = [span - 1 - start for span, start in zip(spans, starts, strict=True)]
             stops = [-size or TO_THE_END for size in left]
             pieces.append(onnx_forms.slice_(c, data, starts, stops, [2, 3], op.strides))
@@ -206,7 +206,7 @@ def _same_padded(
 
 @exports(ov.Col2Im)
 def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im; before 18 a transposed convolution with one-hot kernels."""
+    """Col2Im; before opset 18 a transposed convolution with one-hot kernels."""
     pads = (*op.pads_begin, *op.pads_end)
     if c.opset >= 18:
         size, kernel = onnx_forms.as_i64(c, image), onnx_forms.as_i64(c, block)
@@ -245,7 +245,9 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
 
 
 class _Columns:
-    """[n, c block, l] as [n c, block, counts...], and the kernel that assembles a block."""
+    """Columns [n, c block, l], reshaped to [n c, block, counts...], and the kernel that assembles a
+    block.
+    """
 
     def __init__(
         self,
@@ -277,6 +279,6 @@ class _Columns:
         self.ones = c.constant(np.eye(count).reshape(count, 1, *kernel), real)
 
     def image(self, value: Value) -> Value:
-        """[n c, 1, image...] as [n, c, image...]."""
+        """Reshape an image [n c, 1, image...] to [n, c, image...]."""
         whole = self.sizes.reshape(value, [*self.batch, self.channels, *self.space])
         return self.cast(self.sizes.c, whole, self.element)

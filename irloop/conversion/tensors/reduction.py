@@ -23,12 +23,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-#: Operations whose results differ for infinity and for the largest finite number.
+#: Operations whose result for infinity differs from that for the largest finite number.
 _FINDING_INFINITY = (onnx_comparison.Equal, onnx_legacy.Equal1, onnx_comparison.IsInf)
 
 
 def known_axes(c: Conversion, axes: Value) -> list[int] | None:
-    """Axes that are constant, or None."""
+    """The axes if they are constant, else None."""
     array = c.constant_of(axes)
     return None if array is None else [int(axis) for axis in array.reshape(-1)]
 
@@ -37,7 +37,7 @@ def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
-            # Without axes each element is reduced by itself.
+            # With no axes each element is reduced by itself.
             data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
             return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
         if not known:
@@ -64,8 +64,8 @@ exports(ov.ReduceL2)(_export("L2"))
 
 
 def _export_logical(kind: str) -> Callable[..., Value]:
-    """A rule for logical reductions as numbers: ReduceMin and ReduceMax have booleans since 20
-    only.
+    """A rule that reduces booleans as numbers, because ReduceMin and ReduceMax accept booleans only
+    since opset 20.
     """
 
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
@@ -97,13 +97,15 @@ def axes_of(
     if axes is None or _lists_none(c, op, axes):
         return None if op.noop_with_empty_axes else all_axes(c, data)
     if known_axes(c, axes) is None and shape_of(axes).count() is None:
-        # An empty list has the opposite meaning in the other dialect.
+        # An empty list of axes has the opposite meaning in the other dialect.
         raise c.refuse("it is not known whether its list of axes is empty", "make it constant")
     return axes
 
 
 def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
-    """True if no axes are listed: all of them are reduced, or none with `noop_with_empty_axes`."""
+    """True if no axes are listed. Then all axes are reduced, or none with
+    `noop_with_empty_axes`.
+    """
     if isinstance(op, onnx.ByAttribute):
         return not op.axes
     return axes is None or known_axes(c, axes) == [] or shape_of(axes).count() == 0
@@ -112,8 +114,7 @@ def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value 
 def _flat_if_all_is_reduced(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value:
-    """`data` with one axis if its rank is unknown and all axes are reduced to a scalar, else
-    `data`.
+    """`data`, flattened to one axis if its rank is unknown and all axes are reduced to a scalar.
 
     With axes that are computed from the rank, the rank of the result would be unknown, too.
     """
@@ -146,8 +147,8 @@ def _import(kind: str) -> Callable[..., Value]:
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
             return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
-        # OpenVINO's CPU has logical reductions over constant axes only. Reductions of u8 give the
-        # same: over no elements, the maximum is 0 (false) and the minimum 255 (true).
+        # OpenVINO's CPU supports logical reductions only over constant axes. Reductions of u8
+        # return the same: over no elements, the maximum is 0 (false) and the minimum 255 (true).
         numbers = ov_forms.convert(c, data, ElementType.U8)
         reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)
@@ -156,9 +157,10 @@ def _import(kind: str) -> Callable[..., Value]:
 
 
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
-    """True if the maximum of no numbers, or of only -inf, may matter.
+    """True if the maximum is known to be of no elements, or if a reader tests it for infinity.
 
-    OpenVINO's CPU returns the lowest finite number for it (2026.4).
+    The maximum of no elements, or of -inf only, is -inf. OpenVINO's CPU (2026.4) returns the lowest
+    finite number.
     """
     users = [user.op for user, _ in c.node.outputs[0].uses]
     return shape_of(data).count() == 0 or any(isinstance(op, _FINDING_INFINITY) for op in users)

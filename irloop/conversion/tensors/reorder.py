@@ -15,7 +15,7 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: Slice bounds beyond the ends of every tensor.
+#: Slice bounds that are beyond the ends of every tensor.
 TO_THE_END = 2**63 - 1
 
 
@@ -35,7 +35,7 @@ def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> V
 def export_reverse_sequence(
     c: Conversion, op: ov.ReverseSequence, data: Value, lengths: Value
 ) -> Value:
-    """ReverseSequence; axes other than the first two are moved there and back."""
+    """ReverseSequence; if its axes are not the first two, they are moved there and back."""
     if element_of(data) is ElementType.BF16:
 
         def build(wide: Value) -> Value:
@@ -62,7 +62,7 @@ def import_reverse_sequence(
 
 @exports(ov.Roll)
 def export_roll(c: Conversion, op: ov.Roll, data: Value, shift: Value, axes: Value) -> Value:
-    """Roll -> for each axis, join its tail and its head."""
+    """Roll -> for each axis, Concat of its tail and its head."""
     shifts, chosen = needed_ints(c, shift, "shift"), needed_ints(c, axes, "list of axes")
     if len(shifts) == 1:
         shifts *= len(chosen)
@@ -81,7 +81,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
         tail = onnx_forms.slice_(c, data, [cut], [TO_THE_END], [axis])
         head = onnx_forms.slice_(c, data, [0], [cut], [axis])
         return onnx_forms.concat(c, [tail, head], axis)
-    # Mod has the sign of the divisor, so the cut is inside the axis; Max avoids a divisor of 0.
+    # Mod has the sign of the divisor, so the cut is inside the axis. Max avoids a divisor of 0.
     size = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     whole = onnx_forms.maximum(c, size, c.i64([1]))
     begin = c(onnx_elementwise.Mod(), c.i64([-steps]), whole)
@@ -93,7 +93,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
 
 @imports(onnx.Trilu)
 def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = None) -> Value:
-    """Trilu -> Select, by comparing the row number with the column number."""
+    """Trilu -> Select, and a comparison of row numbers with column numbers."""
     rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
     start = openvino_forms.unsqueeze(c, rows, [1])
     if k is not None:

@@ -1,4 +1,6 @@
-"""Writes products with a constant vector as products with a column, where OpenVINO refuses them."""
+"""Writes products with a constant vector as products with a column if OpenVINO would refuse
+them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ __all__ = ["ColumnsForScaledVectors"]
 
 
 class ColumnsForScaledVectors(MatcherPass):
-    """Multiplies by a column instead of a constant vector where a constant scales the result.
+    """Multiplies by a column instead of a constant vector if a constant scales the result.
 
     Given::
 

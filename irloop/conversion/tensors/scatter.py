@@ -32,7 +32,7 @@ _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max"
 
 
 def _knows(c: Conversion, reduction: str) -> bool:
-    """True when the target opset has scatters with this reduction."""
+    """True if the scatters of the target opset have this reduction."""
     return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
 
 
@@ -94,7 +94,7 @@ def _boolean(
     values: tuple[Value, Value, Value],
     axis: int,
 ) -> Value:
-    """A sum of booleans is their maximum, a product their minimum."""
+    """Scatter booleans as numbers: their sum is the maximum, and their product the minimum."""
     data, indices, updates = values
     wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"
@@ -110,7 +110,9 @@ def _boolean(
 def _without_initial(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
-    """Set `data` to the neutral element of the reduction where updates will be written."""
+    """Set the elements of `data` that updates will overwrite to the neutral element of the
+    reduction.
+    """
     number = neutral(reduction, element_of(data))
     blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
     return _elements(c, data, indices, blank, axis)
@@ -180,7 +182,7 @@ def export_scatter_nd_15(
 def export_scatter_update(
     c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
-    """ScatterND along the first axis; the axis is moved there and back."""
+    """ScatterND along the first axis; the axis of the operation is moved there and back."""
     at = needed_axis(c, axis)
     where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
     if at == 0:
@@ -210,7 +212,7 @@ def _import_elements(
     c: Conversion, axis: int, data: Value, indices: Value, updates: Value
 ) -> Value:
     if c.opset < 8:
-        # The specification of this opset has no negative indices.
+        # The specification of this opset does not allow negative indices.
         indices = openvino_forms.non_negative(c, indices, data, axis)
     return c(ov.ScatterElementsUpdate(), data, indices, updates, c.i64(axis))
 

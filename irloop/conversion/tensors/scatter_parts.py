@@ -1,8 +1,8 @@
-"""Scatters that combine duplicates, from operations that every opset of a dialect has.
+"""Writes scatters that combine duplicates in operations that every opset of a dialect has.
 
 A table compares each update with each element; where they do not match, the table holds the neutral
-element of the reduction. The table has as many elements as updates times the axis (times the data
-for coordinates).
+element of the reduction. The size of the table is the number of updates times the size of the axis
+(for coordinates, times the size of the data).
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def elements_by_comparing(
     axis: int,
     inputs: tuple[Value, Value, Value],
 ) -> Value:
-    """ScatterElements of data, indices, updates with a reduction (add, mul, min, max).
+    """ScatterElements of the inputs data, indices and updates, with a reduction (add, mul, min,
+    max).
 
     Raises:
         RefusedError: if indices and data may differ in size along an axis other than the scattered
@@ -110,7 +111,7 @@ def _require_same_sides(c: Conversion, data: Value, indices: Value, axis: int) -
     for at in range(left.rank or 0):
         if at != axis and left.dim(at) != right.dim(at):
             raise c.refuse(
-                "duplicates are combined and the indices may cover only a part of the data",
+                "it combines duplicates, and the indices may cover only a part of the data",
                 "write a newer opset, whose scatters have reductions",
             )
 
@@ -126,7 +127,8 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
 def rows_by_comparing(
     c: Conversion, words: Words, reduction: str, inputs: tuple[Value, Value, Value]
 ) -> Value:
-    """ScatterND of data, indices, updates with a reduction: coordinates become flat indices.
+    """ScatterND of the inputs data, indices and updates, with a reduction; coordinates become flat
+    indices.
 
     Raises:
         RefusedError: if the number of coordinates is not known, or the table would be too large.
@@ -143,7 +145,8 @@ def rows_by_comparing(
     count = f.reduce(c, "Prod", lead, [0], keep=False)
     numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
     meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
-    # Rows [updates, 1, inner] and marks [updates, n, 1]; inner is 1 if coordinates are complete.
+    # The rows are [updates, 1, inner] and the marks [updates, n, 1]; inner is 1 if the coordinates
+    # name single elements.
     inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
     rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
     blank = c.constant(neutral(reduction, element_of(data)), element_of(data))

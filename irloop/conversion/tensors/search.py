@@ -34,7 +34,7 @@ def export_topk(
 
 
 def _sortable(c: Conversion, data: Value) -> Value:
-    """Convert `data` to a type that ONNX Runtime's TopK has and that keeps the order."""
+    """Convert `data` to a type that ONNX Runtime's TopK supports and that keeps the order."""
     element = element_of(data)
     if element is ElementType.U64:
         return _flipped(c, onnx_forms.cast(c, data, ElementType.I64), element)
@@ -45,7 +45,9 @@ def _sortable(c: Conversion, data: Value) -> Value:
 
 
 def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
-    """Flip the sign bit of an i64 that represents u64, to give it that order."""
+    """Flip the sign bit of an i64 that holds the bits of a u64, so that both have the same
+    order.
+    """
     if element is not ElementType.U64:
         return value
     return onnx_forms.add(c, value, c.i64(-(2**63)))
@@ -108,7 +110,7 @@ def export_nonzero(c: Conversion, op: ov.NonZero, data: Value) -> Value:
 def import_nonzero(c: Conversion, op: onnx.NonZero, data: Value) -> Value:
     found = c(ov.NonZero(ElementType.I64), data)
     if shape_of(data).rank == 0:
-        # A scalar has no coordinates in ONNX, but one in OpenVINO.
+        # A scalar has no coordinates in ONNX, but one coordinate in OpenVINO.
         return openvino_forms.slice_(c, found, [0], [0], [0])
     return found
 
@@ -146,14 +148,15 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """CumProd -> for each element, the product of a row of a table in which later elements are 1.
+    """CumProd -> for each element, the product of a row of a table in which the later elements are
+    replaced by 1.
 
     The table has the axis twice. A computed axis is selected from the results of all axes.
     """
     rank, known = needed_rank(c, data), ints(c, axis)
     if known is not None:
         return _products(c, op, data, known[0] % rank)
-    # Compute the result along each axis, and select that of the requested axis.
+    # Compute the result along each axis, and select the result of the requested axis.
     at = openvino_forms.as_scalar(c, openvino_forms.as_i64(c, axis))
     result = _products(c, op, data, 0)
     for candidate in range(1, rank):
@@ -208,7 +211,7 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """A type that holds the values of both types: f64 if they differ."""
+    """The type of both operands, or f64, which holds the values of both, if their types differ."""
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

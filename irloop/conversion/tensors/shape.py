@@ -55,7 +55,9 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape; a 0 that does not copy needs allowzero, or another form before opset 14."""
+    """Reshape; a 0 that does not copy a dimension needs allowzero, or another form before opset
+    14.
+    """
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
     if op.special_zero and known is not None:
@@ -124,7 +126,9 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze; listed axes of a size other than 1 are kept, so they are left out of the list."""
+    """Squeeze; axes of a size other than 1 are removed from the list, because OpenVINO keeps
+    them.
+    """
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None
@@ -147,7 +151,9 @@ def _is_certain(data: Value, axes: list[int]) -> bool:
 
 
 def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
-    """Reshape to the dimensions that are not listed or not 1, selected at run time."""
+    """Reshape to the dimensions that are not listed or are not 1, which are selected at run
+    time.
+    """
     f = onnx_forms
     shape = f.shape(c, data)
     rank = f.shape(c, shape)
@@ -214,8 +220,8 @@ def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: 
 
 
 def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
-    """Unsqueeze by a Reshape: computed axes hide the rank of the result, which OpenVINO's CPU
-    needs.
+    """Unsqueeze by a Reshape, because computed axes would hide the rank of the result, which
+    OpenVINO's CPU needs.
 
     Position j of the new shape is 1 if j is an axis, else the next dimension of the data.
     """
@@ -238,7 +244,7 @@ def export_transpose(c: Conversion, op: ov.Transpose, data: Value, order: Value)
 
 
 def _transposed_by(c: Conversion, data: Value, order: Value) -> Value:
-    """Transpose by a Gather from the flat data: Transpose accepts no computed order.
+    """Transpose by a Gather from the flat data, because Transpose accepts no computed order.
 
     The flat position of an element is the sum of its coordinates times the strides of their axes.
     """
@@ -285,7 +291,7 @@ def export_broadcast_3(
 def _broadcast(
     c: Conversion, mode: str, axis: int, data: Value, target: Value, mapping: Value | None
 ) -> Value:
-    """Expand, after a Reshape if the axes do not end at the last one."""
+    """Expand; a Reshape before it aligns the axes if they are not the last axes of the result."""
     shape = onnx_forms.as_list(c, target)
     if mode in ("none", "explicit"):
         data = _placed(c, data, target, needed_ints(c, mapping, "mapping of axes"))
@@ -293,7 +299,7 @@ def _broadcast(
         rank = needed_rank(c, data)
         size = _needed_length(c, target)
         first = size - rank if axis == -1 else axis
-        # Trailing dimensions of 1 beyond the rank of the target are dropped, as in PaddlePaddle.
+        # As in PaddlePaddle, trailing dimensions of 1 beyond the rank of the target are dropped.
         kept = min(rank, size - first)
         if kept < rank:
             data = onnx_forms.squeeze(c, data, list(range(kept, rank)))
@@ -309,7 +315,9 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """Raise `data` to the rank of `target`: its axes become `axes`, the others have size 1."""
+    """Reshape `data` to the rank of `target`: its axes become `axes`, and the other axes have size
+    1.
+    """
     order = sorted(range(len(axes)), key=lambda at: axes[at])
     data = onnx_forms.transpose(c, data, order)
     rest = [at for at in range(_needed_length(c, target)) if at not in axes]
@@ -348,7 +356,7 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
     """Tile; for computed repeats a Broadcast of [1, d0, 1, d1, ...].
 
-    For computed repeats OpenVINO's CPU leaves the result of a Tile without values (2026.4).
+    OpenVINO's CPU (2026.4) does not write the result of a Tile whose repeats are computed.
     """
     if c.constant_of(repeats) is not None or not shape_of(data).rank:
         return openvino_forms.tile(c, data, repeats)

@@ -26,7 +26,7 @@ from irloop.kernels.bounds import chunks
 
 __all__: list[str] = []
 
-#: A slice bound beyond every end, as ONNX writes it.
+#: A slice bound that is beyond the end of every tensor, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
 
@@ -79,7 +79,7 @@ def _split_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int)
 
 
 def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
-    """Each part by a Slice, for opsets whose Split has its lengths as an attribute."""
+    """Write each part as a Slice, for opsets in which the lengths of Split are an attribute."""
     parts, start = [], c.i64([0])
     for index in range(count):
         end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
@@ -98,7 +98,9 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """The parts, one of unknown length; those after it are sliced by negative bounds."""
+    """Write the parts, of which one has an unknown length, as Slices; the parts after it have
+    negative bounds.
+    """
     rest = lengths.index(-1)
     bounds = [0]
     for size in lengths[:rest]:
@@ -147,7 +149,7 @@ def import_split_13(
 def import_split_18(
     c: Conversion, op: onnx.Split18, data: Value, sizes: Value | None = None
 ) -> list[Value]:
-    """Split for equal parts, else VariadicSplit with a smaller last part."""
+    """Split-18 -> Split for equal parts, else VariadicSplit with a smaller last part."""
     if sizes is not None:
         return _variadic(c, data, op.axis, sizes)
     count = len(c.node.outputs)
@@ -190,7 +192,7 @@ def export_slice(
 
 def _first_axes(c: Conversion, starts: Value) -> Value | None:
     count = length(starts)
-    # Omitting an input in the middle is legal, but not every runtime accepts it.
+    # The standard allows omitting an input in the middle, but not every runtime accepts it.
     return None if count is None else c.i64(list(range(count)))
 
 
@@ -228,8 +230,8 @@ def import_slice_10(
 def _slice_by_axes(
     c: Conversion, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
 ) -> Value:
-    """A StridedSlice of all axes; the bounds are written into lists that keep the other axes
-    whole.
+    """A StridedSlice of all axes; the given bounds are scattered into lists whose other entries
+    keep the axis whole.
     """
     rank = needed_rank(c, data)
     negative = openvino_forms.less(c, axes, c.i64(0))
@@ -269,8 +271,8 @@ def export_slice_scatter(
     steps: Value,
     axes: Value | None = None,
 ) -> Value:
-    """SliceScatter -> slice the positions of all elements like the data; scatter the updates
-    there.
+    """SliceScatter -> a Slice of the positions of all elements, and a scatter of the updates to
+    these positions.
     """
     shape = onnx_forms.shape(c, data)
     count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)

@@ -13,13 +13,13 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: A bound past every end, as ONNX writes it.
+#: A bound that is past the end of every tensor, as ONNX writes it.
 TO_THE_END = 2**63 - 1
 
 
 @dataclass(slots=True)
 class _Position:
-    """An axis that a strided slice cuts; `at` is its position in the bounds."""
+    """An axis that a strided slice slices; `at` is the position of its entry in the bounds."""
 
     at: int
     axis: int
@@ -44,7 +44,7 @@ class _Plan:
         ellipsis = next((at for at in range(count) if acts(op.ellipsis_mask, at)), count)
         before = list(range(ellipsis))
         behind = list(range(ellipsis + 1, count))
-        # After an ellipsis axes count from the end, so the rank need not be known.
+        # After an ellipsis, axes count from the end, because the rank may be unknown.
         axis = result = 0
         for at in before:
             if acts(op.new_axis_mask, at):
@@ -75,7 +75,7 @@ def export_strided_slice(
     end: Value,
     strides: Value | None = None,
 ) -> Value:
-    """Slice, then Squeeze of the shrunk axes, then Unsqueeze of the new ones."""
+    """StridedSlice -> Slice, then Squeeze of the shrunk axes, then Unsqueeze of the new axes."""
     count = next((n for n in map(length, (begin, end)) if n is not None), None)
     if count is None:
         raise c.refuse("the number of its positions is not known", "declare the input shapes")
@@ -192,7 +192,9 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """The bounds `given`, with masked ones replaced according to the signs of the strides."""
+        """The bounds `given`; masked bounds are replaced by an end of the axis, which depends on
+        the sign of the stride.
+        """
         c = self.c
         opens = [
             self._is_open(which, item.at) and not shrinks

@@ -34,7 +34,7 @@ def export_unique(
 
 @imports(onnx.Unique)
 def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
-    """Unique -> Unique-10; before opset10 every slice is compared with every other."""
+    """Unique -> Unique-10; before opset10, comparisons of every slice with every other."""
     count = len(c.node.outputs)
     if c.opset >= 10:
         axis = None if op.axis is None else c.i64(op.axis)
@@ -65,7 +65,7 @@ class _Groups:
         places = f.squeeze(c, c(ov.NonZero(ElementType.I64), opens), [0])
         if in_order:
             places = f.gather(c, places, self._order(f.gather(c, rows, places, 0)), 0)
-        # The group of a slice is the position of its first equal slice.
+        # A slice is a member of the group whose first slice is the first slice equal to it.
         member = f.equal(c, f.unsqueeze(c, first, [1]), f.unsqueeze(c, places, [0]))
         ones = f.convert(c, member, ElementType.I64)
         groups = f.range_(c, c.i64(0), f.size_of(c, places, 0), c.i64(1))
@@ -89,7 +89,8 @@ class _Groups:
     def _order(self, rows: Value) -> Value:
         """The positions of distinct rows in ascending order.
 
-        The rank of a row is the number of rows that are smaller where the two first differ.
+        The position of a row is the number of rows that are smaller in the first element in which
+        the two differ.
         """
         c, f = self.c, openvino_forms
         left, right = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])
