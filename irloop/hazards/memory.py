@@ -41,6 +41,7 @@ __all__ = [
     "may_share",
     "moving",
     "needs_barrier",
+    "readers_of",
     "shows_parameter",
 ]
 
@@ -198,6 +199,22 @@ def is_copy(value: Value) -> bool:
     node = value.producer
     while isinstance(node.op, Convert) and node.inputs[0] is not None:
         node = node.inputs[0].producer
+    return _is_plain_copy(node)
+
+
+def readers_of(value: Value) -> set[Node]:
+    """The nodes that read a loop output, also through Transposes and copies after the loop."""
+    pending, found = [value], set[Node]()
+    while pending:
+        for user in {user for user, _ in pending.pop().uses}:
+            if isinstance(user.op, shape.Transpose) or _is_plain_copy(user):
+                pending.append(user.outputs[0])
+            else:
+                found.add(user)
+    return found
+
+
+def _is_plain_copy(node: Node) -> bool:
     kinds = (comparison.LogicalOr, elementwise.Maximum)
     return isinstance(node.op, kinds) and node.inputs[0] is node.inputs[1]
 

@@ -30,7 +30,6 @@ __all__ = [
     "number_of",
     "owner_of",
     "read_inputs",
-    "readers_of",
     "returned_twice",
     "same_memory",
     "scanned_across",
@@ -125,14 +124,6 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
             shape = Shape(shape.dims[: placed.axis])
         if may_be_empty(shape):
             found.append(placed)
-    return found
-
-
-def readers_of(value: Value) -> list[Node]:
-    """The nodes that read a loop output; a Transpose after the loop is replaced by its readers."""
-    found = []
-    for user, _ in value.uses:
-        found += readers_of(user.outputs[0]) if isinstance(user.op, Transpose) else [user]
     return found
 
 

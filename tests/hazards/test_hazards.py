@@ -26,8 +26,9 @@ from irloop.conversion.hazard_notes import hazard_notes
 from irloop.dialects.openvino.activation import LogSoftmax, ReLU, SoftMax1, SoftMax8
 from irloop.dialects.openvino.comparison import Select
 from irloop.dialects.openvino.convert import Convert
-from irloop.dialects.openvino.elementwise import Add, Divide, Exp, Negative, Subtract
-from irloop.dialects.openvino.slicing import Concat
+from irloop.dialects.openvino.elementwise import Add, Divide, Exp, Maximum, Negative, Subtract
+from irloop.dialects.openvino.shape import Transpose
+from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
 from irloop.graph.op import Op
@@ -257,6 +258,30 @@ def test_weights_that_stay_as_they_are_have_no_hazard(
     assert effect_of_the_optimiser(model) <= 1
     onnx.save(model, tmp_path / "m.onnx")
     assert found(irloop.read_model(tmp_path / "m.onnx"), "onnxruntime") == set()
+
+
+def counted(*after: Op) -> Model:
+    """A Loop of n iterations; its joined output passes through operations, and a Slice cuts it."""
+    m = IrModel()
+    n, x, end = m.input("n", element=I64), m.input("x", 1, 2), m.input("end", 1, element=I64)
+    loop = m.loop(n)
+    state = loop.state(x)
+    total = loop(Add(), state, state)
+    loop.carry(state, total)
+    loop.joined(total, 0)
+    (value,) = loop.done()
+    for op in after:
+        order = [m.constant([1, 0], I64)] if isinstance(op, Transpose) else [value]
+        value = m(op, value, *order)
+    zero, one = m.constant([0], I64), m.constant([1], I64)
+    return m.done(m(Slice(), value, zero, end, one, zero))
+
+
+@pytest.mark.parametrize("after", [[], [Transpose()], [Maximum()], [Maximum(), Transpose()]])
+def test_copies_and_transposes_do_not_hide_a_cut(after: list[Op]) -> None:
+    """`Maximum` of a value with itself is the copy that conversion writes."""
+    assert "OVN113" not in found(counted(*after))
+    assert "OVN113" in found(counted(*after, Add()))
 
 
 def test_models_without_patterns() -> None:

@@ -10,7 +10,8 @@ from irloop.dialects.openvino.slicing import Slice, StridedSlice
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.patterns import may_not_run, readers_of
+from irloop.hazards.memory import readers_of
+from irloop.hazards.patterns import may_not_run
 
 __all__ = ["JoinedLengthOfAnEarlierRun"]
 
