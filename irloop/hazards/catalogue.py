@@ -19,16 +19,17 @@ from irloop.hazards.hazard import HAZARDS, Hazard
 
 __all__ = ["ENGINES", "NOT_MINIMAL", "Match", "explain", "find_hazards", "hazards", "hazards_of"]
 
-#: The engines with hazards, and the newest version of each that was measured.
+#: The engines with hazards; for each, the newest version in which the hazards were measured.
 ENGINES = {"onnxruntime": "1.32.0", "openvino": "2026.4.1"}
 
-#: The names of the files of an engine's hazards begin with these letters.
+#: For each engine, the first letters of the file names of its hazards.
 _PREFIXES = {"onnxruntime": "ort", "openvino": "ovn"}
 
-#: A note for hazards whose conformance case may pass although the engine has the fault.
+#: A note for hazards whose conformance case passes in some versions that have the fault.
 NOT_MINIMAL = (
-    "The minimal model alone does not show the fault in every version: it was seen in larger "
-    "models, where the file is read in another way, or with a request for each inference."
+    "The minimal model alone does not show the fault in every version: the fault was seen in "
+    "larger models, when the file was read in another way, or with a separate request for each "
+    "inference."
 )
 
 _TARGET = re.compile(r"(?P<engine>[a-z]+)(?:-(?P<version>[0-9]+(?:\.[0-9]+)*))?")
@@ -49,7 +50,7 @@ def hazards() -> dict[str, type[Hazard]]:
 
 @cache
 def _hazards_in(engine: str) -> dict[str, type[Hazard]]:
-    """The hazards of an engine; those of others are not imported."""
+    """The hazards of an engine; the modules of other engines' hazards are not imported."""
     folder = next(iter(known.__path__))
     for name in sorted(os.listdir(folder)):
         if re.fullmatch(rf"{_PREFIXES[engine]}\d{{3}}_\w+\.py", name):
@@ -84,7 +85,7 @@ def explain(code: str) -> str:
 def hazards_of(target: str) -> list[type[Hazard]]:
     """The hazards of an engine, as "onnxruntime" (the newest measured) or "openvino-2021.4".
 
-    A hazard applies to a version if it was measured in one that begins with the same numbers.
+    A hazard applies to a version if it was measured in a version that begins with the same numbers.
 
     Raises:
         UsageError: when no hazard was measured in such an engine.
@@ -94,7 +95,7 @@ def hazards_of(target: str) -> list[type[Hazard]]:
     if match is None or engine not in ENGINES:
         raise UsageError(
             f"no engine {target!r}",
-            expected=f"{', '.join(ENGINES)}, with a version such as openvino-2021.4 or without",
+            expected=f"{', '.join(ENGINES)}, with or without a version, such as openvino-2021.4",
         )
     version = match["version"] or ENGINES[engine]
     measured = [*_hazards_in(engine).values()]
@@ -130,7 +131,7 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         and item.find is not Hazard.find
         and any(issubclass(kind, item.beside) for kind in kinds)
     ]
-    #: The hazards of each operation, for nodes with bodies and for others.
+    #: The hazards of each operation, separately for nodes with bodies and for other nodes.
     by_operation: dict[tuple[type[Op], bool], list[Hazard]] = {}
     for node in all_nodes(graph):
         key = type(node.op), bool(node.bodies)

@@ -1,4 +1,4 @@
-"""Convolutions that OpenVINO's CPU plugin computes wrongly.
+"""Finds convolutions that OpenVINO's CPU plugin computes wrongly.
 
 Hazards use these functions to find their patterns, and conversion to avoid them.
 """
@@ -17,11 +17,12 @@ _MOST = 64
 
 
 def pads_skipped_data(node: Node) -> bool:
-    """True for a padded 1 x 1 convolution whose strides, or those of its reader, skip elements.
+    """True for a padded 1 x 1 convolution if its strides, or those of a convolution that reads the
+    result, skip elements.
 
     OpenVINO then skips elements of the data first (every second one for strides of 2), and pads the
-    rest. A Pad before the convolution counts as its padding. The data come from an elementwise
-    operation or another convolution.
+    data afterwards. A Pad before the convolution counts as its padding. The data come from an
+    elementwise operation or another convolution.
     """
     op = node.op
     if not isinstance(op, Convolution) or not _is_pointwise(node):
@@ -46,8 +47,8 @@ def _is_pointwise(node: Node) -> bool:
 
 
 def _is_skipped(value: Value) -> bool:
-    """True if a convolution with strides reads only some elements of a value, or of one computed
-    from it.
+    """True if a convolution with strides reads only some elements of a value, or of a value
+    computed from it.
     """
     waiting, seen = [value], {value}
     while waiting and len(seen) < _MOST:

@@ -1,4 +1,4 @@
-"""Divisions of integers that OpenVINO's CPU plugin computes as part of another operation."""
+"""Finds divisions of integers that OpenVINO's CPU plugin fuses with another operation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["divided_inexactly"]
 
 
 def divided_inexactly(node: Node) -> list[int]:
-    """The positions of operands of an integer division that come from a reduction or a product.
+    """The positions of the operands of an integer division that are computed from a reduction or a
+    matrix product.
 
     Between the reduction or the matrix product and the division there may only be elementwise
     operations, reshapes and gathers.
@@ -34,7 +35,7 @@ def _is_fused(value: Value) -> bool:
 
 
 def _inputs_computed_with(node: Node) -> Sequence[Value | None]:
-    """The inputs whose producers the plugin may compute together with `node`."""
+    """The inputs whose producers the plugin may fuse with `node`."""
     if any(is_copy(value) for value in node.outputs):
         return ()
     follows = isinstance(node.op, Gather | Gather7 | Gather8) or is_view(node)

@@ -22,7 +22,7 @@ HAZARDS: dict[str, type[Hazard]] = {}
 
 
 class Effect(Enum):
-    """The effect of a hazard; the value is the word in reports."""
+    """The effect of a hazard; the value is the text in reports."""
 
     WRONG = "wrong numbers"
     STALE = "a result of an earlier inference"
@@ -46,8 +46,8 @@ class Hazard:
     title: ClassVar[str]
     effect: ClassVar[Effect]
     case: ClassVar[str]
-    #: Whether the case alone shows the fault; otherwise it occurred in larger models, or when the
-    #: file was read in another way, which `What happens` describes.
+    #: Whether the case alone shows the fault. If not, the fault occurred in larger models, or when
+    #: the file was read in another way, which `What happens` describes.
     minimal: ClassVar[bool]
     rule: ClassVar[str]
     #: The passes that rewrite the pattern; conversion runs them, too.
@@ -56,14 +56,15 @@ class Hazard:
     fix: ClassVar[str]
     #: Whether conversion reports the pattern in its result. False if the result has the pattern
     #: only for inputs that the source model does not allow either, or if irloop computes the
-    #: pattern as the engine does.
+    #: pattern in the same way as the engine.
     concerns_conversion: ClassVar[bool] = True
-    #: The operations whose nodes can have the pattern: `find` finds nothing in others. By default
-    #: all, which makes a search in a large model slower.
+    #: The operations whose nodes can have the pattern: `find` finds nothing in other nodes. All by
+    #: default, which makes a search in a large model slower.
     operations: ClassVar[tuple[type[Op], ...]] = (Op,)
-    #: The operations of which a model has at least one if it has the pattern. By default any.
+    #: A model that has the pattern has at least one of these operations. Any operation by default.
     beside: ClassVar[tuple[type[Op], ...]] = (Op,)
-    #: Whether only a loop or branch can have the pattern: `find` sees only nodes with a body.
+    #: Whether only a loop or branch can have the pattern; then `find` is called only for nodes with
+    #: a body.
     only_with_body: ClassVar[bool] = False
     #: Where the fault was reported to the engine's developers; empty if it was not.
     reported: ClassVar[str]

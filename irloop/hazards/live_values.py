@@ -14,8 +14,8 @@ from irloop.graph.op import Result
 
 __all__ = ["has_no_element", "is_live"]
 
-#: At most this many values are followed, because models may be huge. Few values depend on one that
-#: no output depends on.
+#: At most this many values are followed, because models may be huge. If no output depends on a
+#: value, few values depend on it.
 MOST = 4096
 
 
@@ -30,8 +30,8 @@ def is_live(value: Value) -> bool:
 
     Measured: OpenVINO removes operations that no output depends on, and in a Concat the inputs
     without elements. In nested bodies, it removes parameters and results that nothing reads, but no
-    states. It keeps an operation whose result is known, like a product with 0. A value on which
-    more than `MOST` others depend counts as live.
+    states. It keeps an operation even if its result is known, as for a product with 0. A value on
+    which more than `MOST` others depend counts as live.
     """
     pending, seen = [value], {value}
     while pending:
@@ -48,7 +48,9 @@ def is_live(value: Value) -> bool:
 
 
 def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
-    """The values that depend on input `at` of `user`, which is `value`; None for the outside."""
+    """The values that depend on `value` as input `at` of `user`; None if an output of the model or
+    a side effect depends on it.
+    """
     if isinstance(user.op, Result):
         return _returned(user)
     if isinstance(user.op, Assign | Assign6):
@@ -66,7 +68,9 @@ def _decides(node: Node, at: int) -> bool:
 
 
 def _entered(node: Node, at: int) -> list[Value]:
-    """The values that depend on an input of a body; the loop keeps all of its states."""
+    """The values that depend on input `at` of `node`: parameters of its bodies or, for a state, all
+    outputs, because the loop keeps all of its states.
+    """
     found: list[Value] = []
     for body in node.bodies:
         ports = [port for port in body.ports.inputs if port.external == at]

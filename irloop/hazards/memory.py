@@ -165,16 +165,18 @@ def is_overwritten(parameter: Value) -> bool:
             elif viewed and not isinstance(user.op, MOVES):
                 return True
             elif _has_one_source(user):
-                # An operation that moves elements may be removed; then a view of its input remains.
+                # An operation that only moves elements may be removed; then a view of its input
+                # remains.
                 pending += [(output, False) for output in user.outputs]
     return False
 
 
 def begins_in_place(node: Node, value: Value) -> bool:
-    """True for the first operation of a softmax or a normalisation of `value` in single operations.
+    """True for the first operation of a softmax or a normalisation of `value` that is written as
+    single operations.
 
-    Those are x - mean(x), x - max(x), and exp(x) that is summed up. The plugin fuses them with what
-    follows to an MVN or a SoftMax, which it computes in place.
+    These first operations are x - mean(x), x - max(x), and an exp(x) that is summed up. The plugin
+    fuses them with the operations after them to an MVN or a SoftMax, which it computes in place.
     """
     if isinstance(node.op, elementwise.Exp):
         return any(isinstance(user.op, reduction.ReduceSum) for user, _ in node.output.uses)

@@ -1,4 +1,4 @@
-"""Operations with which OpenVINO turns a NaN into a number."""
+"""Finds operations in which OpenVINO turns a NaN into a number."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from irloop.hazards.sources import sources
 
 __all__ = ["LOSING", "MAKING", "lost_nans"]
 
-#: The operations that lose a NaN.
+#: The operations in which OpenVINO loses a NaN.
 LOSING = (Clamp, Exp, HardSigmoid, Maximum, Minimum, ReLU)
 
-#: The operations that make a NaN of infinities.
+#: The operations that turn infinities into NaN.
 MAKING = (LogSoftmax, SoftMax1, SoftMax8)
 
 #: Constants with more elements than this are not read.
@@ -35,8 +35,9 @@ _MOST_ELEMENTS = 1 << 22
 def lost_nans(node: Node) -> list[Value]:
     """Return the inputs of a node that may be NaN and whose NaN the node turns into a number.
 
-    A Softmax of nothing but -inf is NaN: one that depends on a constant of infinities, such as an
-    attention mask. Inputs whose NaN a Select already puts back are not listed.
+    NaN results from a Softmax of nothing but -inf; this may happen if the Softmax depends on a
+    constant with infinities, such as an attention mask. Inputs whose NaN a Select already restores
+    are not returned.
     """
     if not isinstance(node.op, LOSING) or not element_of(node.output).is_float:
         return []

@@ -1,4 +1,4 @@
-"""Queries about loops and memory, for hazards and for the passes that avoid them."""
+"""Queries about loops and memory, used by hazards and by the passes that avoid them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
 def read_inputs(node: Node) -> list[Value]:
     """The inputs of a node, except captured values that the body of a loop does not read.
 
-    OpenVINO removes the latter.
+    OpenVINO removes such values from the inputs.
     """
     given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
     if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):
@@ -148,7 +148,8 @@ def read_inputs(node: Node) -> list[Value]:
 
 
 def returned_twice(node: Node) -> dict[int, int]:
-    """The results of a loop body that OpenVINO fails to remove, with the number of their outputs.
+    """The results of a loop body that OpenVINO fails to remove, each with the number of outputs
+    that return it.
 
     Such a result is an unchanged parameter: a captured value, or a state that the body does not
     change. Several outputs return it, one of them as its last value.
@@ -168,7 +169,7 @@ def returned_twice(node: Node) -> dict[int, int]:
 
 
 def unread_beside_shared(node: Node) -> list[int]:
-    """The unread outputs of a loop whose body result another output returns, too."""
+    """The unread outputs of a loop whose body results other outputs also return."""
     ports = node.body().ports.outputs
     results = [port.result for port in ports]
     return [
@@ -196,7 +197,7 @@ def _enters_bodies(value: Value) -> bool:
 
 
 def may_not_run(node: Node) -> bool:
-    """True for a Loop whose first iteration is not certain to run."""
+    """True for a Loop that may run zero iterations."""
     if not isinstance(node.op, ov.Loop):
         return False
     return number_of(node.inputs[0]) in (None, 0) or number_of(node.inputs[1]) in (None, 0)
@@ -226,7 +227,7 @@ def changing_states(node: Node) -> set[Value]:
         given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
         shapes = [shape_of(own), shape_of(body.graph.outputs[port.result])]
         if given is not None and shape_of(given).is_static:
-            # Inference widens the parameter of a state whose shape changes.
+            # Inference widens the type of the parameter of a state whose shape changes.
             shapes.append(shape_of(given))
         if any(shape != shapes[0] for shape in shapes):
             found.add(own)

@@ -1,4 +1,5 @@
-"""Patterns outside of loops' wires that OpenVINO's CPU plugin computes wrongly or refuses.
+"""Finds patterns that OpenVINO's CPU plugin computes wrongly or refuses, other than those of loop
+wires.
 
 Hazards use these functions to find their patterns, and the conversion to IR to avoid them.
 """
@@ -48,7 +49,7 @@ __all__ = [
 #: Element types that the plugin only moves and converts.
 EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
 
-#: Operations that OpenVINO does not compute before the plugin gets the model.
+#: Operations that OpenVINO does not fold before the plugin gets the model.
 _NOT_FOLDED = (
     ov.TensorIterator,
     recurrent.LSTMSequence,
@@ -66,14 +67,15 @@ _OF_SELECT = 5
 #: Maximum number of nodes visited in the search for a Concat that reads a loop output repeatedly.
 _READERS = 64
 
-#: The activations with which the plugin computes an LSTM or GRU itself, and an RNN.
+#: The activations with which the plugin itself computes an operation of 4 gates (LSTM) or 3 gates
+#: (GRU); below, those of an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
-#: Maximum number of elementwise operations visited; the plugin computes fewer together.
+#: Maximum number of elementwise operations that are visited; the plugin fuses fewer than this.
 _FUSED = 32
 
-#: Types of inputs that the plugin uses without copying them.
+#: Element types of model inputs whose memory the plugin uses without a copy.
 _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 
@@ -124,7 +126,7 @@ def _meets_a_constant(value: Value) -> bool:
     """True if elementwise operations connect a value to an operation with a constant of several
     elements.
 
-    The plugin computes such operations together with the one that they follow.
+    The plugin fuses such operations with the operation before them.
     """
     for _ in range(_FUSED):
         readers = {user for user, _ in value.uses}
@@ -150,8 +152,8 @@ def _is_constant(value: Value) -> bool:
 def loses_its_memory(value: Value) -> bool:
     """True for an output of an If whose memory another value may get before it is read.
 
-    Only outputs whose size is known at run time lose their memory, and only if a node other than
-    ShapeOf and Slice reads them: these two read them before that happens.
+    Only outputs whose size is known only at run time lose their memory, and only if a node other
+    than ShapeOf or Slice reads them, because these two read the output before it is lost.
     """
     if not isinstance(value.producer.op, ov.If) or not shape_of(value).rank:
         return False
@@ -171,8 +173,8 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     Each reader comes with the position of the input. Only outputs of unknown size, other than
     strings, have such readers. If the output is also a result of its graph, its memory differs in
     each inference request, and any reader may keep the memory of an earlier one. Otherwise the
-    memory may move: for outputs of a loop in the body of another loop, elementwise operations alone
-    notice that; elsewhere all operations do, except loops. Operations that look up their memory in
+    memory may move: if the loop is in the body of another loop, only elementwise operations notice
+    this; elsewhere all operations except loops notice it. Operations that look up their memory in
     each inference are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
@@ -203,8 +205,8 @@ def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
     """All readers of a loop output if a Concat gets it more than once; otherwise none.
 
     Only outputs of known size, of a loop with another input or output of unknown size, count. The
-    plugin places the parts of such a Concat in the memory of the result, and the loop fills only
-    one of them.
+    plugin places all parts of such a Concat in the memory of its result, and the loop fills only
+    one part.
     """
     ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]
     if not is_loop(value.producer) or not shape_of(value).is_static:
@@ -264,7 +266,8 @@ def overwrites_its_concat(node: Node) -> bool:
 def is_sized_by_constants(node: Node) -> bool:
     """True for an operation of unknown size that depends on constants, but is not folded.
 
-    It, or one that it depends on, is of a type that OpenVINO does not fold before the plugin runs.
+    The operation, or one that it depends on, is of a type that OpenVINO does not fold before the
+    plugin runs.
     """
     if not node.outputs or all(shape_of(value).is_static for value in node.outputs):
         return False
@@ -273,12 +276,13 @@ def is_sized_by_constants(node: Node) -> bool:
 
 
 def is_computed(value: Value) -> bool:
-    """False if a small number of operations computes the value from constants alone."""
+    """False if the value is known to be computed, in a few operations, from constants alone."""
     return _made_from_constants(value.producer) is None
 
 
 def _made_from_constants(node: Node) -> list[Node] | None:
-    """The node and the nodes that it is computed from, if these are few and start at constants.
+    """The node and all nodes that it is computed from, if these are few and depend on constants
+    only; else None.
 
     Captured values that a body does not read do not count.
     """
@@ -293,8 +297,8 @@ def _made_from_constants(node: Node) -> list[Node] | None:
 def is_written_as_loop(node: Node) -> bool:
     """True for a recurrent sequence that the plugin writes as a TensorIterator.
 
-    It computes a sequence itself if the weights are constant, no gate is clipped, and the
-    activations are those that nearly all models have.
+    The plugin computes a sequence itself if the weights are constant, no gate is clipped, and the
+    activations are the defaults.
     """
     op = node.op
     if not isinstance(op, recurrent.SEQUENCES) or not isinstance(op, recurrent.Recurrent):

@@ -1,4 +1,4 @@
-"""Matrix products that an engine computes wrongly or refuses.
+"""Finds matrix products that an engine computes wrongly or refuses.
 
 Hazards use these functions to find their patterns, and conversion to avoid them.
 """
@@ -46,7 +46,7 @@ _WEIGHTED = (
     convolution.ConvolutionBackpropData,
     convolution.GroupConvolutionBackpropData,
 )
-#: Operations between scaled weights and the operation that reads them.
+#: Operations that may be between the scaled weights and the operation that reads them.
 _MOVES = (shape.Reshape, shape.Transpose, Convert)
 
 #: Maximum number of operations between a scale and the operation that reads the weights.
@@ -54,7 +54,9 @@ _DEPTH = 8
 
 
 def turns_before_a_vector(node: Node) -> bool:
-    """True for an ONNX MatMul of a matrix whose axes a Transpose swaps, and a vector."""
+    """True for an ONNX MatMul whose first operand is a Transpose of a matrix and whose second
+    operand is a vector.
+    """
     if not isinstance(node.op, onnx_matmul.MatMul) or len(node.inputs) != 2:
         return False
     left, right = node.inputs
@@ -98,7 +100,7 @@ def _is_constant_vector(value: Value) -> bool:
 
 
 def _is_quantised(node: Node) -> bool:
-    """True if QuantizeLinear is the one reader of the result, possibly of its Relu or Clip."""
+    """True if the only reader of the result, or of a Relu or Clip of it, is a QuantizeLinear."""
     while len(node.output.uses) == 1:
         node = node.output.uses[0][0]
         if isinstance(node.op, QuantizeLinear10 | QuantizeLinear13):

@@ -1,4 +1,4 @@
-"""Finds the results of ONNX bodies that ONNX Runtime gets wrong unless they are copied.
+"""Finds the results of ONNX bodies that ONNX Runtime computes wrongly unless they are copied.
 
 Hazards use it to find their patterns; the pass `separate_results` copies what it finds.
 """
@@ -41,7 +41,7 @@ def passed_on(body: Body) -> Iterator[Node]:
 
 
 def repeated(body: Body) -> Iterator[Node]:
-    """The results whose value is already an earlier result, and not an input of the body."""
+    """The results whose value is also an earlier result, and is not an input of the body."""
     left_out = set(body.graph.inputs)
     seen: set[Value] = set()
     for result in body.graph.results:
@@ -61,7 +61,9 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield scan outputs of strings that are body inputs or have an earlier scan output."""
+    """Yield the scan outputs of strings whose value is an input of the body, or also an earlier
+    scan output.
+    """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()
     for index in sorted(joined):

@@ -38,9 +38,9 @@ def narrows_a_size_with_sign(node: Node) -> bool:
 
 
 def is_running_sum(value: Value) -> bool:
-    """True for the form of a value whose bounds OpenVINO does not compute.
+    """True for a running sum, whose bounds OpenVINO does not compute.
 
-    It is the running sum along a new axis of size 1, which is then removed again.
+    This is CumSum along a new axis of size 1 that is removed afterwards: it copies the value.
     """
     node = value.producer
     if not isinstance(node.op, Squeeze) or node.inputs[0] is None:
@@ -49,7 +49,9 @@ def is_running_sum(value: Value) -> bool:
 
 
 def _narrowed(node: Node) -> Value | None:
-    """The operand of a Convert to boolean or a narrow type from one that holds every size."""
+    """The operand of a Convert from a type that holds every size to boolean or a narrow type; None
+    for other nodes.
+    """
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or _is_narrow(element_of(given)) or not _is_narrow(element_of(node.output)):
         return None
@@ -59,8 +61,9 @@ def _narrowed(node: Node) -> Value | None:
 def leaves_out_abs(node: Node) -> bool:
     """True for an Abs of rank 1 whose operand depends on constants and sizes alone.
 
-    It is also true if the operand depends on more operations than are visited. Each operand of a
-    Concat counts by itself. OpenVINO folds an Abs of a constant correctly.
+    Also true if the operand depends on more operations than are visited, or if one operand of a
+    Concat depends on constants and sizes alone. False for an Abs of a constant, which OpenVINO
+    folds correctly.
     """
     data = node.inputs[0] if isinstance(node.op, Abs) else None
     if data is None or shape_of(data).rank not in (1, None):
@@ -75,7 +78,7 @@ def leaves_out_abs(node: Node) -> bool:
 
 
 def _is_known(node: Node) -> bool:
-    """True unless the node is found to depend on a parameter of its graph."""
+    """False if the node is found to depend on the elements of a parameter of its graph."""
     return all(
         found.inputs or isinstance(found.op, Constant)
         for found in sources([node], _inputs_unless_a_shape)
@@ -83,7 +86,9 @@ def _is_known(node: Node) -> bool:
 
 
 def _inputs_unless_a_shape(node: Node) -> Sequence[Value | None]:
-    """Return the inputs of a node, or none of a ShapeOf: it reads no elements of its operand."""
+    """The inputs of a node; none for a ShapeOf, because it does not read the elements of its
+    operand.
+    """
     return () if isinstance(node.op, ShapeOf | ShapeOf3) else node.inputs
 
 

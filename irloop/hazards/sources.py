@@ -1,4 +1,4 @@
-"""The nodes that values are computed from, within a limit."""
+"""Finds the nodes that values are computed from, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sources(
     nodes: Iterable[Node],
     followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
 ) -> Iterator[Node]:
-    """Yield `nodes`, and the nodes that they are computed from: each once, the nearest first.
+    """Yield `nodes` and the nodes that they are computed from, each once, the nearest first.
 
     `followed` returns the inputs of a node that are followed. At most `MOST` + 1 nodes are visited:
     a caller that gets more than `MOST` nodes does not know all of them.

@@ -1,7 +1,5 @@
-"""Transformations: kinds of passes, patterns, the rewriter, the manager.
-
-The names below are the public API for passes of other packages; operation classes are in
-`irloop.dialects`. `irloop.passes.common` is the library, one file for each pass.
+"""Transformations: the kinds of passes, patterns, the rewriter, and the manager that runs
+passes.
 """
 
 from __future__ import annotations

@@ -14,12 +14,14 @@ from irloop.graph.walk import node_path
 
 __all__ = ["ModelPass", "Pass", "PassConfig"]
 
-#: Returns True for a node that a pass must leave alone.
+#: Returns True for a node that a pass must not change.
 Callback = Callable[[Node], bool]
 
 
 class PassConfig:
-    """Tells which passes are enabled and which nodes they leave alone; nested passes share it."""
+    """Says which passes are enabled, and which nodes they must not change; nested passes share
+    it.
+    """
 
     def __init__(self) -> None:
         self._enabled: dict[str, bool] = {}
@@ -27,7 +29,7 @@ class PassConfig:
         self._callback: Callback | None = None
 
     def copy(self) -> PassConfig:
-        """A configuration that starts as this one and changes independently."""
+        """A copy of this configuration, which can be changed independently."""
         made = PassConfig()
         made._enabled, made._callbacks = dict(self._enabled), dict(self._callbacks)
         made._callback = self._callback
@@ -46,13 +48,15 @@ class PassConfig:
         return not self._enabled.get(item.name, item.enabled_by_default)
 
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
-        """Let `callback` decide which nodes these passes, or else all passes, leave alone."""
+        """Let `callback` decide which nodes these passes (if none are given, all passes) must not
+        change.
+        """
         if not passes:
             self._callback = callback
         self._callbacks.update({_name(item): callback for item in passes})
 
     def skips(self, item: Pass, node: Node) -> bool:
-        """True when the callback for this pass wants `node` left alone."""
+        """True if the callback for this pass says that `node` must not be changed."""
         callback = self._callbacks.get(item.name, self._callback)
         if callback is None:
             return False
@@ -62,7 +66,9 @@ class PassConfig:
 
 @contextmanager
 def failures_named(name: str, node: Node | None = None, what: str = "") -> Iterator[None]:
-    """Turn an exception that is not irloop's own into a `PassError` with the pass and the node."""
+    """Turn an exception that is not irloop's own into a `PassError` that names the pass and the
+    node.
+    """
     try:
         yield
     except (IrloopError, MemoryError, RecursionError):
@@ -82,7 +88,7 @@ def _name(item: Pass | type[Pass] | str) -> str:
 
 
 class Pass(ABC):
-    """A transformation with a name, by which it is enabled, disabled and timed."""
+    """A transformation; users enable and disable it by its name."""
 
     name: ClassVar[str] = ""
     enabled_by_default: ClassVar[bool] = True
@@ -117,10 +123,12 @@ class ModelPass(Pass):
         return self.run_on_model(model)
 
     def transformation_callback(self, node: Node) -> bool:
-        """True if the user wants `node` left alone; a pass calls this before it changes a node."""
+        """True if the user does not want `node` changed; a pass calls this before it changes a
+        node.
+        """
         return self.config.skips(self, node)
 
 
 def by_name(passes: Iterable[type[Pass]]) -> dict[str, type[Pass]]:
-    """Pass classes by their names."""
+    """Pass classes, keyed by their names."""
     return {item.name: item for item in passes}

@@ -53,8 +53,8 @@ def folded_outputs(
 ) -> list[Tensor] | None:
     """The outputs of `node` for these inputs (None where one is omitted).
 
-    None for operations with a state or random numbers, for operations without a kernel, for outputs
-    of unknown shape or of more than `limit` bytes, and if constants would round the results.
+    None if the operation has a state, random numbers or no kernel, if an output has an unknown
+    shape or more than `limit` bytes, or if constants would round the results.
     """
     op = node.op
     if node.bodies or not inputs or not node.outputs or not op.pure or not op.can_run():
@@ -62,7 +62,7 @@ def folded_outputs(
     if not all(_fits(value, limit) for value in node.outputs):
         return None
     if any(tensor is not None and tensor.element is ElementType.NF4 for tensor in inputs):
-        # Elements of nf4 are 4-bit codes, which a kernel would take for numbers.
+        # Elements of nf4 are 4-bit codes, which a kernel would treat as numbers.
         return None
     cost = bytes_to_fold(node, [None if tensor is None else tensor.type for tensor in inputs])
     if cost is None or cost > MOST_BYTES:
@@ -70,8 +70,8 @@ def folded_outputs(
     kept = sum(_nbytes(value) for value in node.outputs)
     read = sum(tensor.nbytes for tensor in inputs if tensor is not None)
     work = budget.current()
-    # Results of nodes without inputs count, too: a small file may ask for a large one a thousand
-    # times.
+    # Results of nodes without inputs count, too, because a small file may ask for a large one a
+    # thousand times.
     if work.folded + max(kept - read, 0) > KEPT_LIMIT:
         return None
     work.folded += max(kept - read, 0)
@@ -90,7 +90,9 @@ def _computed(op: Op, arrays: Sequence[Array | None], count: int) -> tuple[Any, 
     try:
         with np.errstate(all="ignore"):
             made = op.kernel_of_constants(count)(*arrays)
-    except Exception:  # if a kernel refuses, the node stays unchanged; running reports the error
+    except (
+        Exception
+    ):  # if a kernel fails, the node stays unchanged, and running it reports the error
         return None
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != count or any(isinstance(item, list) for item in results):

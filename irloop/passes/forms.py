@@ -1,4 +1,4 @@
-"""The few operations that loop passes insert, in either dialect."""
+"""Emits the few operations that loop passes insert, in either dialect."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Emitter", "Forms", "selected"]
 
-#: An end before the first element, for slices in reverse order.
+#: An end before the first element of every tensor, for slices in reverse order.
 PAST_THE_FIRST = -(2**31 - 1)
 
-#: Element types for which ONNX Runtime has no Where, with wider ones that it has.
+#: For each element type for which ONNX Runtime has no Where, a wider type that it supports.
 WITHOUT_WHERE = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,
@@ -52,7 +52,7 @@ class Emitter:
         self.names = rewriter.names
 
     def constant(self, data: Any, element: ElementType = ElementType.I64) -> Value:
-        """A constant from a number, a list or an array."""
+        """Add a constant with the value of a number, a list or an array."""
         tensor = ArrayTensor(np.asarray(data).astype(element.numpy()), element)
         return self.rewriter.insert_constant(
             tensor, before=self.before, name=f"{self.stem}/constant"
@@ -66,7 +66,7 @@ class Emitter:
 
 
 def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:
-    """Elements of `then` where the condition is true, else of `otherwise`, in OpenVINO.
+    """The elements of `then` where the condition is true, else those of `otherwise`, in OpenVINO.
 
     `emit` appends an operation and returns its output. Booleans are chosen by logic: OpenVINO's CPU
     computes booleans as u8, but leaves a constant condition boolean, and refuses a Select in which
@@ -210,7 +210,7 @@ class Forms(Emitter):
         return self.emit(op, left, right)
 
     def less(self, left: Value, right: Value) -> Value:
-        """Whether `left` is less than `right`, element by element."""
+        """Booleans that are true where `left` is less than `right`."""
         return self.emit(onnx_comparison.Less() if self.onnx else ov_comparison.Less(), left, right)
 
     def chosen(self, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -240,8 +240,8 @@ class Forms(Emitter):
     def named_apart(self, value: Value, output: Value) -> Value:
         """The value that may replace `output`: `value`, or a copy if both must keep their names.
 
-        That is so if `output` is an output of the graph, and `value` is an input or another output
-        of it.
+        Both must keep their names if `output` is an output of the graph, and `value` is an input or
+        another output of the graph.
         """
         shown = output.is_output
         taken = value.is_output
@@ -250,7 +250,7 @@ class Forms(Emitter):
         return self.copied(value)
 
     def copied(self, value: Value) -> Value:
-        """A copy of the value under another name."""
+        """A copy of the value, with another name."""
         if self.onnx:
             return self.emit(onnx_convert.Identity(), value)
         if taken_over(value):

@@ -1,4 +1,6 @@
-"""Passes of one pattern, and running several of them over a graph in one walk."""
+"""Passes that rewrite the matches of one pattern, and the walk that runs several of them over a
+graph.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,18 @@ from irloop.passes.session import Session
 
 __all__ = ["BackwardGraphRewrite", "GraphRewrite", "MatcherPass"]
 
-#: Maximum number of changes of a rewrite per node of the model; one with more never ends.
+#: Maximum number of changes that a rewrite may make per node of the model; a rewrite that makes
+#: more never ends.
 CHANGES_PER_NODE = 100
-#: Number of changes that a rewrite may make in any model, however small.
+#: Number of changes that a rewrite may make in any model, even a small one.
 FEWEST_CHANGES = 10_000
 
 
 class MatcherPass(Pass):
     """One pattern and what to do where it matches.
 
-    `rewrite` returns True when the root was replaced, which ends the other matchers at that
-    node; it may edit other nodes and return False.
+    If `rewrite` returns True, it has replaced the root, and no other matcher is tried at that node.
+    It may also edit other nodes and return False.
     """
 
     #: How often each matcher matched when the pass last ran on its own.
@@ -45,8 +48,8 @@ class MatcherPass(Pass):
     def apply(self, node: Node) -> bool:
         """Try the pass at one node of a graph; True when it changed the graph.
 
-        Only this node is tried, no body and nothing that the pass inserts. The types of the whole
-        model are inferred first, so that predicates can ask for them.
+        Only this node is tried, not its bodies or nodes that the pass inserts. The types of the
+        whole model are inferred first, so that predicates can ask for them.
 
         Raises:
             PassError: when the pass raises an exception of its own.
@@ -73,12 +76,12 @@ class GraphRewrite(Pass):
     """Visits nodes in topological order and tries its matchers in the order given.
 
     Parameters come first and results last; the bodies of a node are visited before the node
-    itself. At each node the first matcher whose `rewrite` returns True ends the visit; nodes it
-    inserted are visited next. Matchers whose pattern has a type at its root are tried at nodes of
-    that type only.
+    itself. At each node the first matcher whose `rewrite` returns True ends the visit; the nodes
+    that it inserted are visited next. Matchers whose pattern has a type at its root are tried at
+    nodes of that type only.
 
     After a rewrite that returns True, nodes that only the replaced nodes read are erased, and so
-    are inserted nodes without consumers. The other inserted nodes get the runtime information of
+    are inserted nodes without consumers. Inserted nodes that remain get the runtime information of
     the matched nodes that were removed.
     """
 
@@ -89,7 +92,7 @@ class GraphRewrite(Pass):
         self, matchers: Sequence[MatcherPass], *, name: str = "", recurse: bool = True
     ) -> None:
         if name:
-            # Several rewrites differ only in their matchers; the name tells them apart.
+            # Several rewrites may differ only in their matchers; the name tells them apart.
             self.name = name  # type: ignore[misc]
         self.matchers = list(matchers)
         self.recurse = recurse
@@ -104,7 +107,7 @@ class GraphRewrite(Pass):
             return False
         dispatch = _Dispatch(enabled)
         if not any(map(dispatch, _operations(model.graph))):
-            return False  # without inferring types that no matcher would look at
+            return False  # no matcher would visit a node, so do not infer the types
         run = _Run(self, dispatch, config, model)
         return run.visit_graph(model.graph)
 
@@ -126,7 +129,7 @@ class BackwardGraphRewrite(GraphRewrite):
 
 
 class _Dispatch:
-    """Matchers by the type of node they can match."""
+    """The matchers, keyed by the types of nodes that they can match."""
 
     def __init__(self, matchers: Iterable[MatcherPass]) -> None:
         self._all = [(matcher, matcher.pattern()) for matcher in matchers]

@@ -1,4 +1,4 @@
-"""Finding passes by name: irloop's own, those of installed packages, and classes in files."""
+"""Finds passes by name: irloop's own passes, those of installed packages, and classes in files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ GROUP = "irloop.passes"
 
 
 class PassInfo(NamedTuple):
-    """A pass described for users; `given` and `result` are the drawings in its docstring."""
+    """The description of a pass for users; `given` and `result` are the drawings in its
+    docstring.
+    """
 
     name: str
     summary: str
@@ -38,7 +40,7 @@ class PassInfo(NamedTuple):
 
 
 def all_passes() -> dict[str, type[Pass]]:
-    """Every pass by its name, irloop's own first.
+    """All passes, keyed by their names, irloop's own first.
 
     Raises:
         UsageError: naming a package whose pass cannot be loaded, is not a pass, or has a name that
@@ -92,7 +94,7 @@ def find_pass(name: str) -> type[Pass]:
     if ".py:" in name:
         return _of_file(name)
     wanted = name.replace("-", "_")
-    # Searching the installed packages takes longer than most passes.
+    # Search the installed packages only if needed, because that takes longer than most passes.
     known = LIBRARY if wanted in LIBRARY else all_passes()
     if wanted not in known:
         raise UsageError(f"no pass is called {name!r}", expected=", ".join(sorted(known)))
@@ -107,7 +109,7 @@ def _of_file(text: str) -> type[Pass]:
     stem = os.path.basename(path).removesuffix(".py")
     spec = importlib.util.spec_from_file_location(f"irloop_pass_{stem}", path)
     assert spec is not None
-    assert spec.loader is not None, "the suffix .py has a loader"
+    assert spec.loader is not None, "a .py file always has a loader"
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look up the module of their class by its name.
     sys.modules[spec.name] = module
@@ -133,7 +135,7 @@ def _is_pass(item: object) -> TypeGuard[type[Pass]]:
 
 
 def make_pass(text: str) -> Pass:
-    """The pass that ``NAME``, ``NAME=VALUE`` or ``NAME:OPTION=VALUE:OPTION=VALUE`` asks for.
+    """Make the pass that ``NAME``, ``NAME=VALUE`` or ``NAME:OPTION=VALUE:OPTION=VALUE`` describes.
 
     NAME may be ``FILE.py:CLASS``.
 
@@ -145,7 +147,8 @@ def make_pass(text: str) -> Pass:
 
 
 def made_passes(wanted: Iterable[object]) -> list[Pass]:
-    """The passes of a request, in its order: each named by a text, or an object.
+    """The passes that a caller requests, in this order; each is the text for `make_pass` or an
+    object.
 
     Raises:
         UsageError: as `make_pass`, and for an item that is neither a text nor a pass, such as a
@@ -184,7 +187,7 @@ def describe(cls: type[Pass]) -> PassInfo:
 
 
 def _drawing(title: str, text: str) -> tuple[str, str]:
-    """The indented block below ``title::`` and the text without it."""
+    """The indented block below ``title::``, and the text without this block."""
     found = re.search(rf"^{title}\b[^\n]*::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
     if found is None:
         return "", text

@@ -19,14 +19,15 @@ __all__ = ["LoopPass"]
 class LoopPass(ModelPass):
     """Visits the loops of a model, inner ones first.
 
-    `loops` are the operations that it visits. `change` finds the model in `model`, and the known
-    types and names in `session`.
+    `loops` are the operations that it visits. While `change` runs, `model` is the model, and
+    `session` has the known types and names.
     """
 
     loops: ClassVar[tuple[type[Op], ...]] = LOOPS
 
     def run_on_model(self, model: Model) -> bool:
-        # Most models have no loops, so finding the types and names of all nodes would be wasted.
+        # Most models have no loops, and there finding the types and names of all nodes would be a
+        # waste of time.
         if not any(isinstance(node.op, self.loops) for node in all_nodes(model.graph)):
             return False
         self.model = model
@@ -48,4 +49,4 @@ class LoopPass(ModelPass):
 
     @abstractmethod
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Change one loop of the rewriter's graph, or leave it alone."""
+        """Change one loop of the rewriter's graph, if the pass applies to it."""

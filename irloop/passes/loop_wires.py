@@ -1,11 +1,11 @@
-"""The wires of a loop without port numbers, so that a pass can change them.
+"""Represents the wires of a loop without port numbers, so that a pass can change them.
 
 `LoopWires.of` reads a loop node, a pass edits the lists, `LoopWires.replace` makes any loop
 operation of the dialect from them, numbers its ports, and replaces the old node.
 
-Wires hold no copies of values. Each end of a wire is a use: the input of a node that reads the
-value, like any other reader. Whatever a rewriter replaces while a pass runs, in the body or
-outside, the wires lead to the new value.
+Wires do not store values. Each end of a wire is a use: the input of a node that reads the value. If
+a rewriter replaces a value while a pass runs, in the body or outside, the wires therefore lead to
+the new value.
 """
 
 from __future__ import annotations
@@ -44,16 +44,21 @@ _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
-#: What a body result returns: a value, and the state if it has the result to itself.
+#: What a body result returns: a value, and the state whose next value it is, if no other state
+#: shares the result.
 _Place = tuple[Value, "Entering | None"]
 
 
 class _Held(Op, type="Held", inputs=1, outputs=0):
-    """An operation that stands for a reader, so that a value that only a wire refers to is used."""
+    """An operation that acts as a reader, so that a value to which only a wire refers counts as
+    used.
+    """
 
 
 class _Ends:
-    """Makes ends for values that a pass adds to wires, until the new loop reads them itself."""
+    """Makes ends of wires for values that a pass adds; they exist until the new loop reads the
+    values itself.
+    """
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
@@ -65,14 +70,14 @@ class _Ends:
         return node, 0
 
     def release(self) -> None:
-        """Release all ends: they no longer read anything."""
+        """Release all ends, which then read nothing any more."""
         for node in self._nodes:
             Rewriter(Graph()).set_inputs(node, ())
         self._nodes.clear()
 
 
 def _at(end: Use) -> Value:
-    """The value that an end reads now."""
+    """The value that an end of a wire reads now."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"
@@ -82,8 +87,8 @@ def _at(end: Use) -> Value:
 class Entering:
     """An outer value and the body parameter that receives it.
 
-    `port` gives the kind of wire (its positions are ignored); a state has the body value of its
-    back edge in `result`.
+    `port` gives the kind of wire (its positions are ignored). For a state, `result` is the body
+    value that the back edge carries.
     """
 
     __slots__ = ("_ends", "_outer", "_result", "parameter", "port")
@@ -119,8 +124,8 @@ class Entering:
 class Leaving:
     """A body value and the loop output that returns it; `port` gives the kind of wire.
 
-    `state` is the state whose last value it was when the loop was read: several states may continue
-    with one value.
+    `state` is the state whose last value the output was when the loop was read. It is stored,
+    because several states may have the same next value.
     """
 
     __slots__ = ("_ends", "_value", "output", "port", "state")
@@ -151,9 +156,9 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """Wires by position, ready to make a node.
+    """The wires in the order of their positions, from which a node can be made.
 
-    `shown` has the old outputs that each new output replaces.
+    `shown` lists, for each new output, the old outputs that it replaces.
     """
 
     externals: tuple[Value | None, ...]
@@ -166,9 +171,9 @@ class Numbered:
 class LoopWires:
     """All wires into and out of a loop body.
 
-    `trip` and `starts` are the first two inputs of a Loop, `goes_on` the body's condition,
-    `iteration` the parameter that receives the iteration number, `running` the one that receives an
-    ONNX Loop's condition.
+    `trip` and `starts` are the first two inputs of a Loop, and `goes_on` is the condition that the
+    body returns. `iteration` is the parameter that receives the iteration number, and `running` the
+    parameter that receives the condition of an ONNX Loop.
     """
 
     def __init__(self, node: Node, graph: Graph) -> None:
@@ -278,7 +283,7 @@ class LoopWires:
     def leave(
         self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
     ) -> Leaving:
-        """Add an output of the loop, to be read where `output` is read now."""
+        """Add an output of the loop, which the readers of `output` will read."""
         made = Leaving(self._ends, self._ends.hold(value), output, port, state)
         self.outputs.append(made)
         return made
@@ -299,7 +304,9 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Let the readers of an output read the result of `change`, which also takes its names."""
+        """Let the readers of an output read the result of `change`, which also takes over the names
+        of the output.
+        """
         old = leaving.output
         before = old.uses
         new = change(old)
@@ -332,7 +339,7 @@ class LoopWires:
         rewriter.erase(node)
         new.name = name
         for follower in self.after:
-            # Their types were those of the old outputs.
+            # These types were those of the old outputs.
             rewriter.inference.visit(follower)
         return new
 
@@ -394,10 +401,10 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """The body results that states and outputs need.
+        """For each state and each output, what its body result returns.
 
-        A result that several states share gives the first state's initial value if the loop does
-        not run; a later state with an output therefore has a result of its own.
+        If the loop does not run, a result that several states share returns the initial value of
+        the first state. Another state with an output therefore needs a result of its own.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}
@@ -479,7 +486,7 @@ class LoopWires:
         return self.running
 
     def _set_results(self, values: Sequence[Value]) -> None:
-        """Set exactly these results, in this order."""
+        """Make these values the results of the body, in this order."""
         rewriter = Rewriter(self.graph)
         names = {result.inputs[0]: result.name for result in self.graph.results}
         for result in list(self.graph.results):
@@ -495,7 +502,7 @@ class LoopWires:
     def drop_unread(self, op: Op) -> bool:
         """Remove slices and invariants that the body does not read; True if there were any.
 
-        One slice stays if only it determines the trip count of a node of `op`.
+        One slice is kept if nothing else determines the trip count of a node of `op`.
         """
         kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
         counted = isinstance(op, ov.Loop | onnx.Loop)

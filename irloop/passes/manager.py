@@ -1,4 +1,4 @@
-"""Runs passes in order, with timing, counts, checks and observers."""
+"""Runs passes in order; measures times, counts matches, checks the graph and calls observers."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Observer(Protocol):
     """Called before and after each pass of a manager and of its nested managers."""
 
     def before(self, name: str, model: Model) -> None:
-        """The pass `name` is about to run on `model`."""
+        """Called before the pass `name` runs on `model`."""
 
     def after(self, record: PassRecord, model: Model) -> None:
-        """A pass ran; `model` is the result, with types inferred again."""
+        """Called after a pass has run; `model` is the result, with types inferred again."""
 
 
 class Manager(Pass):
-    """Runs passes one after the other; is itself a pass, so managers nest.
+    """Runs passes one after the other. A manager is itself a pass, so managers can be nested.
 
     After each pass that changed something the types are inferred again (`validate`) and, on
-    demand, the graph is verified (`check`). Managers nested in it use its `PassConfig`, check as
-    it does and tell its observers.
+    demand, the graph is verified (`check`). Managers nested in it use its `PassConfig`, its setting
+    of `check`, and its observers.
     """
 
     name = "manager"
@@ -63,7 +63,7 @@ class Manager(Pass):
         self._nodes: int | None = None
 
     def register(self, item: Pass, *, enabled: bool = True) -> None:
-        """Append a pass; one that is not `enabled` runs once the configuration enables it."""
+        """Append a pass; a pass that is not `enabled` runs only if the configuration enables it."""
         self.passes.append(item)
         if not enabled:
             self.config.disable(item)
@@ -87,7 +87,9 @@ class Manager(Pass):
         return self._run_all(model, config, self, 0)
 
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
-        """Run all passes as a part of `outer`, whose observers and checks apply."""
+        """Run all passes as a part of the manager `outer`, with the observers and checks of
+        `outer`.
+        """
         self.records = []
         if not depth:
             outer._nodes = None

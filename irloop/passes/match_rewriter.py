@@ -1,4 +1,4 @@
-"""The rewriter of a graph rewrite: nodes that a callback inserts are visited too."""
+"""The rewriter that a graph rewrite passes to callbacks; it records the nodes that they insert."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SINKS = (Assign, Assign6, Result)
 
 
 def is_unread(node: Node) -> bool:
-    """True when nothing depends on a node: no reader of its outputs, and no variable written.
+    """True if nothing depends on a node: nothing reads its outputs, and it writes no variable.
 
     A loop without outputs is unread, too.
     """
@@ -29,7 +29,9 @@ def is_unread(node: Node) -> bool:
 
 
 class MatchRewriter(Rewriter):
-    """Collects the nodes that a callback inserts (`take_inserted`), types already inferred."""
+    """Collects the nodes that a callback inserts, with their types inferred; see
+    `take_inserted`.
+    """
 
     def __init__(self, graph: Graph, inference: Inference, names: Names) -> None:
         super().__init__(graph)
@@ -90,7 +92,8 @@ class MatchRewriter(Rewriter):
     def fold(self, value: Value) -> Value:
         """Fold `value` if it depends on constants only; else return `value` itself.
 
-        Constant expressions that a callback builds are folded immediately: no later pass sees them.
+        Constant expressions that a callback builds are thus folded immediately, and no later pass
+        sees them.
         """
         tensor = folded(value)
         if tensor is None or isinstance(value.producer.op, Constant):
@@ -130,10 +133,10 @@ def _has_fixed_name(node: Node) -> bool:
 
 
 def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:
-    """Copy runtime information 1:1, 1:N, N:1 or N:M.
+    """Copy the runtime information of one or more sources to one or more targets.
 
-    A target gets the information of all sources, later ones winning; its own information is
-    kept only if it is among the sources (nGraph's copy_runtime_info).
+    A target gets the information of all sources; a later source overrides an earlier one. Its own
+    information is kept only if it is among the sources (as in nGraph's copy_runtime_info).
     """
     given = [sources] if isinstance(sources, Node) else list(sources)
     merged = {key: value for node in given for key, value in node.info.items()}

@@ -1,12 +1,13 @@
-"""Options of passes: fields of the pass class, given in code or as text.
+"""Options of passes, which are fields of the pass class and can be given in code or as text.
 
     @dataclass(eq=False)
     class Unroll(ModelPass):
         trips: int = option(64, "maximum number of iterations")
 
-As text a pass and its options read ``unroll``, ``unroll=8`` (the value of its first option) or
-``unroll:trips=8:nodes=1000``. A colon separates only where the name of an option follows, so that a
-value may hold colons; an option that takes several values is given several times.
+As text, a pass and its options have the form ``unroll``, ``unroll=8`` (the value of its first
+option) or ``unroll:trips=8:nodes=1000``. A colon separates only where the name of an option
+follows, so that a value may hold colons; an option that takes several values is given several
+times.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def option(default: Any, doc: str) -> Any:
 
 
 class Option(NamedTuple):
-    """An option for users: `type` in words, `default` in the notation of the command line."""
+    """The description of an option for users: `type` in words, `default` in the notation of the
+    command line.
+    """
 
     name: str
     type: str
@@ -54,7 +57,7 @@ def parse_request(text: str) -> Request:
     Raises:
         UsageError: when the text cannot be parsed.
     """
-    # The file of FILE.py:CLASS may contain colons and equals signs; the class must not.
+    # In FILE.py:CLASS, the file may contain colons and equals signs, but the class may not.
     file, marker, end = text.rpartition(".py:")
     head, *rest = re.split(r":(?=[A-Za-z_-]+=)", end)
     name, equals, value = head.partition("=")

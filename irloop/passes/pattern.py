@@ -1,4 +1,4 @@
-"""Patterns: small graphs of types that match a value and its producers.
+"""Patterns, which are small graphs of operation types that match a value and its producers.
 
     x = any_input()
     scale = wrap_type(ov.Constant)
@@ -40,7 +40,7 @@ class Match:
         self.nodes: list[Node] = []
         self._values: dict[Pattern, Value] = {}
         self._bound: list[Pattern] = []
-        self._why = (-1, "nothing was tried")
+        self._why = (-1, "no node was tried")
 
     def __getitem__(self, pattern: Pattern) -> Value:
         return self._values[pattern]
@@ -49,7 +49,7 @@ class Match:
         return pattern in self._values
 
     def node(self, pattern: Pattern) -> Node:
-        """The node that makes the value matched by `pattern`."""
+        """The node that produces the value matched by `pattern`."""
         return self._values[pattern].producer
 
     @property
@@ -76,7 +76,7 @@ class Match:
         return False
 
     def mark(self) -> tuple[int, int]:
-        """A point to return to when an alternative fails."""
+        """A point to which `back_to` returns if an alternative fails."""
         return len(self._bound), len(self.nodes)
 
     def back_to(self, mark: tuple[int, int]) -> None:
@@ -99,13 +99,15 @@ class _Explained(Match):
 
 
 class Pattern(ABC):
-    """Something that a value may match."""
+    """The base of patterns, which a value may match."""
 
-    #: The types of a possible root; None: any.
+    #: The operation types of a possible root; None means any type.
     root_types: tuple[type[Op], ...] | None = None
 
     def match(self, node: Node) -> Match | None:
-        """Try the pattern on `node`: on its first output where it has one."""
+        """Try the pattern on the first output of `node`, or on `node` itself if it has no
+        outputs.
+        """
         found = Match(node)
         return found if self.accept_root(node, found) else None
 
@@ -187,7 +189,7 @@ class _WrapType(Pattern):
         return self._accept_inputs(values[::-1], match)
 
     def _accept_inputs(self, values: tuple[Any, ...], match: Match) -> bool:
-        # A plain loop, because rewrites spend their time here.
+        # A plain loop is used, because rewrites spend most of their time here.
         for pattern, value in zip(self._inputs, values, strict=True):
             if not pattern.accept(value, match):
                 return False

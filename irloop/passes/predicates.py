@@ -137,7 +137,7 @@ def element_is(*elements: ElementType) -> Predicate:
 
 
 def attributes(**wanted: Any) -> Predicate:
-    """The operation that makes the value has these attribute values."""
+    """The operation that produces the value has these attribute values."""
     return Predicate(lambda value: _has(value.producer.op, wanted), f"attributes {wanted}")
 
 
@@ -151,5 +151,5 @@ def output_index(index: int) -> Predicate:
 
 
 def producer_is(test: Callable[[Node], bool]) -> Predicate:
-    """The node that makes the value passes a test."""
+    """The node that produces the value passes a test."""
     return Predicate(lambda value: test(value.producer), test.__name__.strip("_"))

@@ -1,4 +1,4 @@
-"""The records of passes and their times, as a table and as CSV."""
+"""Records which passes ran and how long they took, and prints the records as a table or as CSV."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class Profile:
         return "\n".join(_line(row, widths) for row in rows)
 
     def csv(self) -> str:
-        """Pass, manager, milliseconds, matches, nodes before and after, modified.
+        """The records as CSV with the columns pass, manager, milliseconds, matches, nodes before
+        and after, modified.
 
         A row without a time counts the matches of one matcher; its manager is the rewrite.
         """
@@ -92,7 +93,9 @@ class Profile:
 
 
 def _matchers(record: PassRecord) -> Iterator[tuple[str, int]]:
-    """The matchers of a rewrite; a matcher that ran alone needs no second row."""
+    """The matchers of a rewrite and the number of their matches; none for a matcher that ran alone,
+    which needs no second row.
+    """
     if tuple(record.matches) != (record.name,):
         yield from record.matches.items()
 

@@ -13,10 +13,11 @@ __all__ = ["scalar_ranges"]
 
 
 def scalar_ranges(model: Model) -> bool:
-    """Give every Range of an ONNX model scalars for bounds of shape [1]; True if anything changed.
+    """Reshape bounds of shape [1] to scalars for every Range of an ONNX model; True if anything
+    changed.
 
-    Range-11 requires scalars. ONNX Runtime accepts any single element, but rejects the model once
-    it sees a constant of another rank, which a branch may have hidden before.
+    Range-11 requires scalars. ONNX Runtime accepts any single element, but rejects a constant of
+    rank 1. It may find such a constant only after a branch is inlined.
     """
     if model.dialect != "onnx":
         return False

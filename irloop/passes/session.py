@@ -12,7 +12,9 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Inferred types and taken names of a root and its bodies; makes rewriters of its graphs."""
+    """The inferred types and the names in use in a root graph and its bodies; makes rewriters for
+    these graphs.
+    """
 
     def __init__(self, model: Model | Graph) -> None:
         root = model.graph if isinstance(model, Model) else model

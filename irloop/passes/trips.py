@@ -37,7 +37,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
     if isinstance(node.op, onnx.Loop):
         return True if onnx.source_parameter(body, 0) == 1 else None
     for port in body.ports.inputs:
-        # The body returns its own condition, which was true, or the iteration would not have run.
+        # The body returns its own condition, which was true, because the iteration ran.
         same = value is body.graph.inputs[port.parameter]
         if same and isinstance(port, Carried) and port.result == at:
             return True

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _moved(dropped: Iterable[int], count: int) -> list[int | None]:
-    """The new positions of 0..count-1 after removing `dropped`; None for removed ones."""
+    """The new positions of 0..count-1 after `dropped` are removed; None for a removed position."""
     gone = set(dropped)
     positions: list[int | None] = []
     kept = 0
@@ -52,7 +52,7 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
 
 
 def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove results without a wire; return the new body."""
+    """Remove results of a body to which no wire leads; return the new body."""
     moved = _moved(dropped, len(body.graph.results))
     inner = Rewriter(body.graph)
     for index in sorted(dropped, reverse=True):
@@ -60,7 +60,7 @@ def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) 
 
     def at(index: int) -> int:
         position = moved[index]
-        assert position is not None, "a wire still names this result"
+        assert position is not None, "a wire still leads to this result"
         return position
 
     inputs = tuple(
@@ -96,7 +96,7 @@ def drop_inputs(node: Node, rewriter: Rewriter) -> bool:
 
 
 def replace_inputs(ports: PortMap, inputs: Iterable[InputPort]) -> PortMap:
-    """The same port map with other input wires."""
+    """Return the port map with its input wires replaced by `inputs`."""
     return PortMap(tuple(inputs), ports.outputs, ports.iteration, ports.condition)
 
 

@@ -80,7 +80,7 @@ def test_numbers_that_half_has_not_stay(weights: Any) -> None:
     assert not Manager([item]).run_passes(model)
     assert item.report.kept == ["w"]
     assert item.report.summary() == (
-        "0 constants stored as f16, 0 bytes less; 1 out of the range of f16 stay: 'w'"
+        "0 constants stored as f16, 0 bytes less; 1 kept, with values out of the range of f16: 'w'"
     )
 
 

@@ -22,7 +22,8 @@ class ScanOfNoElement(
     effect=Effect.REFUSAL,
     case="scan_of_no_element",
     passes=("scan_to_loop",),
-    fix="Give the axis at least one element: irloop transform --pass scan_to_loop writes a Loop.",
+    fix="Give the axis at least one element, or replace the Scan by a Loop: irloop transform "
+    "--pass scan_to_loop.",
 ):
     """A Scan with scan outputs over an empty axis.
 

@@ -22,7 +22,8 @@ class ScanTransposesNothing(
     effect=Effect.CRASH,
     case="scan_along_axis_1_of_empty_elements",
     passes=("scan_to_loop",),
-    fix="Transpose before and after the Scan; irloop transform --pass scan_to_loop writes a Loop.",
+    fix="Transpose before and after the Scan, or replace it by a Loop: irloop transform --pass "
+    "scan_to_loop.",
 ):
     """A Scan along an axis other than 0 of a tensor without elements.
 

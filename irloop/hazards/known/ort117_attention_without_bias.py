@@ -28,7 +28,7 @@ class AttentionWithoutBias(
     Where:
         Input 2 of Attention (domain com.microsoft) is omitted.
     What irloop does:
-        `convert --standard` and conversion to IR express the operation by others.
+        `convert --standard` and conversion to IR express the operation by other operations.
     """
 
     def find(self, node: Node) -> Iterator[str]:

@@ -25,8 +25,8 @@ class TransposedMatrixTimesVector(
 
     What happens:
         The optimiser fuses Transpose and MatMul to a FusedMatMul, which ignores the transposition
-        if the second operand is a vector: the result is A @ b, or the inference fails because A and
-        b have different sizes.
+        if the second operand is a vector: the result is A @ b, or the inference fails because the
+        sizes of A and b do not match.
     Where:
         The first operand of a MatMul is a Transpose of the last two axes, cast or not, and the
         second operand has one dimension.

@@ -25,9 +25,9 @@ class FloatWeightsBetweenQuantisedData(
     """Weights in f32 between quantised data.
 
     What happens:
-        The optimiser quantises the weights to 8 bits, with one scale for all of them, though the
-        model does not. Small weights beside large ones become 0; results of convolutions differed
-        by up to 5 steps of their quantisation.
+        The optimiser quantises the weights to 8 bits, with one scale for all of them, although the
+        model does not quantise them. Small weights beside large ones become 0; results of
+        convolutions differed by up to 5 steps of their quantisation.
     Where:
         A Conv, ConvTranspose or Gemm reads data from a DequantizeLinear with one scale, and its
         weights are a constant in f32. QuantizeLinear alone reads its result, possibly after Relu

@@ -29,9 +29,9 @@ class ConstantTripCountZero(
 
     What happens:
         The process crashes while the model is compiled (SIGFPE), or the empty output has a wrong
-        shape. Measured in larger models in 2026.4.1. It does not reproduce there in the minimal
-        model and six variants of it (with and without a state or its last value, read by an
-        operation, from the file and from a model in memory): all give the right outputs.
+        shape. Measured in larger models in 2026.4.1. The minimal model, and six variants of it
+        (with and without a state or its last value, read by an operation, from the file and from a
+        model in memory), do not reproduce it there: their outputs are right.
     Where:
         The trip count of a Loop is a constant 0.
     What irloop does:

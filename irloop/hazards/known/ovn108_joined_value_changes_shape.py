@@ -27,9 +27,9 @@ class JoinedValueChangesShape(
     """A joined value whose shape changes.
 
     What happens:
-        The output contains uninitialised memory if the value gets a new axis to be joined along
-        and its size is not known. OpenVINO 2026.4.1 refuses the inference if the value is joined
-        along the axis that grows, as in the minimal model, or if its first size is known.
+        The output contains uninitialised memory if the values are joined along a new axis and their
+        size is not known. OpenVINO 2026.4.1 refuses the inference if the value is joined along the
+        axis that grows, as in the minimal model, or if its first size is known.
     Where:
         The concatenated value changes its size from one iteration to the next.
     What irloop does:

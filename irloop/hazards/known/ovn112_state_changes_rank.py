@@ -21,7 +21,7 @@ class StateChangesRank(
     effect=Effect.REFUSAL,
     case="openvino_loop_state_changes_rank",
     rule="IRL628",
-    fix="Give the initial value the rank that the state continues with.",
+    fix="Reshape the initial value to the rank of the state's next value.",
 ):
     """A state whose number of dimensions changes.
 
@@ -30,7 +30,7 @@ class StateChangesRank(
     Where:
         The initial value and the next value of a state have different ranks.
     What irloop does:
-        Conversion reports it, or unrolls a loop that runs once.
+        Conversion reports it. If the loop runs exactly once, conversion unrolls it.
     """
 
     only_with_body = True

@@ -31,8 +31,8 @@ class GrowingStateIsNoOutput(
         The size of a state changes from iteration to iteration, and nothing reads its last value:
         OpenVINO removes outputs without readers.
     What irloop does:
-        Conversion to IR gives the initial value a size that the plugin does not know: it takes the
-        sizes of the initial value for all iterations.
+        Conversion to IR gives the initial value a size that the plugin does not know. Otherwise the
+        plugin would assume the sizes of the initial value in all iterations.
     """
 
     only_with_body = True

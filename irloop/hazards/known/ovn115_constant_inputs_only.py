@@ -27,8 +27,9 @@ class ConstantInputsOnly(
     What happens:
         The model does not compile: constant folding throws (trip_count != 0).
     Where:
-        Every input of a Loop is a constant. Compilation fails if the Loop, or in some iteration a
-        Loop in its body, runs zero times; irloop reports all Loops with constant inputs only.
+        Every input of a Loop is a constant. Compilation fails if the Loop runs zero times, or if a
+        Loop in its body does so in some iteration; irloop reports all Loops with constant inputs
+        only.
     What irloop does:
         Conversion to IR folds such a loop, or gives it an input that is not constant.
     """

@@ -33,8 +33,8 @@ class DivisionOfNegativeIntegers(
     Where:
         A Divide of signed integers with m_pythondiv whose operands are not all constant.
     What irloop does:
-        It follows the engines when it runs, folds and converts the model: the ONNX Div that it
-        writes truncates. FloorMod rounds down in all of them, so (a - FloorMod(a, b)) / b is the
+        irloop runs, folds and converts the model as the engines compute it: the ONNX Div that it
+        writes truncates. FloorMod rounds down in all engines, so (a - FloorMod(a, b)) / b is the
         quotient rounded down.
     """
 

@@ -24,7 +24,7 @@ class TypesOfVersion10(
     What happens:
         The reader changes them: i64 outputs become i32, other integer outputs and f16 inputs become
         f32. Measured in 2026.4.1 for i64, u8, i16 and f16, from the file and from a model in
-        memory. The values of the minimal model are so small that the new types can hold them.
+        memory. In the minimal model, the new types can hold all values, so the results are right.
     Where:
         An IR of version 10 has inputs or outputs of types other than f32 and i32.
     What irloop does:

@@ -26,8 +26,8 @@ class BooleanOutputReadTwice(
     """A Convert to boolean reads a node that has several outputs.
 
     What happens:
-        The Convert reads output 0 of its producer instead of the given one, or the model does not
-        compile.
+        The Convert reads output 0 of its producer instead of the connected output, or the model
+        does not compile.
     Where:
         A Convert to boolean reads an output of a node that has several outputs.
     What irloop does:

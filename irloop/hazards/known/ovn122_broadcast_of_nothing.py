@@ -25,7 +25,7 @@ class BroadcastOfNothing(
     """A Broadcast whose result has no element.
 
     What happens:
-        The process crashes by a division by zero (SIGFPE) while the model is compiled or run.
+        The process crashes with a division by zero (SIGFPE) while the model is compiled or run.
     Where:
         The result of a Broadcast has a known shape with a dimension of 0.
     What irloop does:

@@ -26,13 +26,14 @@ class BranchOutputLosesItsMemory(
     What happens:
         Before the plugin computes the operations after the If, it infers their shapes and allocates
         their memory, up to an operation whose shape depends on values. It does not consider that
-        these operations still need the output of the If, and gives its memory to another value. The
-        output is lost if that value is larger than in any earlier inference or iteration. An output
-        of the model counts as a following operation if the plugin converts its element type.
+        these operations still need the output of the If, and assigns the memory of the output to
+        another value. The output is lost if that value is larger than in any earlier inference or
+        iteration. An output of the model counts as a following operation if the plugin converts its
+        element type.
     Where:
         An operation other than ShapeOf or Slice reads an output of an If of unknown size.
     What irloop does:
-        Conversion to IR lets such an output be read through a Slice of all of it.
+        Conversion to IR lets operations read such an output through a Slice of the whole output.
     """
 
     only_with_body = True

@@ -30,7 +30,7 @@ class LoopOutputIsAnOutput(
         With one request for all inferences, as in the conformance suite, the results are right.
     Where:
         An output of a Loop or TensorIterator of unknown size is an output of the model, and
-        an operation other than ShapeOf, Slice or the maximum of it with itself reads it.
+        an operation reads it that is not ShapeOf, Slice or the maximum of the output with itself.
     What irloop does:
         Conversion to IR lets the other operations read a copy.
     """

@@ -25,7 +25,7 @@ class ConvertWithoutEffect(
     """A Convert without effect from an input to an output.
 
     What happens:
-        The plugin leaves the Convert out and takes the memory of the input for that of the output.
+        The plugin removes the Convert and uses the memory of the input as the memory of the output.
         The next inference writes its output into the memory of the earlier input, which the caller
         may have freed, so the output has wrong values.
     Where:

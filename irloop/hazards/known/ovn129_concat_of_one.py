@@ -24,8 +24,8 @@ class ConcatOfOne(
     """A Concat of one value that several operations read.
 
     What happens:
-        The plugin gives the Concat the memory of its input, and computes one of the readers in it:
-        the other readers then read that result.
+        The plugin gives the Concat the memory of its input, and computes one of the readers in that
+        memory: the other readers then read its result.
     Where:
         A Concat has one input, and its output has several readers.
     What irloop does:

@@ -26,9 +26,9 @@ class UnchangedStateReturnedTwice(
     What happens:
         The plugin removes the output from the loop, and the process dies.
     Where:
-        The body of a Loop or TensorIterator returns a parameter as it is: a state that it does not
-        change, or a captured value. Two outputs of the loop return this parameter: one its last
-        value, the other its last value as well or the values of all iterations joined.
+        The body of a Loop or TensorIterator returns a parameter unchanged: a state that it does not
+        change, or a captured value. Two outputs of the loop return this parameter: one returns its
+        last value, and the other its last value, too, or the concatenated values of all iterations.
     What irloop does:
         `transform` lets the body return a copy. Conversion to IR copies such a value, too.
     """

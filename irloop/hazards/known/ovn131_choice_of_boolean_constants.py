@@ -34,7 +34,7 @@ class ChoiceOfBooleanConstants(
         choices are constants.
     What irloop does:
         Conversion to IR writes such a choice by LogicalAnd, LogicalOr and LogicalNot, and so does
-        `transform` where a pass made the constants.
+        `transform` if a pass made the constants.
     """
 
     operations = (Select,)

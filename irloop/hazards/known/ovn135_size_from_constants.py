@@ -32,7 +32,7 @@ class SizeFromConstants(
         not count.) The size of its result, or of what is computed from it, depends on values, such
         as the result of a Loop, an If, NonZero or Range.
     What irloop does:
-        Conversion to IR folds loops that depend on constants only, and so does `transform` where a
+        Conversion to IR folds loops that depend on constants only, and so does `transform` if a
         pass made such a loop.
     """
 

@@ -29,8 +29,8 @@ class ParameterDroppedBeforeIteration(
         shape, OpenVINO refuses the model or the inference.
     Where:
         In the body of a Loop, the iteration number comes after a parameter that goes only to nested
-        loops and branches, none of which reads it. OpenVINO's optimisations may make any parameter
-        one of these.
+        loops and branches, none of which reads it. OpenVINO's optimisations may turn any parameter
+        into such a parameter.
     What irloop does:
         Conversion to IR and `transform` let the iteration number be the first parameter.
     """

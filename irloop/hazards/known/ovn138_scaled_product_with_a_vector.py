@@ -26,7 +26,8 @@ class ScaledProductWithAVector(
 
     What happens:
         The transformation MatMulMultiplyFusion multiplies the vector by a constant of shape [1, 1,
-        1], which makes it a tensor of three dimensions, and refuses its sizes.
+        1], which makes the vector a tensor of three dimensions, and then refuses the sizes of this
+        tensor.
     Where:
         The second operand of a MatMul is a constant vector, the first has three dimensions or more,
         and a Multiply by a one-element constant reads the result.

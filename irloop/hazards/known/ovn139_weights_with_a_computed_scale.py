@@ -32,8 +32,8 @@ class WeightsWithAComputedScale(
         Subtract of a computed value and then a Multiply. A MatMul or a convolution reads the
         result.
     What irloop does:
-        Conversion to IR converts the weights in two steps, which keeps them in their narrow type in
-        the file, and the plugin from taking the Multiply for a constant scale.
+        Conversion to IR converts the weights in two steps. They keep their narrow type in the file,
+        and the plugin does not treat the Multiply as a constant scale.
     """
 
     operations = (Convert,)

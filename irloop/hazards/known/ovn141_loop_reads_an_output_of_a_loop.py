@@ -27,11 +27,11 @@ class LoopReadsAnOutputOfALoop(
 
     What happens:
         The memory of the output moves when the sizes of other values change. A loop whose own sizes
-        and trip count stay the same keeps reading where the output was: it computes with values of
-        an earlier inference, or with undefined ones.
+        and trip count stay the same keeps reading the old memory: it computes with values of an
+        earlier inference, or with undefined values.
     Where:
-        A Loop or TensorIterator reads an output of unknown size of another one. It depends on the
-        rest of the model whether the memory moves.
+        A Loop or TensorIterator reads an output of unknown size of another Loop or TensorIterator.
+        Whether the memory moves depends on the rest of the model.
     What irloop does:
         Conversion to IR and `transform` let the loop read a copy.
     """

@@ -28,8 +28,8 @@ class IntegerDivisionOfAReduction(
         The plugin computes the division in floating point, together with the reduction, and rounds
         the result to the nearest integer: 6 / 4 is 2. A constant divided by a sum is 0.
     Where:
-        Divide of integers, one of them a constant, follows a reduction or a MatMul of integers.
-        Elementwise operations, reshapes and gathers may be between the two.
+        A Divide of integers, with a constant as one operand, follows a reduction or a MatMul of
+        integers. Elementwise operations, reshapes and gathers may be between the two.
     What irloop does:
         Conversion to IR divides a copy.
     """

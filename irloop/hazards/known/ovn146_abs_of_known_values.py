@@ -25,8 +25,8 @@ class AbsOfKnownValues(
     """An Abs of rank 1 that depends on constants and sizes alone.
 
     What happens:
-        OpenVINO takes such values for sizes, which are not negative, and removes the Abs: 1 - 2
-        stays -1.
+        OpenVINO assumes that such values are sizes, which are not negative, and removes the Abs:
+        the absolute value of 1 - 2 is -1.
     Where:
         The operand of an Abs is a vector that is computed from ShapeOf and constants, such as the
         distance of two positions in a sequence (Range of a size, Subtract, Abs) or the row of a

@@ -28,8 +28,9 @@ class NanBecomesANumber(
         Minimum of NaN and y are y. So an undefined result looks like a valid one.
     Where:
         An Exp, ReLU, Clamp, HardSigmoid, Maximum or Minimum reads a value that is computed from a
-        Softmax of a value with constant infinities. A Softmax of nothing but -inf is NaN: a mask
-        that leaves out every element, or a range of allowed values that is empty.
+        Softmax of a value with constant infinities. A Softmax of nothing but -inf is NaN, for
+        example because a mask excludes every element, or because the range of allowed values is
+        empty.
     What irloop does:
         Conversion to IR selects the NaN where the input of the operation is NaN.
     """

@@ -26,12 +26,12 @@ class ConstantConditionEntersTheBody(
 
     What happens:
         OpenVINO moves constants into bodies, and removes the input of the Loop that brought them.
-        Here that is the condition, and the next input takes its place. If there is no next input
-        (`node index is out of range`), or if it is not boolean, the model is refused. If it is
-        boolean, it decides whether the Loop runs.
+        Here this input is the condition, and the next input takes its place. If there is no next
+        input (`node index is out of range`), or if the next input is not boolean, the model is
+        refused. If it is boolean, it decides whether the Loop runs.
     Where:
-        The port map of a Loop has an entry for input 1, whose value is constant: as an invariant,
-        or as a state that no iteration changes.
+        The port map of a Loop has an entry for input 1, and the value of input 1 is constant. The
+        entry is an invariant, or a state that no iteration changes.
     What irloop does:
         Conversion to IR and `transform` map a copy of the condition.
     """

@@ -29,8 +29,8 @@ class SizeInASignedType(
         model is not compiled (Value for partial shape evaluation can't be lower than zero). A Pad
         of such a size has a wrong shape.
     Where:
-        An element of a ShapeOf of unknown value is converted to i4, i8 or i16. The output shape of
-        another operation, for example Broadcast or Tile, follows from the result.
+        An element of a ShapeOf of unknown value is converted to i4, i8 or i16. The result
+        determines the output shape of another operation, for example Broadcast or Tile.
     What irloop does:
         Conversion to IR converts a running sum of the single size, whose bounds OpenVINO does not
         compute.

@@ -26,15 +26,15 @@ class InnerLoopOutputMoves(
     """An output of a loop in a body, read by an operation that is not elementwise.
 
     What happens:
-        The memory of the output moves when the outer loop runs another number of iterations than in
-        the inference before. SoftMax, and a second operation that only changes the shape, keep
-        reading where the output was: they compute with values of an earlier inference, or with
-        undefined ones.
+        The memory of the output moves when the outer loop runs a different number of iterations
+        than in the inference before. SoftMax, and a second operation that only changes the shape,
+        keep reading the old memory: they compute with values of an earlier inference, or with
+        undefined values.
     Where:
         A loop in the body of another loop has an output of unknown size, and an operation other
         than ShapeOf, Slice and elementwise ones reads it. Whether the memory moves depends on the
-        rest of the model: it did where the outer loop joins its results along an axis other than
-        the first.
+        rest of the model: it did when the outer loop concatenates its results along an axis other
+        than the first.
     What irloop does:
         Conversion to IR and `transform` let the operations read a copy.
     """

@@ -26,7 +26,7 @@ class DifferencesOfUnsignedIntegers(
     """Differences and minima of unsigned integers.
 
     What happens:
-        OpenVINO 2021.4 computes them through -1, which unsigned integers do not have.
+        OpenVINO 2021.4 computes them by multiplying by -1, which unsigned types cannot represent.
     Where:
         A Subtract or Minimum of u8, u16, u32 or u64.
     What irloop does:

@@ -28,7 +28,8 @@ class SelectOfManyDimensions(
     Where:
         A Select whose output has six dimensions or more.
     What irloop does:
-        With --target openvino-2021.4, conversion selects among the elements in one dimension.
+        With --target openvino-2021.4, conversion flattens the operands of the Select to one
+        dimension.
     """
 
     def find(self, node: Node) -> Iterator[str]:

@@ -9,7 +9,7 @@ transform`) and the documentation read everything from the class:
     variant of it.
 docstring
     first line: what it does, one sentence; then ``Given::`` and ``Result::`` with a drawing each;
-    then what it leaves alone and why.
+    then what it does not change, and why.
 `dialects`
     where it applies; a model of another dialect is refused by name. Default: both.
 `enabled_by_default`
@@ -24,8 +24,8 @@ options
     Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
     option that may be given several times. The first one is the pass's main option: users write
     ``unroll=8``, or ``unroll:trips=8:nodes=1000``. Every option has a default, so that the class
-    without arguments is the pass that its plain name denotes. A value that makes no sense raises
-    UsageError in `__post_init__`.
+    without arguments is the pass that its plain name denotes. An invalid value raises UsageError in
+    `__post_init__`.
 
 Passes of other projects have the same form; the entry point group ``irloop.passes`` names them.
 """
@@ -128,7 +128,7 @@ __all__ = [
     "WidenNarrowIntegers",
 ]
 
-#: Passes in the file of the pass that they are a variant of.
+#: Passes that are defined in the file of the pass of which they are a variant.
 _VARIANTS = {"fold_trips": "unroll"}
 
 

@@ -1,4 +1,4 @@
-"""Inserts copies where OpenVINO's CPU plugin would let states of a loop share memory."""
+"""Inserts copies in loops in which OpenVINO's CPU plugin would let states share memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BodyBarriers(LoopPass):
     OpenVINO's CPU plugin copies back edges one after the other into the memory of the parameters;
     before that, it copies the next slice. The maximum of a value with itself (for booleans,
     LogicalOr) is an operation that the plugin neither removes nor computes in place; Concat, Tile,
-    Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is left alone.
+    Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is not copied.
 
     An invariant is written into the body's memory once, before the first iteration. Operations in
     `hazards.memory.IN_PLACE` overwrite it there, and so do elementwise operations on a view of it;

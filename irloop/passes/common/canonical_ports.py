@@ -50,9 +50,9 @@ class CanonicalPorts(LoopPass):
     before the loop, because OpenVINO's CPU plugin starts every slice at the end of the axis. Equal
     connections are merged, states that never change become invariants or constants, and unread
     parameters are removed, as is a loop that is left without outputs. States come first, then
-    slices, then invariants; outputs keep their order. An axis of unknown rank is left alone. A
-    state is kept where its outer value cannot take over the name of a model output, and where it is
-    the only state of a Loop before opset 11.
+    slices, then invariants; outputs keep their order. An axis of a tensor of unknown rank is not
+    changed. A state is kept if its outer value cannot take over the name of a model output, or if
+    it is the only state of a Loop before opset 11.
     """
 
     name = "canonical_ports"
@@ -71,7 +71,7 @@ class CanonicalPorts(LoopPass):
         wants_state = isinstance(node.op, onnx.Loop) and self.model.opsets.get("", 0) < 11
         changed |= _settle_states(wires, rewriter, inner, wants_state=wants_state)
         while _merge_inputs(wires, inner):
-            # Where two states were merged, values computed from them may have become equal, too.
+            # If two states were merged, values computed from them may have become equal, too.
             changed = True
         changed |= _merge_outputs(wires, rewriter)
         changed |= wires.drop_unread(node.op)
@@ -160,7 +160,7 @@ def _same_constant(item: Entering) -> bool:
 
 
 def _may_go(output: Value) -> bool:
-    """False if an output of the graph would lose its own producer, and with it its name."""
+    """False if an output of the graph would lose its producer, and with it its name."""
     return not output.is_output
 
 

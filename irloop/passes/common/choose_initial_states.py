@@ -1,4 +1,6 @@
-"""Selects the initial states if a loop does not run, for runtimes that return other values."""
+"""Selects the initial states if a loop runs zero iterations, for runtimes that return other
+values.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class ChooseInitialStates(LoopPass):
     The outputs of a Loop that certainly does not run become the initial values.
 
     With a trip count of zero OpenVINO 2021.4 returns zeros; besides, it cannot read a loop with a
-    state that the body does not read. A loop that certainly runs is left alone, and so is a state
+    state that the body does not read. A loop that certainly runs is not changed, nor is a state
     whose shape changes or is not static.
     """
 
@@ -99,7 +101,7 @@ def _chooses(node: Node, initial: Value) -> bool:
         return node.inputs[2] is initial
     if not isinstance(node.op, comparison.LogicalAnd):
         return False
-    # Booleans: (runs and last) or (not runs and initial).
+    # Booleans are selected as (runs and last) or (not runs and initial).
     either = [user for user, _ in node.output.uses if isinstance(user.op, comparison.LogicalOr)]
     others = [value.producer for user in either for value in user.inputs[1:] if value is not None]
     return any(

@@ -11,7 +11,7 @@ from irloop.passes.base import ModelPass
 
 __all__ = ["CommonSubexpressions"]
 
-#: Constants of more bytes than this are compared by their location, not by content.
+#: Constants of more bytes than this are compared by their location in the file, not by content.
 COMPARE_LIMIT = 4096
 
 
@@ -26,7 +26,7 @@ class CommonSubexpressions(ModelPass):
 
         a = x + y    z = a * a
 
-    Nodes with bodies, a state or random results are left alone.
+    Nodes with bodies, a state or random results are not merged.
     """
 
     name = "common_subexpressions"
@@ -51,7 +51,9 @@ class CommonSubexpressions(ModelPass):
 
 
 def _are_outputs(first: Node, second: Node) -> bool:
-    """True when both have outputs that are outputs of the graph, which need separate producers."""
+    """True if both nodes have outputs that are outputs of the graph, which need separate
+    producers.
+    """
     return all(any(value.is_output for value in node.outputs) for node in (first, second))
 
 

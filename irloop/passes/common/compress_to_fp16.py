@@ -50,7 +50,7 @@ class Compression:
         if self.kept:
             shown = ", ".join(repr(name) for name in self.kept[:3])
             more = f" and {len(self.kept) - 3} more" if len(self.kept) > 3 else ""
-            text += f"; {len(self.kept)} out of the range of f16 stay: {shown}{more}"
+            text += f"; {len(self.kept)} kept, with values out of the range of f16: {shown}{more}"
         return text
 
 
@@ -67,7 +67,7 @@ class CompressToFp16(ModelPass):
         y = MatMul(x, Convert(Const f16 [64, 64], f32))
 
     The Convert has the runtime information `decompression`, by which OpenVINO recognises compressed
-    weights; in ONNX it is a Cast. Small constants are left alone, and so is every constant with a
+    weights; in ONNX it is a Cast. Small constants are not compressed, nor are constants with a
     value beyond 65504, or in which most values would become 0 in f16. `report` describes what was
     done.
     """

@@ -29,7 +29,7 @@ class ConstantFolding(ModelPass):
 
         Loop:   y = x * Const 5
 
-    Operations with a state or random numbers are not folded, nor are results of more than `limit`
+    The pass does not fold operations with a state or random numbers, results of more than `limit`
     bytes, or results that a half-precision constant would round. Branches that are never taken are
     removed by inline_constant_if; ONNX's checker may refuse them if they contradict the folded
     constants.
@@ -37,7 +37,7 @@ class ConstantFolding(ModelPass):
 
     name = "constant_folding"
 
-    limit: int = option(RESULT_LIMIT, "maximum number of bytes of one result")
+    limit: int = option(RESULT_LIMIT, "maximum number of bytes of a folded result")
 
     def run_on_model(self, model: Model) -> bool:
         Inference().run(model.graph)

@@ -26,7 +26,7 @@ class ConvertLikeToConvert(MatcherPass):
         y = Convert(x, f16)
 
     In ONNX these are CastLike and Cast. OpenVINO 2021.4 reads ConvertLike but cannot run it. Nodes
-    with an unknown type are left alone.
+    whose type is unknown are not replaced.
     """
 
     name = "convert_like_to_convert"

@@ -34,7 +34,7 @@ class DeadCode(ModelPass):
 
         Loop(M, cond, x):     state a: x, a' = a + 1      -> out
 
-    Model inputs are kept, used or not. So are the last slice that determines the trip count of a
+    The pass keeps all inputs of the model, the last slice that determines the trip count of a
     TensorIterator or a Scan, operations that write a variable, and, before opset 11, one state of
     an ONNX Loop.
     """
@@ -91,7 +91,9 @@ class DeadCode(ModelPass):
 
 
 def _dead_states(node: Node, body: Body) -> list[Carried]:
-    """States that only feed themselves and whose last value is never read."""
+    """The states on which only their own next values depend, and whose last values are never
+    read.
+    """
     dead = []
     shown = {port.result: port.external for port in body.ports.outputs}
     lasts = {port.result for port in body.ports.outputs if isinstance(port, LastValue)}

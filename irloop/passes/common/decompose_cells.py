@@ -34,8 +34,8 @@ class DecomposeCells(MatcherPass):
         n = Tanh(n_x + (r * h) * R_n')
         h1 = n - z * n + z * h
 
-    Clipping becomes a Clamp before each activation. A cell is left alone when its state size is
-    unknown, or when it has an activation that OpenVINO's cells do not support.
+    Clipping becomes a Clamp before each activation. A cell is not decomposed if its state size is
+    unknown, or if it has an activation that OpenVINO's cells do not support.
     """
 
     name = "decompose_cells"

@@ -26,7 +26,7 @@ class DecompressFp16(MatcherPass):
 
         y = MatMul(x, Const f32 [64, 64])
 
-    Conversions to types other than f32 and f64 are left alone.
+    Conversions to types other than f32 and f64 are not changed.
     """
 
     name = "decompress_fp16"

@@ -1,4 +1,4 @@
-"""Rewrites OpenVINO operations with those of older opsets."""
+"""Rewrites OpenVINO operations as operations of older opsets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPEN = 2**31 - 1
 
 
 class _Older(Emitter):
-    """Rewrites one node with older operations."""
+    """Rewrites one node as operations of older opsets."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         super().__init__(rewriter, node, node.name)
@@ -60,7 +60,7 @@ class _Older(Emitter):
         return None if known is None else [int(item) for item in known.reshape(-1)]
 
     def relabel(self, op: Op) -> list[Value]:
-        """`op` on the same inputs."""
+        """Emit `op` with the same inputs."""
         made = self.rewriter.insert(
             op, self.node.inputs, before=self.node, name=self.stem, n_outputs=op.n_outputs or 1
         )
@@ -117,7 +117,7 @@ def _gather_nd(c: _Older) -> list[Value] | None:
     made = c.emit(gather.GatherND(op.batch_dims), c.inputs[0], coordinates)
     if op.batch_dims <= 1:
         return [made]
-    # The older version merges all batch axes into one.
+    # The older version merges all batch axes into one, so they are restored.
     return [c.emit(shape.Reshape(), made, c.constant(list(dims or ())))]
 
 
@@ -166,7 +166,9 @@ def _slice(c: _Older) -> list[Value] | None:
 
 
 def _computed_slice(c: _Older, axes: list[int], whole: list[int]) -> list[Value]:
-    """A slice with computed bounds, which are moved to the positions of their axes."""
+    """A slice with computed bounds, which are moved to the positions of their axes in lists for all
+    axes.
+    """
     masks = tuple(int(axis not in axes) for axis in whole)
     data, *bounds = c.inputs
     order = [axes.index(axis) if axis in axes else len(axes) for axis in whole]
@@ -353,7 +355,9 @@ def _is_finite(c: _Older) -> list[Value] | None:
 
 
 def _identity(c: _Older) -> list[Value] | None:
-    """A copy: the maximum of a value with itself, which OpenVINO's plugins really compute."""
+    """A copy, made by the maximum of a value with itself, which OpenVINO's plugins do not
+    remove.
+    """
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]
@@ -399,8 +403,8 @@ class DowngradeOpset(MatcherPass):
         i = Select(indices < 0, indices + size of axis 1, indices)
         y = Gather-7(x, i, axis 1)          z = StridedSlice-1(y, [0, 1], [0, 9], [1, 2])
 
-    Operations that use a feature without equivalent are left alone: negative padding, pooling with
-    dilations or ceil_torch rounding, scattering with a reduction, stable sorting.
+    Operations that use a feature without an equivalent are not replaced: negative padding, pooling
+    with dilations or ceil_torch rounding, scattering with a reduction, stable sorting.
     """
 
     name = "downgrade_opset"

@@ -32,9 +32,9 @@ class FixInput(ModelPass):
 
         x [2,3]:             y = ReduceSum(x, Const [1])
 
-    This is for runtimes that need static shapes: a trip count, a list of axes or a size that is an
-    input makes shapes unknown. The numbers take the shape that the model declares for the input;
-    without a declared shape they become a vector. Inputs that are not named are left alone.
+    This is for runtimes that need static shapes: if a trip count, a list of axes or a size is an
+    input, shapes are unknown. The constant has the shape that the model declares for the input;
+    without a declared shape it is a vector. Inputs that are not named are not changed.
     """
 
     values: tuple[str, ...] = option((), "an input and its numbers, as in axes=0,2")
@@ -85,7 +85,7 @@ def _input(model: Model, name: str) -> Node:
         if name == node.name or name in node.outputs[0].names:
             return node
     known = ", ".join(node.name for node in model.graph.parameters)
-    raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+    raise UsageError(f"the model has no input {name!r}", expected=f"one of the inputs {known}")
 
 
 def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:

@@ -33,8 +33,8 @@ class FoldShapes(ModelPass):
 
         Loop:   y = Reshape(s, Const [3, -1])
 
-    Only integers and booleans are folded, so weights in narrow types keep their size on disk. Model
-    outputs are not folded.
+    The pass folds only integers and booleans, so that weights in narrow types keep their size on
+    disk. Model outputs are not folded.
     """
 
     name = "fold_shapes"

@@ -1,4 +1,4 @@
-"""Recognises the gates of an LSTM or GRU and fuses them into a cell."""
+"""Recognises the gates of an LSTM or GRU, and fuses them into a cell."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class FuseGates(MatcherPass):
 
     The gates may be in any order (weights and biases are then reordered), and so may factors and
     terms. For a GRU, all three usual formulas that mix the old state with the new one are
-    recognised, with the reset before or after the recurrent product. Gates are left alone if
-    another node also reads some of them, if the weights are not constant and in another order, or
-    if an activation is not Sigmoid or Tanh.
+    recognised, with the reset before or after the recurrent product. Gates are not fused if another
+    node also reads some of them, if the weights are computed and in another order, or if an
+    activation is not Sigmoid or Tanh.
     """
 
     name = "fuse_gates"
@@ -94,7 +94,7 @@ def _is_state(value: Value, size: int) -> bool:
 
 
 def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
-    """Yield the two operands of a node, and then the same in reverse order."""
+    """Yield the two operands of a node, and then the two operands in reverse order."""
     left, right = node.inputs[:2]
     if left is not None and right is not None:
         yield left, right
@@ -117,7 +117,7 @@ def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
 
 
 def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Value, Value]]:
-    """Yield the inputs of both activations in a product of two activations of these types."""
+    """If a node multiplies two activations of these types, yield the inputs of both."""
     if not isinstance(node.op, MULTIPLY):
         return
     for left, right in _orders(node):
@@ -203,7 +203,8 @@ Product = tuple[Value, Value, bool]
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
     """The products and constants that add up to `value`.
 
-    If anything else is added, more than two products are returned, which no cell has.
+    If anything else is added, more than two products are returned, so that the caller finds no
+    cell.
     """
     products: list[Product] = []
     constants: list[Value] = []
@@ -229,9 +230,11 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """The weights of a cell in `matrix`, with these rows of it in this order; None if impossible.
+    """The weights of a cell: the given rows of `matrix`, in the given order; None if that is
+    impossible.
 
-    The matrix gets one row per gate element. A computed matrix can only be used as it is.
+    The matrix gets one row per gate element. A computed matrix must already have exactly these rows
+    in this order.
     """
     op = matrix.producer.op
     if not isinstance(op, Constant):
@@ -250,7 +253,7 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of constants in the order of the rows; None if one of them has another length."""
+    """The sum of the constants, in the order of `rows`; None if one of them has another length."""
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
         op = value.producer.op
@@ -277,7 +280,9 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
 
 
 def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
-    """Yield gate, new and old state of ``(1-z)*n + z*h`` in its usual forms."""
+    """Yield the gate z, the new state n and the old state h if `node` computes ``(1-z)*n + z*h`` in
+    one of its usual forms.
+    """
     for left, right in _orders(node):
         if not isinstance(right.producer.op, MULTIPLY):
             continue
@@ -347,7 +352,9 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
 
 
 def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
-    """Yield the reset gate of a candidate and the value that it scales (None: the state itself)."""
+    """Yield the reset gate of a candidate, and the value that the gate scales (None for the state
+    itself).
+    """
     yield from _factors(inner, SIGMOID)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None
     if first is not None:
@@ -357,7 +364,7 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """The recurrent part of a cell that computes its candidate in a separate product, or None."""
+    """The recurrent part of a cell whose candidate is a separate product, or None."""
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)
     if both is None or len(products) != 1:
@@ -383,7 +390,9 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
-    """Operand, weights, bias and size of the gates `parts` if one product makes them, else None."""
+    """The operand, weights, bias and size of the gates `parts`, if all of them are parts of one
+    product; else None.
+    """
     split = _split_of(parts)
     if split is None:
         return None

@@ -41,8 +41,8 @@ class FuseReverseSequence(MatcherPass):
 
     A slice with step -1 over the whole axis counts as a reversal, too. An LSTM, GRU or RNN sequence
     changes its direction if its input and, if it is read, its output are reversed up to the
-    sequence's own lengths. A reversal up to other lengths is left alone, and so is one that has
-    other readers or is an output of the model.
+    sequence's own lengths. A reversal up to other lengths is not fused, nor is one that has other
+    readers or is an output of the model.
     """
 
     name = "fuse_reverse_sequence"
@@ -174,7 +174,9 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
-    """The value that `node` reverses along `axis` up to the items' `lengths` (axis 0), or None."""
+    """The value that `node` reverses along `axis` up to the `lengths` of its items (axis 0), or
+    None.
+    """
     source = _reversed(node, axis, known)
     if source is not None:
         # `node` reverses the whole axis, so the lengths must reach its end.

@@ -1,4 +1,4 @@
-"""Turns gathers by the iteration number into slices of the loop."""
+"""Replaces gathers by the iteration number by slices of the loop."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class GatherToSlice(LoopPass):
 
         Loop(3, c, x [5,2]):  s: x[axis 0]    p = Squeeze(s, 0)    y = Relu(p)
 
-    The body then needs one element at a time, and a Loop whose trip count is the length may become
-    a TensorIterator. A Gather is left alone when the trip count is not constant or may exceed the
-    length, and when its index is not the iteration number.
+    The body then reads one element at a time, and a Loop whose trip count is the length may become
+    a TensorIterator. A Gather is not replaced if the trip count is not constant or may exceed the
+    length, or if the index is not the iteration number.
     """
 
     name = "gather_to_slice"
@@ -68,7 +68,7 @@ class GatherToSlice(LoopPass):
             wires.replace(ov.Loop(), rewriter)
 
     def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
-        """The axis of a Gather that never reads beyond the end of that axis."""
+        """The axis of a Gather if it never reads beyond the end of this axis, else None."""
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)
         if (
@@ -95,7 +95,7 @@ def _indices(number: Value) -> list[Value]:
 
 
 def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
-    """The body's parameter for one slice."""
+    """Add a body parameter for the slices."""
     for other in wires.slices:
         if other.outer is item.outer and other.port == Sliced(0, 0, axis):
             return other.parameter

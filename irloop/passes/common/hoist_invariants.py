@@ -30,9 +30,9 @@ class HoistInvariants(ModelPass):
         p = x * Relu(w)
         Loop: invariant p;   s' = s + p
 
-    Inner loops come first, so that a value may leave several loops. Moved nodes are computed even
-    if the loop never runs. Operations with a state or random results are left alone, and so is a
-    node that produces a result of the body.
+    The pass changes inner loops first, so that a value may leave several loops. Moved nodes are
+    computed even if the loop never runs. Operations with a state or random results are not moved,
+    nor are nodes that produce a result of the body.
     """
 
     name = "hoist_invariants"
@@ -52,7 +52,7 @@ class HoistInvariants(ModelPass):
 
 
 class _Hoist:
-    """Moves all nodes that can be moved out of one loop."""
+    """Moves all nodes that can leave one loop out of it."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         self.node = node
@@ -91,7 +91,7 @@ class _Hoist:
         if not all(isinstance(value.producer.op, Constant) for value in varying):
             return False
         if any(value.is_output for value in node.outputs):
-            # The body would return a parameter unchanged: engines lose such a value, or refuse it.
+            # The body would return a parameter unchanged; engines lose such a value, or refuse it.
             return False
         inputs = tuple(None if value is None else self._outside(value) for value in node.inputs)
         new = self.outer.insert(

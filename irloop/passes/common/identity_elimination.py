@@ -34,7 +34,8 @@ CUTTING = (*SLICES, *classes_of("StridedSlice"))
 #: Operations that repeat or extend input 0; without effect if the shape stays the same.
 GROWING = classes_of("Broadcast", "Expand", "Tile")
 
-#: The constant second operand that has no effect. Only adding -0.0, or subtracting 0.0, keeps -0.0.
+#: For each operation, the constant second operand that has no effect. Only adding -0.0, or
+#: subtracting 0.0, keeps -0.0.
 NEUTRAL = dict.fromkeys(classes_of("Add"), -0.0)
 NEUTRAL |= dict.fromkeys(classes_of("Sub", "Subtract"), 0.0)
 NEUTRAL |= dict.fromkeys(classes_of("Mul", "Multiply", "Div", "Divide"), 1.0)
@@ -54,7 +55,7 @@ FAR = 2**31 - 1
 
 
 class IdentityElimination(MatcherPass):
-    """Removes operations without effect: their readers read the operand.
+    """Removes operations without effect; their readers then read the operand.
 
     Given::
 
@@ -66,11 +67,11 @@ class IdentityElimination(MatcherPass):
 
         y = Relu(x)
 
-    Also removed are Identity, Dropout, Concat and Split of one tensor, slices of whole axes, Pad by
-    0, Broadcast and Tile to the same shape, two Transposes that undo each other, and operations
-    that add 0, subtract 0 or divide by 1; for floats only with the zero that keeps -0.0. An
+    The pass also removes Identity, Dropout, Concat and Split of one tensor, slices of whole axes,
+    Pad by 0, Broadcast and Tile to the same shape, two Transposes that undo each other, and
+    operations that add 0, subtract 0 or divide by 1 (for floats only if they keep -0.0). An
     operation between an input and an output of a graph is kept, because both keep their names. An
-    operation whose shapes are not known well enough is left alone.
+    operation whose shapes are not known well enough is not removed.
     """
 
     name = "identity_elimination"
@@ -127,7 +128,7 @@ def _source(node: Node, inference: Inference) -> Value | None:
         return first if _same_shape(node) and len(node.inputs) < 3 else None
     if isinstance(op, PADS):
         return first if _same_shape(node) and _adds_nothing(node, inference) else None
-    # Only conversions to the same type are left; an unknown type may still differ.
+    # Only conversions to the same type remain here; an unknown type may still differ.
     known = element_of(first).bits or element_of(first).value == "string"
     return first if known or isinstance(op, IDENTITIES) else None
 
@@ -140,7 +141,9 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The value before reshaping operations that has the same shape; else as `_unpaired`."""
+    """The value before a chain of reshaping operations, if it has the shape of the result; else the
+    result of `_unpaired`.
+    """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
     while isinstance(value.producer.op, RESHAPING):
@@ -154,7 +157,9 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
-    """The value that a Squeeze and an Unsqueeze (in either order) leave unchanged, or None."""
+    """The operand of a Squeeze and an Unsqueeze, in either order, that undo each other; else
+    None.
+    """
     first = node.inputs[0]
     before = None if first is None else first.producer
     if before is None or not (_undoes(node.op, before.op) or _undoes(before.op, node.op)):
@@ -215,7 +220,9 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _neutral(node: Node, inference: Inference) -> Value | None:
-    """The operand that an operation with a neutral constant returns, or None."""
+    """The operand of an operation that returns it because the other operand is a neutral constant,
+    or None.
+    """
     if len(node.inputs) != 2 or not broadcasts_as_numpy(node):
         return None
     orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]

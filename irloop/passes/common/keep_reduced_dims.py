@@ -1,4 +1,4 @@
-"""Splits reductions to a scalar into two steps."""
+"""Splits reductions to a scalar into a reduction and a Squeeze."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KeepReducedDims(MatcherPass):
         y = Squeeze(ReduceMax(x, [0, 1], keep_dims true), [0, 1])
 
     OpenVINO 2021.4 loses the rank of such a scalar: operations that broadcast it do not compile,
-    and a condition that depends on it is refused. Reductions over computed axes are left alone.
+    and a condition that depends on it is refused. Reductions over computed axes are not changed.
     """
 
     name = "keep_reduced_dims"

@@ -39,9 +39,9 @@ class LoopToScan(LoopPass):
         Scan(h, y, Const [0,1,2,3,4]):
           p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i     -> last s
 
-    Tensors that the body gathers by the iteration number are scanned, and so is the number itself
-    where something else reads it. A Loop is left alone when its trip count is unknown or 0, when a
-    state is not a tensor or may change its shape, and before opset 9.
+    Tensors that the body gathers by the iteration number are scanned. If anything else reads the
+    iteration number, a list of the numbers is scanned, too. A Loop is not converted if its trip
+    count is unknown or 0, if a state is not a tensor or may change its shape, or before opset 9.
     """
 
     name = "loop_to_scan"
@@ -57,7 +57,7 @@ class LoopToScan(LoopPass):
         inner = self.session.rewriter(wires.graph)
         inside = Forms(self.model, inner, next(iter(wires.graph.nodes), None), node.name)
         if wires.running is not None and wires.running.is_used:
-            # A body may declare its condition as [1].
+            # A body may declare its condition with shape [1].
             truth = inside.constant(np.ones(one_element(wires.running)), ElementType.BOOLEAN)
             inner.replace_value(wires.running, truth, keep_names=False)
         if wires.iteration is not None and not one_element(wires.iteration):
@@ -118,7 +118,9 @@ def _states_keep_shape(wires: LoopWires) -> bool:
 def _indices(
     number: Value, inference: Inference, count: int, captured: dict[Value, Value]
 ) -> list[tuple[Value, bool]]:
-    """Values that equal the iteration number or count down to 0, and whether each counts down."""
+    """The values that equal the iteration number or count down to 0; each with True if it counts
+    down.
+    """
     found = [(number, False)]
     for node, position in number.uses:
         first = node.inputs[0]
@@ -133,8 +135,8 @@ def _indices(
 def _separate(wires: LoopWires, forms: Forms) -> None:
     """Give every result its own value, different from parameters and from other results.
 
-    ONNX Runtime swaps the buffers of a Scan's states: a state that is returned unchanged is lost,
-    and if one value is two results, only one of them is written.
+    ONNX Runtime swaps the buffers of a Scan's states, so a state that is returned unchanged is
+    lost, and if one value is two results, only one of them is written.
     """
     taken = {item.parameter for item in wires.inputs}
 

@@ -1,4 +1,4 @@
-"""Converts Loops that end only with their slices or a constant trip count to TensorIterators."""
+"""Converts Loops that only their slices or a constant trip count end to TensorIterators."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class LoopToTensorIterator(LoopPass):
           p: y[axis 0]   i: [0,1,2,3,4][axis 0]   s: h, s' = s + p * i   -> last s
 
     The iteration number becomes a slice of a constant, and slices that the body does not read are
-    removed. A Loop is left alone when its trip count is unknown or 0, when nothing would determine
-    the trip count of the TensorIterator, when it has only invariant inputs, when a state changes
-    its shape, when the length of a sliced axis is unknown, and directly in or around another
+    removed. A Loop is not converted if its trip count is unknown or 0, if nothing would determine
+    the trip count of the TensorIterator, if it has only invariant inputs, if a state changes its
+    shape, if the length of a sliced axis is unknown, or if it is directly in or around another
     TensorIterator (OpenVINO allows no nesting).
     """
 
@@ -107,7 +107,9 @@ def _is_long_enough(item: Entering, count: int) -> bool:
 
 
 def _grows(item: Entering) -> bool:
-    """True for a state whose shape changes; OpenVINO's TensorIterator keeps its first shape."""
+    """True for a state whose shape changes; OpenVINO's TensorIterator would keep the first
+    shape.
+    """
     first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
     if first is None or later is None or len(first) != len(later):
         return True
@@ -127,7 +129,7 @@ def _held(wires: LoopWires) -> list[Entering]:
 
 
 def _drop_condition(wires: LoopWires) -> None:
-    """Remove the condition, which is always true; where it is read it becomes a state."""
+    """Remove the condition, which is always true; if the body reads it, it becomes a state."""
     held = _held(wires)
     wires.inputs = [item for item in wires.inputs if item.result is None or item in held]
     wires.goes_on = wires.trip = wires.starts = None

@@ -32,10 +32,10 @@ class LowLatency(LoopPass):
 
     The first inference starts from the loop's initial values, every later one from the last states
     (like OpenVINO's LowLatency2). A loop with one iteration is replaced by its body. Loops inside
-    bodies are left alone, and so are states that never change.
+    bodies are not changed, nor are states that never change.
     """
 
-    keep_loops: bool = option(False, "leave loops with one iteration as they are")
+    keep_loops: bool = option(False, "leave loops with one iteration unchanged")
 
     name = "low_latency"
     dialects = frozenset({"openvino"})
@@ -50,7 +50,8 @@ class LowLatency(LoopPass):
         assigned: list[tuple[Leaving, ReadValue6]] = []
         for item in states:
             name = rewriter.names.fresh(f"{node.name}/{item.parameter.producer.name}/variable")
-            # The body's type of a state holds in all iterations, even if its shape grows.
+            # The type that the body has for a state holds in all iterations, even if its shape
+            # grows.
             assert isinstance(item.parameter.type, TensorType)
             read = ReadValue6(name, item.parameter.type.element, item.parameter.type.shape)
             item.outer = rewriter.insert(
@@ -72,7 +73,7 @@ class LowLatency(LoopPass):
 
 
 def _is_kept(item: Entering, wires: LoopWires) -> bool:
-    """True for a state from which the next inference must start."""
+    """True for a state that the next inference has to start from, because its value changes."""
     condition = item.outer is wires.starts and item.result is wires.goes_on
     known = isinstance(item.outer.type, TensorType)
     read = isinstance(item.outer.producer.op, ReadValue6)

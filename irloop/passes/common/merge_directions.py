@@ -19,7 +19,7 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["MergeDirections"]
 
-#: Operations that may occur between a sequence and the concatenation of its results.
+#: Operations that may be between a sequence and the concatenation of its results.
 SHAPING = (*RESHAPING, Transpose)
 
 
@@ -36,7 +36,7 @@ class MergeDirections(MatcherPass):
         both = GRUSequence(x, Concat(h, g), n, W and V, R and S, B and C; bidirectional)
 
     A direction that is read alone, or concatenated in another shape, is sliced from the merged
-    result. Sequences that differ in attributes, inputs or lengths are left alone, and so are those
+    result. Sequences that differ in attributes, inputs or lengths are not merged, nor are sequences
     whose first results are never concatenated.
     """
 
@@ -170,7 +170,7 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
 
 
 def _both(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
-    """Concatenate two values; constants give a constant."""
+    """Concatenate two values; the concatenation of constants is a constant."""
     given = [value for value in pair if value is not None]
     ops = [value.producer.op for value in given]
     arrays = [op.tensor.numpy() for op in ops if isinstance(op, Constant)]

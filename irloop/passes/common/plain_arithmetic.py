@@ -18,7 +18,7 @@ from irloop.passes.pattern import Match, Pattern, wrap_type
 
 __all__ = ["PlainArithmetic"]
 
-#: Returns the value that replaces the output of a node, or None if the node may stay.
+#: Returns the value that replaces the output of a node, or None if the node need not change.
 Form = Callable[[Emitter, Node], Value | None]
 
 

@@ -64,10 +64,10 @@ class Scan8ToScan9(ModelPass):
 
 
 def expand_batches(model: Model) -> bool:
-    """Replace every Scan-8 of `model`, whatever its other operations are; True when there was one.
+    """Replace every Scan-8 of `model`, whatever its other operations are; True if there was one.
 
     Conversion to OpenVINO uses this directly: it interprets each operation by the opset of its
-    class, so operations of opset 8 next to a Scan-9 do no harm.
+    class, so operations of opset 8 may occur next to a Scan-9.
     """
     scans = [node for node in all_nodes(model.graph) if isinstance(node.op, onnx.Scan8)]
     if not scans:
@@ -188,7 +188,7 @@ class _Batch:
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
     ) -> None:
-        """Read element length - 1 - step; after the last step any element will do."""
+        """Read element length - 1 - step; after the last step the element does not matter."""
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)
         index = first.subtracted(first.subtracted(limit, first.constant(1)), count)

@@ -37,8 +37,8 @@ class ScanToLoop(LoopPass):
           p = Gather(x, 4 - i)   s: h, s' = s + p   condition true     -> last s, t = stacked s
         Transpose(t, 0 to 1)
 
-    The length may be unknown until the model runs. A Scan is left alone if an input or result has
-    unknown rank, if it has no state before opset 11, or if a result is in reverse order before
+    The length may be unknown until the model runs. A Scan is not converted if an input or result
+    has unknown rank, if it has no state before opset 11, or if a result is in reverse order before
     opset 10.
     """
 

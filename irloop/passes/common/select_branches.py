@@ -29,11 +29,11 @@ class SelectBranches(MatcherPass):
 
         y = Select(c, x + 1, x * 2)
 
-    OpenVINO has If since opset8; older runtimes can run the model this way, at the price of
-    computing both branches. Booleans are selected by logical operations, because the CPU plugin
-    refuses some Selects of booleans. An If is left alone if its outputs differ in type or shape
-    between the branches or are not static, or if a branch must not run unless it is taken: one with
-    a state, random numbers, or a loop whose trip count is not constant or 0.
+    OpenVINO has If since opset8. Older runtimes can run the result of this pass, but compute both
+    branches. Booleans are selected by logical operations, because the CPU plugin refuses some
+    Selects of booleans. An If is not replaced if its outputs differ in type or shape between the
+    branches or are not static, or if a branch must not run unless it is taken: a branch with a
+    state, random numbers, or a loop whose trip count is 0 or not constant.
     """
 
     name = "select_branches"
@@ -96,7 +96,7 @@ def _agree(values: Sequence[Value | None]) -> bool:
 
 
 def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
-    """True when computing a branch that is not taken has no side effects."""
+    """True if a branch may be computed although it is not taken."""
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
         if is_loop and not trip_count(node, rewriter.inference):

@@ -1,4 +1,4 @@
-"""Gives results of bodies their own values where ONNX Runtime needs it."""
+"""Copies results of bodies that share a value if ONNX Runtime would compute them wrongly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["SeparateResults"]
 
 
 class SeparateResults(ModelPass):
-    """Gives results of bodies their own values where ONNX Runtime needs it.
+    """Copies results of bodies that share a value if ONNX Runtime would compute them wrongly.
 
     Given::
 
@@ -37,12 +37,12 @@ class SeparateResults(ModelPass):
       results, only one of them is written.
     - It counts the iterations of a Loop in one tensor. If that tensor is a scan output, every
       element has the last number; if it is a state, it has the number of the next iteration.
-    - It moves the strings that a Loop joins out of their tensors. If a tensor is joined twice, or
-      is also the next value of a state, all copies but the first are empty. An Identity shares the
-      tensor of a state; a Reshape copies it.
+    - It moves the strings that a Loop concatenates out of their tensors. If a tensor is
+      concatenated twice, or is also the next value of a state, all copies but the first are empty.
+      An Identity shares the tensor of a state; a Reshape copies it.
 
-    All other results of Loops are right and are left alone. Sequences and optionals are left alone
-    in opsets whose Identity does not accept them (before 14 and 16).
+    All other results of Loops are right and are not changed. Sequences and optionals are not
+    changed in opsets whose Identity does not accept them (before 14 and 16).
     """
 
     name = "separate_results"

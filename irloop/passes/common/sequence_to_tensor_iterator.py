@@ -36,8 +36,9 @@ class SequenceToTensorIterator(MatcherPass):
           -> last s, joined Unsqueeze(s'), axis 1
 
     Unless all lengths are known to reach the end, an item that has ended keeps its state and
-    outputs zeros, and ReverseSequence reorders slices for reading backwards. A sequence in the body
-    of a TensorIterator is left alone, because OpenVINO does not allow nested ones.
+    outputs zeros, and a ReverseSequence reverses the slices if they are read backwards. A sequence
+    in the body of a TensorIterator is not converted, because OpenVINO does not allow nested
+    TensorIterators.
     """
 
     name = "sequence_to_tensor_iterator"
@@ -78,7 +79,7 @@ class _Sequence:
     forms: Forms
     x: Value
     states: list[Value]
-    #: [B, 1], or None if every item reaches the end.
+    #: The lengths [B, 1], or None if every item reaches the end.
     lengths: Value | None
     weights: list[Value]
 
@@ -175,7 +176,7 @@ class _Sequence:
         return wires.capture(self.forms.take(value, place, 0), name)
 
     def _reversed(self, value: Value) -> Value:
-        """Reverse the steps of each item of [B, T, ...], up to its length."""
+        """Reverse the steps of each item of `value` [B, T, ...], up to the item's length."""
         forms = self.forms
         assert self.lengths is not None
         lengths = forms.squeezed(self.lengths, 1)
@@ -186,7 +187,9 @@ class _Sequence:
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
     ) -> tuple[list[Value], Value]:
-        """States and outputs where items may have ended; an additional state counts the steps."""
+        """The states and outputs of a step in which items may have ended; an additional state
+        counts the steps.
+        """
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)
         type = TensorType(ElementType.I32, Shape.of(1))

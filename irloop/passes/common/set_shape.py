@@ -53,8 +53,8 @@ class SetShape(ModelPass):
     Constants that contain an old dimension are adapted where it is certain which dimension they
     refer to: the pattern of a Reshape whose dimensions can be paired, the initial states and
     lengths of a sequence if they are the same for all items, the trip count of a Loop if it was the
-    number of its slices. All other types are inferred again; a node that then contradicts itself is
-    refused by name.
+    number of its slices. All other types are inferred again; if a node then contradicts itself, an
+    error names it.
     """
 
     shapes: tuple[str, ...] = option((), "an input and its shape, as in x=1,3,?,224")
@@ -102,7 +102,9 @@ class SetShape(ModelPass):
             ]
             if not values or not isinstance(values[0].type, TensorType):
                 known = ", ".join(node.name for node in model.graph.parameters)
-                raise UsageError(f"the model has no input {name!r}", expected=f"one of {known}")
+                raise UsageError(
+                    f"the model has no input {name!r}", expected=f"one of the inputs {known}"
+                )
             type = values[0].type
             if type.shape.rank not in (None, shape.rank):
                 message = f"input {name!r} cannot have that rank"
@@ -127,7 +129,7 @@ def _parsed(text: str) -> tuple[str, Shape]:
 
 
 class _Following(Inference):
-    """Inference that adapts constants to the new dimensions, node by node."""
+    """Infers types node by node, and adapts constants to the new dimensions."""
 
     def __init__(self, old: dict[Value, Shape]) -> None:
         super().__init__()
@@ -170,7 +172,7 @@ class _Following(Inference):
             self._replace(node, 1, pattern)
 
     def _pattern(self, node: Node, known: list[int]) -> list[int] | None:
-        """The new pattern of a Reshape; None if the old one still works.
+        """The new pattern of a Reshape; None if the old pattern still fits.
 
         Raises:
             InferenceError: when it is not certain which dimension of the pattern changes.
@@ -199,7 +201,9 @@ class _Following(Inference):
         return None if pattern == known else pattern
 
     def _follow_sequence(self, node: Node) -> None:
-        """Give constant states and lengths of a sequence as many items as its input has."""
+        """Repeat the constant states and lengths of a sequence for as many items as its input
+        has.
+        """
         before, after = self._both_dims(node.inputs[0])
         if len(before) < 2 or before[:2] == after[:2]:
             return
@@ -220,7 +224,9 @@ class _Following(Inference):
                 self._replace(node, position, made)
 
     def _follow_states(self, node: Node) -> None:
-        """Give constant states of a cell in a loop as many items as its sliced inputs have."""
+        """Repeat the constant states of a cell in a loop for as many items as its sliced inputs
+        have.
+        """
         body = node.body()
         changed = [
             (old[1 - port.axis], new[1 - port.axis])
@@ -306,8 +312,8 @@ def _followed(
 ) -> list[Dim] | None:
     """The dimensions of `result` once `before` becomes `after`; None if that is not certain.
 
-    Dimensions are paired from the first axis on: each time the fewest of `before` and of `result`
-    that have the same product.
+    Dimensions are paired from the first axis on: each step takes the fewest dimensions of `before`
+    and of `result` that have the same product.
     """
     dims: list[Dim] = []
     left = right = 0

@@ -41,7 +41,7 @@ class Simplify(Manager):
     def __post_init__(self) -> None:
         super().__init__(
             [
-                # Conditions and trip counts become constants first: the next two passes need them.
+                # Fold conditions and trip counts first, because the next two passes need constants.
                 ConstantFolding(),
                 InlineConstantIf(),
                 FoldTrips(),
@@ -51,7 +51,7 @@ class Simplify(Manager):
                 HoistInvariants(),
                 # Operations moved out of bodies may be duplicates now.
                 CommonSubexpressions(),
-                # Last, because all the others leave unread nodes.
+                # Dead code is removed last, because all the other passes leave unread nodes.
                 DeadCode(),
             ]
         )

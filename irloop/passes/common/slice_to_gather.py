@@ -1,4 +1,4 @@
-"""Turns slices of a loop into gathers in its body."""
+"""Replaces slices of a loop by gathers in its body."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class SliceToGather(LoopPass):
           w: x                   p = Gather(w, Unsqueeze(i), 0)    y = Relu(p)
 
     OpenVINO 2026 slices the inputs of a Loop only forward and one element at a time; a Gather can
-    read any element. A slice of a tensor of unknown rank is left alone, and so is a TensorIterator,
-    whose slices determine its trip count.
+    read any element. A slice of a tensor of unknown rank is not replaced, nor are slices of a
+    TensorIterator, because they determine its trip count.
     """
 
     name = "slice_to_gather"
@@ -64,7 +64,7 @@ def _gathered(
     if part > 1:
         index = inside.multiplied(index, inside.constant([part], element))
     if port.stride < 0:
-        # Slice i ends i slices before the last element.
+        # Slice i is i slices before the last one.
         size = outside.converted(outside.size_of(item.outer, axis), element)
         last = outside.subtracted(size, outside.constant(part, element))
         first = wires.capture(last, outside.names.fresh(f"{whole.producer.name}/last"))

@@ -50,7 +50,7 @@ class Standardize(ModelPass):
     name = "standardize"
     dialects = frozenset({"onnx"})
 
-    opset: int = option(0, "the opset of ai.onnx to use; 0 is that of the model")
+    opset: int = option(0, "the opset of ai.onnx to use; 0 means the opset of the model")
 
     def __post_init__(self) -> None:
         if self.opset < 0:
@@ -88,7 +88,9 @@ def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str
 
 
 def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, list[int]] | str:
-    """A graph that computes the node and its outputs, or the reason why there is none."""
+    """A graph that computes the node, with the positions of the outputs that it computes, or the
+    reason why there is none.
+    """
     op = node.op
     assert isinstance(op, ContribOp)
     types = [None if value is None else value.type for value in node.inputs]
@@ -109,7 +111,7 @@ def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, l
         return error.message
     lacking = [value.index for value in node.outputs if value.is_used and value.index not in given]
     if lacking:
-        return f"ONNX Runtime gives output {lacking[0]} no value"
+        return f"ONNX Runtime does not compute output {lacking[0]}"
     return graph, given
 
 

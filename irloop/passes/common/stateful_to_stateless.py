@@ -17,8 +17,8 @@ READS = (state.ReadValue, state.ReadValue6)
 ASSIGNS = (state.Assign, state.Assign6)
 
 
-#: A variable of a decoder's cache, as MakeStateful joins the names of its input and its output:
-#: "past_key_values.0.key" and "present.0.key".
+#: The name of a variable of a decoder's cache: MakeStateful joins the names of its input and its
+#: output, for example "past_key_values.0.key" and "present.0.key".
 JOINED = re.compile(r"(?P<input>\w+(?P<which>\.\d+\.\w+?))(?P<output>present(?P=which))")
 
 
@@ -36,9 +36,9 @@ class StatefulToStateless(ModelPass):
     This is the reverse of OpenVINO's MakeStateful and LowLatency2: the application passes the
     states from one inference to the next, and provides the initial values, which are no longer
     computed. The new inputs and the new outputs follow the others, both in the order of the
-    assignments. A variable whose name MakeStateful joined from two, as in
-    "past_key_values.0.keypresent.0.key", gives them back to the input and the output. A variable
-    that is read or set in the body of a loop or branch is left alone.
+    assignments. If MakeStateful joined the name of a variable from two names, as in
+    "past_key_values.0.keypresent.0.key", the input and the output get these names back. A variable
+    that is read or set in the body of a loop or branch is not replaced.
     """
 
     name = "stateful_to_stateless"

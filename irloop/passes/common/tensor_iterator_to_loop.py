@@ -33,10 +33,11 @@ class TensorIteratorToLoop(LoopPass):
         Loop(5, true, r, h):
           p: r[axis 0]   s: h, s' = s + p   condition true   -> last s, joined s, axis 0
 
-    The count is a constant or computed from a dimension. OpenVINO's Loop slices whole axes, forward
-    and one element at a time; other orders and ranges are prepared outside. A TensorIterator is
-    left alone if it has slices or joined parts of several elements, which OpenVINO's Loop refuses,
-    a range over an unknown dimension, or inputs that it converts to another element type.
+    The trip count is a constant or computed from a dimension. OpenVINO's Loop slices whole axes,
+    forward and one element at a time; for other orders and ranges, the tensors are reversed or
+    sliced outside the loop. A TensorIterator is not converted if it has slices or concatenated
+    parts of several elements, which OpenVINO's Loop refuses, a range over an unknown dimension, or
+    inputs that it converts to another element type.
     """
 
     name = "tensor_iterator_to_loop"
@@ -84,15 +85,17 @@ class TensorIteratorToLoop(LoopPass):
 
 
 def _keeps_types(wires: LoopWires) -> bool:
-    """True when no value is converted: a Loop's parameters have the types of its inputs."""
+    """True if the TensorIterator converts no value, because the parameters of a Loop have the types
+    of its inputs.
+    """
     pairs = [(item.outer, item.parameter) for item in wires.inputs]
     pairs += [(item.result, item.parameter) for item in wires.states if item.result is not None]
     return all(element_of(outer) is element_of(inner) for outer, inner in pairs)
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True if a Loop can express all slices and joined parts: each has one element, and the range
-    of each slice is the whole axis or has a known size.
+    """True if a Loop can express all slices and concatenated parts: each has one element, and the
+    range of each slice is the whole axis or has a known size.
     """
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims

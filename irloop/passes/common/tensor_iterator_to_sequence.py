@@ -38,9 +38,9 @@ class TensorIteratorToSequence(LoopPass):
         y, h1 = GRUSequence(Transpose(x), Unsqueeze(h), T for each item, W, R, B; reverse)
         last s = Squeeze(h1)    joined = Transpose(Squeeze(y))
 
-    The direction is that of the slices. A TensorIterator is left alone if a range does not cover
-    the whole axis, if results are concatenated in the other direction, if weights change, and if
-    its body contains anything else.
+    The direction is that of the slices. A TensorIterator is not converted if a range does not cover
+    the whole axis, if results are concatenated in the other direction, if weights change, or if its
+    body contains anything else.
     """
 
     name = "tensor_iterator_to_sequence"
@@ -58,7 +58,7 @@ class TensorIteratorToSequence(LoopPass):
 
 @dataclass(slots=True)
 class _Recurrence:
-    """A loop over one cell: the cell, its scanned input, states and weights, and the direction."""
+    """A loop over one cell: the cell, with its scanned input, states, weights and direction."""
 
     wires: LoopWires
     cell: Node
@@ -170,7 +170,7 @@ def _is_step(value: Value | None, scanned: Entering) -> bool:
 
 
 def _with_direction(forms: Forms, value: Value) -> Value:
-    """Weights with the leading direction axis that a sequence needs."""
+    """Add the leading axis of directions that the weights of a sequence need."""
     op = value.producer.op
     if not isinstance(op, Constant):
         return forms.unsqueezed(value, 0)

@@ -22,7 +22,7 @@ CONVERSIONS = (ov.Convert, onnx.Cast6, onnx.Cast1)
 
 @dataclass(eq=False)
 class UnpackConstants(MatcherPass):
-    """Widens constants of 1 to 6 bits, of 8-bit floats, nf4 and bf16 that are only converted.
+    """Widens constants of 1 to 6 bits, 8-bit floats, nf4 and bf16 that only conversions read.
 
     Given::
 
@@ -34,7 +34,7 @@ class UnpackConstants(MatcherPass):
 
     Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a u4 byte in the
     other order, and does not support 8-bit floats. The values stay exactly the same, but the file
-    grows. A constant that has a reader other than a conversion is left alone.
+    grows. A constant that has a reader other than a conversion is not changed.
     """
 
     name = "unpack_constants"

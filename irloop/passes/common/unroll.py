@@ -1,4 +1,4 @@
-"""Unrolls loops with a known trip count: as many copies of the body as iterations."""
+"""Unrolls loops with a known trip count into one copy of the body per iteration."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["FoldTrips", "Unroll"]
 LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 
-#: Steps of the budget for each copied node, which later passes and the writer process as well.
+#: Steps of the budget for each copied node, which later passes and the writer also have to process.
 STEPS_A_COPY = 25
 
 
@@ -54,8 +54,8 @@ class Unroll(ModelPass):
 
         a1 = a * 2    a2 = a1 * 2    a3 = a2 * 2
 
-    Inner loops come first. A loop that may stop early is left alone, and so is one whose trip count
-    is not constant.
+    Inner loops are unrolled first. A loop that may stop early is not unrolled, nor is one whose
+    trip count is not constant.
     """
 
     name = "unroll"
@@ -88,7 +88,7 @@ class Unroll(ModelPass):
         return None if count is None else count * sum(1 for _ in all_nodes(node.body().graph))
 
     def unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
-        """Unroll one loop of the rewriter's graph, or leave it alone."""
+        """Unroll one loop of the rewriter's graph, if that is possible."""
         count = trip_count(node, rewriter.inference)
         size = self.estimate(node, rewriter.inference)
         if count is None or size is None or count > self.trips or size > self.nodes:
@@ -135,12 +135,12 @@ class _Copies:
         self.rounds: list[list[Value]] = []
 
     def possible(self) -> bool:
-        """True when every value that must be created has a known type."""
+        """True if the types of all values that have to be created are known."""
         ports = self.body.ports
         for out in ports.outputs:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
-        # A sequence or an optional is carried or captured, so no value must be created for it.
+        # A sequence or an optional is carried or captured, so it need not be created.
         return all(
             isinstance(item.type, TensorType)
             or isinstance(ports.by_parameter.get(at), Carried | Invariant)
@@ -189,7 +189,7 @@ class _Copies:
         if isinstance(port, Carried):
             state = self.states.get(index)
             if state is None:
-                # An ONNX Loop without `cond`: the condition is initially true.
+                # An ONNX Loop without `cond` has a condition that is true at first.
                 return self.forms.constant(np.ones(one_element(parameter)), ElementType.BOOLEAN)
             return state
         type = parameter.type

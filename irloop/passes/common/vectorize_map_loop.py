@@ -1,4 +1,4 @@
-"""Vectorises loops whose iterations are independent."""
+"""Vectorises loops whose iterations do not depend on each other."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class VectorizeMapLoop(LoopPass):
         y = Relu(x * w)
 
     The body may contain operations that are elementwise, reshape, multiply matrices, reduce,
-    transpose, concatenate, gather or normalise along an axis. A loop is left alone when it has a
-    state or may stop early, when its trip count or a shape in its body is unknown, or when its body
-    does anything else.
+    transpose, concatenate, gather or normalise along an axis. A loop is not replaced if it has a
+    state or may stop early, if its trip count or a shape in its body is unknown, or if its body
+    contains any other operation.
     """
 
     name = "vectorize_map_loop"
@@ -94,7 +94,8 @@ class _StaysError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _All:
-    """The vectorised form of a body value: invariant, or [n, ...] with all iterations.
+    """The vectorised form of a body value: the value itself if it is invariant, else [n, ...], with
+    the values of all iterations.
 
     `rank` is the rank of the body value.
     """
@@ -105,7 +106,7 @@ class _All:
 
 
 class _Whole:
-    """Emits one body over the whole axis."""
+    """Emits the operations of a body once, for all iterations."""
 
     def __init__(self, wires: LoopWires, count: int, forms: Forms) -> None:
         self._wires = wires
@@ -173,7 +174,7 @@ class _Whole:
         if not isinstance(size, int) or part != port.part_size:
             raise _StaysError
         if isinstance(self._wires.node.op, ov.Loop):
-            # If there are more slices than iterations, those at the far end are not read.
+            # If there are more slices than iterations, the slices at the far end are not read.
             taken = self._count * part
             low = 0 if port.stride > 0 else size - taken
             high = low + taken
@@ -239,7 +240,9 @@ class _Whole:
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
     def _aligned(self, item: _All, rank: int) -> Value:
-        """Insert axes of size 1 after the slice axis, so that each slice broadcasts as before."""
+        """Insert axes of size 1 after the axis of the iterations, so that each slice broadcasts as
+        before.
+        """
         if not item.whole or item.rank >= rank:
             return item.value
         dims = shape_of(item.value).static()
@@ -291,7 +294,9 @@ class _Whole:
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_All]) -> Value:
-        """Gather: the same elements of every slice, or different elements of one tensor."""
+        """Gather: the same elements of every slice, or different elements of one invariant
+        tensor.
+        """
         if getattr(node.op, "batch_dims", 0):
             raise _StaysError
         data, indices = given[:2]
@@ -344,7 +349,9 @@ class _Whole:
 
 
 def _axis_moved(node: Node, given: list[_All]) -> Op:
-    """The operation of `node` with its axis increased by one: the slice axis comes first."""
+    """The operation of `node` with its axis increased by one, because the axis of the iterations
+    comes first.
+    """
     op: Any = node.op
     return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))
 

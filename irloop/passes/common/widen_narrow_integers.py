@@ -34,8 +34,8 @@ WIDER = {
 
 
 class WidenNarrowIntegers(MatcherPass):
-    """Converts operands of differences, quotients and minima of narrow integers, and the result
-    back.
+    """Converts the operands of differences, quotients and minima of narrow integers to a wider
+    type, and the results back.
 
     Given::
 
@@ -46,7 +46,8 @@ class WidenNarrowIntegers(MatcherPass):
         y = Convert(Convert(x, i32) - Convert(z, i32), u8)
 
     OpenVINO 2021.4 computes x - z as x + (-1 * z) and min(x, z) as -max(-x, -z) in the type itself,
-    which has no -1. u64 is left alone, because no type can hold all its values and their negatives.
+    which has no -1. u64 is not widened, because no type can hold all its values and their
+    negatives.
     """
 
     name = "widen_narrow_integers"
