@@ -1,1 +1,1 @@
-"""Builds models from Python: operations by name, loops and branches as `with` blocks."""
+"""Builds models in Python: operations by name, loops and branches as `with` blocks."""

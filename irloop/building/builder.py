@@ -31,15 +31,15 @@ __all__ = ["BranchBuilder", "Builder", "GraphBuilder", "LoopBuilder"]
 #: The default opsets of new models, the same as in conversion.
 OPSETS = {"openvino": 8, "onnx": 17}
 
-#: The first opset of ONNX with Scan in its present form.
+#: The first opset of ONNX whose Scan has no batch axis.
 FIRST_SCAN = 9
 
 
 class GraphBuilder(OperationBuilder):
-    """Adds operations, loops and branches to one graph: that of a model, or a body.
+    """Adds operations, loops and branches to one graph, which is that of a model or of a body.
 
     A body may use values of outer graphs: a small constant is copied, any other value becomes an
-    invariant input. Types are inferred immediately, so the call with a wrong operand fails.
+    invariant input. Types are inferred immediately, so that a call with a wrong operand fails.
     """
 
     @guarded("building a loop")
@@ -53,9 +53,8 @@ class GraphBuilder(OperationBuilder):
         """Build a Loop: ``with b.loop(5) as body:``. The node is added at the end of the block.
 
         Args:
-            trip: the trip count; None: no limit, the condition of the body must end the loop.
-            condition: the condition before the first iteration.
-            name: the name of the node.
+            trip: the trip count; None means no limit, and the condition of the body must end the
+            loop. condition: the condition before the first iteration. name: the name of the node.
 
         Raises:
             UsageError: when the opset has no Loop.
@@ -180,9 +179,9 @@ class Builder(GraphBuilder):
 
         Args:
             name: its name, which no other input may have.
-            element: the element type, or the complete type, as of a sequence.
-            shape: a list of sizes; None is an unknown size, a text the name of an unknown size.
-                Without a shape the rank is unknown.
+            element: the element type, or the complete type, for example of a sequence. shape: a
+            list of sizes, in which None is an unknown size and a text is the name of an
+                unknown size. Without a shape the rank is unknown.
         """
         self._require_open()
         _require_text(name)
@@ -207,7 +206,7 @@ class Builder(GraphBuilder):
         """Check and return the model. The builder cannot be used afterwards.
 
         Raises:
-            UsageError: without an output, or within a `with` block of a loop or branch.
+            UsageError: if the model has no output, or inside a `with` block of a loop or branch.
             InferenceError: naming an operation that contradicts itself.
         """
         self._require_open()

@@ -52,7 +52,7 @@ class OperationBuilder:
         self._inner = inner
         self._target = target
         self._outer = outer
-        #: Why nothing more can be added; empty while the graph can grow.
+        #: The reason why nothing more can be added; empty while the graph can grow.
         self._finished = ""
 
     @property
@@ -103,7 +103,7 @@ class OperationBuilder:
 
         Raises:
             UsageError: for an operation, an attribute or an input that does not exist.
-            InferenceError: when the inputs do not fit the operation.
+            InferenceError: when the inputs contradict the operation.
         """
         return self._node(type, inputs, name, domain, attributes, None).outputs[0]
 
@@ -121,12 +121,12 @@ class OperationBuilder:
         """Add an operation and return its node; `node.outputs` are its values.
 
         Args:
-            type: as in `op`, like the other arguments.
-            outputs: the number of outputs, for operations that leave it open.
+            type: as in `op`; the other arguments are also the same. outputs: the number of outputs,
+            for operations that leave it open.
 
         Raises:
             UsageError: for an operation, an attribute or an input that does not exist.
-            InferenceError: when the inputs do not fit the operation.
+            InferenceError: when the inputs contradict the operation.
         """
         return self._node(type, inputs, name, domain, attributes, outputs)
 
@@ -154,7 +154,7 @@ class OperationBuilder:
             self._target.opsets.setdefault(op.domain, 1)
         made = self._inner.emit(op, *values, n_outputs=1 if count is None else count, name=name)
         if not made.outputs:
-            raise UsageError(f"{op.label} gives no value", fix="use node() instead of op()")
+            raise UsageError(f"{op.label} has no output", fix="use node() instead of op()")
         return made
 
     def _op(self, type: str | Op, domain: str, attributes: dict[str, Any]) -> Op:
@@ -206,7 +206,7 @@ class OperationBuilder:
         if not isinstance(value, Value):
             raise UsageError(
                 "an input of an operation must be a value of the graph",
-                expected="what input(), constant(), op() and the like return, or an array",
+                expected="what input(), constant(), op() and similar methods return, or an array",
                 found=f"{value!r:.60}",
                 fix="make a constant of it: constant(..., element)",
             )
@@ -220,7 +220,7 @@ class OperationBuilder:
         if self._outer is None:
             raise UsageError(
                 f"{value.name!r} belongs to a body or to another model",
-                fix="let it leave its body by last(), joined() or output()",
+                fix="return it from its body by last(), joined() or output()",
             )
         return self._captured(self._outer._local(value))
 
@@ -229,7 +229,7 @@ class OperationBuilder:
         raise NotImplementedError
 
     def _copied(self, value: Value) -> Value | None:
-        """A copy of a small constant; None for another value."""
+        """A copy of a small constant in this body; None for other values."""
         op = value.producer.op
         if not isinstance(op, Constant) or op.tensor.count > FOLD_LIMIT:
             return None
@@ -242,7 +242,8 @@ class OperationBuilder:
     def _add_result(self, value: Value) -> None:
         """Make a value a result of a body.
 
-        ONNX Runtime fails where a body returns its own input, so ONNX returns a copy of it.
+        ONNX Runtime fails if a body returns its own input, so an ONNX body returns a copy of the
+        input.
         """
         if self._target.is_onnx and isinstance(value.producer.op, Parameter):
             value = self._inner(onnx.Identity(), value)

@@ -60,7 +60,7 @@ class LoopBody(OperationBuilder):
     def state(self, initial: Value | Array, *, name: str = "state") -> Value:
         """Add a state that starts as `initial`, a value of the graph around the loop.
 
-        `next` sets its value for the following iterations.
+        `next` sets its value for the next iteration.
         """
         self._require_open()
         first = self._around._local(initial)
@@ -109,9 +109,8 @@ class LoopBody(OperationBuilder):
             axis: the axis to slice; if the rank is known, it may be negative.
             part_size: the number of elements of a slice (IR).
             start: the first element (IR); negative values count from the end, -1 is the end.
-            end: the element before which the slices end (IR), counted in the same way.
-            reverse: slice from the end to the front.
-            name: the name of the body's parameter.
+            end: the element before which the slices end (IR), counted in the same way. reverse:
+            slice from the end to the front. name: the name of the body's parameter.
 
         Raises:
             UsageError: for an ONNX Loop, or options that the operation does not have.
@@ -137,7 +136,7 @@ class LoopBody(OperationBuilder):
 
     @guarded("building an invariant input")
     def invariant(self, value: Value | Array) -> Value:
-        """Make a value of the outer graph an invariant input, the same in every iteration.
+        """Make a value of the outer graph an invariant input, which is the same in every iteration.
 
         Operations of the body may also use values of outer graphs directly.
         """
@@ -185,7 +184,8 @@ class LoopBody(OperationBuilder):
     def last(self, value: Value) -> Value:
         """Add an output: the `value` of the body in the last iteration.
 
-        For a state, it is the next value; if the loop runs zero times, the initial value.
+        For a state, the output is its next value or, if the loop runs zero times, its initial
+        value.
 
         Raises:
             UsageError: in ONNX for a value that is neither a state nor its next value.
@@ -196,7 +196,7 @@ class LoopBody(OperationBuilder):
         inner = value if state is not None else self._local(value)
         if self._target.is_onnx and state is None:
             raise UsageError(
-                "a loop of ONNX returns only states and joined values",
+                "an ONNX loop returns only states and joined values",
                 found=f"{inner!r:.60}",
                 fix="make it the next value of a state first",
             )
@@ -218,7 +218,7 @@ class LoopBody(OperationBuilder):
         end: int | None = None,
         reverse: bool = False,
     ) -> Value:
-        """Add an output: `value` of all iterations, joined along `axis`.
+        """Add an output that joins `value` of all iterations along `axis`.
 
         In IR the values are concatenated along one of their axes, on which they have `part_size`
         elements. In ONNX they are stacked along a new axis, which is the first one in a Loop.
@@ -227,7 +227,7 @@ class LoopBody(OperationBuilder):
             value: a value of the body; for a state, its value at the start of each iteration.
             axis: the axis of the output.
             part_size: the number of elements that an iteration adds along the axis (IR).
-            start: as in `slice`; the range decides the trip count of a TensorIterator without
+            start: as in `slice`; the range determines the trip count of a TensorIterator without
                 slices.
             end: as in `slice`.
             reverse: the value of the last iteration comes first.
@@ -262,7 +262,7 @@ class LoopBody(OperationBuilder):
             )
         if self._target.is_onnx and (part_size != 1 or start is not None or end is not None):
             raise UsageError(
-                "ONNX slices one element at a time and the whole axis",
+                "ONNX slices the whole axis, one element at a time",
                 found=f"part_size={part_size}, start={start}, end={end}",
                 fix="slice or reshape the input before the loop",
             )
@@ -324,7 +324,7 @@ def _axis(axis: int, rank: int | None) -> int:
     if rank is None or axis < -rank or axis >= rank:
         raise UsageError(
             "there is no such axis",
-            expected="an axis of a tensor of unknown rank from the front"
+            expected="a non-negative axis, because the rank of the tensor is unknown"
             if rank is None
             else f"-{rank} to {rank - 1}",
             found=str(axis),

@@ -95,7 +95,7 @@ def _converted(label: str, attribute: Attribute, value: Any) -> Any:
         fits = all(text in {word.lower() for word in attribute.words} for text in texts)
     if not fits:
         raise UsageError(
-            f"{label}: the attribute {attribute.name!r} does not fit",
+            f"{label}: the value of {attribute.name!r} is invalid",
             expected=attribute.description,
             found=f"{value!r:.60}",
         )
@@ -171,9 +171,10 @@ def element_of(given: str | ElementType) -> ElementType:
 
 
 def shape_of(given: Any) -> Shape:
-    """The shape with these sizes; None in place of the list is an unknown rank.
+    """The shape with these sizes; None instead of the list means an unknown rank.
 
-    In the list, None is an unknown size, a text the name of one, a `DynamicDim` a range.
+    In the list, None is an unknown size, a text is the name of an unknown size, and a `DynamicDim`
+    is a range.
 
     Raises:
         UsageError: for anything else.

@@ -1,8 +1,8 @@
 """Makes the port map of a body from the inputs, states and outputs that the user added.
 
-IR allows any order. ONNX demands an order: for the inputs of the node and of the body, the
-condition, the states, the scanned inputs, then the captured values; for the outputs, the states,
-then the scan outputs.
+IR allows any order. ONNX demands an order. The inputs of the node and of the body are the
+condition, the states, the scanned inputs and then the captured values; the outputs are the states
+and then the scan outputs.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Wires:
 
     states: list[State] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
-    #: The parameter of each value that is the same in every iteration.
+    #: For each value that is the same in every iteration, its parameter in the body.
     invariants: dict[Value, Value] = field(default_factory=dict)
     lasts: list[Last] = field(default_factory=list)
     joined: list[Joined] = field(default_factory=list)
@@ -97,7 +97,8 @@ class Wired:
 def openvino_wires(
     wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None]
 ) -> Wired:
-    """The port map of a Loop or TensorIterator, whose first `first` inputs are not for the body.
+    """The port map of a Loop or TensorIterator; the body does not get the first `first` inputs of
+    the node.
 
     `add_result` makes a value a result of the body.
     """
@@ -160,7 +161,8 @@ def onnx_wires(
 ) -> Wired:
     """The port map of an ONNX Loop (with `loop`) or Scan; parameters of the body are put in order.
 
-    ONNX has an output for every state; if the user added none, it is a new value without readers.
+    ONNX has an output for every state; if the user added none for a state, the output is a new
+    value without readers.
     """
     order = [] if wires.iteration is None else [wires.iteration]
     if loop:

@@ -1,10 +1,10 @@
-"""Names the cause of a difference: the wire of a loop, the constant or the operation.
+"""Finds the cause of a difference: a wire of a loop, a constant or an operation.
 
 Both models run once more with all values recorded. The first recorded value that differs determines
-the cause: a body parameter leads to its wire and back edge, a loop output to its wire, a constant
-to its elements, any other value to the operation that computes it from equal inputs. Loops that run
-a different number of times lead to their trip count or condition. A model that stops before
-anything differs leads to the first wire in which corresponding loops differ.
+the cause. For a body parameter it is the wire or the back edge, for a loop output the wire, for a
+constant its elements, and for any other value the operation that computes it from equal inputs. If
+loops run a different number of times, the cause is the trip count or the condition. If a model
+stops before any value differs, it is the first wire in which corresponding loops differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MORE = 10
 #: Maximum number of nodes that are searched for the decomposition of one operation.
 MOST_NODES = 100
 
-#: The most parts of a decomposition that are named.
+#: Maximum number of parts of a decomposition that are named.
 MOST_PARTS = 8
 
 #: The nodes that a run could not compute, with the reasons.
@@ -68,8 +68,8 @@ def find_cause(
                 model, given, recording, seconds, widen, iterations=most, failures=failed
             )
         except UsageError:
-            # The inputs of one model cannot be used for the other: they are not two forms of one
-            # model, so nothing corresponds.
+            # The inputs of one model cannot be used for the other, so the two are not forms of one
+            # model and nothing corresponds.
             return None
         except IrloopError:
             # A model that cannot run may still have wires that differ from those of the other
@@ -153,8 +153,8 @@ class _Search:
             found = self._in_loops.of_loop_output(mine, value)
             found = found or self._in_loops.of_source(value, at)
             if found is None and isinstance(mine.producer.op, Parameter):
-                # The node returns a parameter of the body. A difference of that has a cause of its
-                # own.
+                # The node returns a parameter of the body. A difference in that parameter has a
+                # cause of its own.
                 continue
             if found is None and node.bodies:
                 found = self._of_other_shape(mine, value, at)
@@ -248,7 +248,7 @@ class _Search:
             return pairs
         if first.op.type != second.op.type or first.bodies:
             return []
-        # An attribute of one format may be an input in the other, as the axis of a Gather.
+        # An attribute in one format may be an input in the other, such as the axis of a Gather.
         sizes = self._seen.size
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
@@ -361,7 +361,7 @@ class _Search:
         return self._of_type(first, second) or self._of_attributes(first, second)
 
     def _drifts(self, first: Node, second: Node, at: tuple[int, ...]) -> bool:
-        """True when the outputs of two nodes differ only slightly, as by rounding."""
+        """True if the outputs of two nodes differ so little that rounding may be the reason."""
         for value in second.outputs:
             mine = self._seen.twin.get(value)
             if mine is None or mine.producer is not first or not self._seen.differ(mine, value, at):
@@ -383,7 +383,7 @@ class _Search:
     ) -> Cause | None:
         """The cause if two corresponding nodes read different values as input `number`, else None.
 
-        Where both read the same parameter, the cause is at the source of that parameter.
+        If both read the same parameter, the cause is at the source of that parameter.
         """
         if self._seen.is_exchanged(first[1], second[1], at):
             return self._of_other_input(number, first, second)
@@ -393,7 +393,7 @@ class _Search:
         if not self._seen.differ(first[1], second[1], at):
             return None
         if self._seen.twin.get(second[1]) is first[1] and not second[1].producer.inputs:
-            # Both nodes read the same parameter, so the cause lies further up.
+            # Both nodes read the same parameter, so the cause is at its source.
             found = self._in_loops.of_source(second[1], at)
             found = found or self._of_other_shape(first[1], second[1], at)
             if found is not None:

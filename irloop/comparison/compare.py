@@ -63,24 +63,21 @@ def compare(
     """Run two models with the same inputs and report what differs.
 
     Args:
-        first: a model or the path of one; its element types and shapes make the inputs.
-        second: the other one; of any format, too.
-        inputs: arrays by name or by position, or a list of such; None: generated.
-        engines: "auto", or names (see `lanes.lanes_of`).
-        engine_a: the engine of the first model alone, numpy where only the other is given.
-        engine_b: that of the second.
-        seeds: one set of numbers is made for each.
-        trips: what inputs that are trip counts are set to.
-        sizes: sizes of dimensions that are not known, by their name ("?": those without one).
-        shapes: shapes of inputs by name, for each model that has such an input.
-        types: element types of inputs whose type is dynamic, likewise.
-        tolerance: what counts as equal; by default as fits each element type.
-        seconds: the time that one run of one model may take.
-        max_memory: the bytes that the process of an engine may hold; None: any number.
+        first: a model or its path; the inputs have its element types and shapes. second: the other
+        model or its path; the formats may differ. inputs: arrays by name or by position, or a list
+        of such sets; generated if None. engines: "auto", or names (see `lanes.lanes_of`). engine_a:
+        the engine of the first model only; numpy if only engine_b is given. engine_b: the engine of
+        the second model only, likewise. seeds: a set of inputs is generated for each seed. trips:
+        the values for inputs that are trip counts. sizes: sizes of unknown dimensions, by their
+        name ("?" for dimensions without a name). shapes: shapes of inputs by name, for each model
+        that has such an input. types: element types of inputs whose type is dynamic, likewise.
+        tolerance: the difference up to which values count as equal; by default it depends on the
+        element type. seconds: the time that one run of one model may take. max_memory: the bytes
+        that the process of an engine may hold; None means no limit.
 
     Raises:
-        UsageError: for an engine that is missing or cannot run such a model, or inputs that do
-            not fit it.
+        UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
+            match the model.
         ReadError: when a file is not the model it claims to be.
     """
     dialects = (_dialect(first), _dialect(second))
@@ -153,7 +150,7 @@ def _told(
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):
             names = ", ".join(node.name for node in left.graph.parameters)
-            raise UsageError(f"no input is called {name!r}", expected=f"one of {names}")
+            raise UsageError(f"no input is called {name!r}", expected=f"one of the inputs {names}")
     first, second = (_told_side(side, shapes, types) for side in sides)
     return first, second
 
@@ -266,8 +263,8 @@ class _Work:
                 at = 0 if tally.limited is None and trials else tally.limited
             if at is not None:
                 arrays = trials[at].arrays, others[at].arrays
-                # If a limit ended this trial, trace fewer iterations instead of running into the
-                # same limit again.
+                # If a limit ended this trial, trace fewer iterations, so that the trace does not
+                # reach the same limit.
                 most = FEWER_ITERATIONS if own[at].refused else None
                 cause = self._cause(arrays, most)
         # If there is no report, `problems` starts with the first of these reasons.
@@ -296,7 +293,7 @@ class _Work:
         others: Sequence[Trial],
         own: Sequence[Run],
     ) -> Evidence | None:
-        """The inputs of a trial that shows the difference, or of one that ran."""
+        """The inputs of a trial that shows the difference, or else of one that ran."""
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (tally.failed, tally.stopped, ran) if at is not None), None)
         if at is None:
@@ -327,7 +324,9 @@ class _Work:
         return others
 
     def _divergence(self, arrays: tuple[Sequence[Any], Sequence[Any]]) -> Divergence | None:
-        from irloop.comparison.divergence import find_divergence  # only for models that differ
+        from irloop.comparison.divergence import (
+            find_divergence,
+        )  # needed only for models that differ
 
         first, second = (side.model for side in self._sides)
         try:
@@ -335,13 +334,13 @@ class _Work:
                 first, second, arrays, self._tolerance, seconds=self._seconds, widen=self.widen
             )
         except IrloopError:
-            # Only irloop's own executor can be traced; without it only outputs are compared.
+            # Only irloop's own executor can be traced. Without it only the outputs are compared.
             return None
 
     def _cause(
         self, arrays: tuple[Sequence[Any], Sequence[Any]], iterations: int | None = None
     ) -> Cause | None:
-        from irloop.comparison.cause import find_cause  # only for models that differ
+        from irloop.comparison.cause import find_cause  # needed only for models that differ
 
         first, second = (side.model for side in self._sides)
         try:

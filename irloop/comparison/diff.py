@@ -2,7 +2,7 @@
 
 Nodes that compute the same from the same inputs are equal, whatever their names. Other nodes are
 matched by name, then by their readers; unmatched nodes were added or removed. Bodies, port maps and
-weights are compared too. Nothing is run: `compare` tells whether the numbers differ.
+weights are compared too. Nothing is run; `compare` finds out whether the results differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from irloop.progress import counted
 
 __all__ = ["Change", "ModelDiff", "diff"]
 
-#: The kinds of change in the order of a report. Models that differ only by "renamed" are the same.
+#: The kinds of change, in the order of a report. Models that differ only by "renamed" count as
+#: equal.
 KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", "renamed")
 
 
@@ -35,7 +36,8 @@ KINDS = ("model", "metadata", "input", "output", "changed", "added", "removed", 
 class Change:
     """One change: its kind, its path and a message.
 
-    `path` leads through bodies; it is that of the newer model unless the part was removed there.
+    `path` leads through bodies. It is the path in the newer model, or in the older model if the
+    part was removed.
     """
 
     kind: str
@@ -75,7 +77,7 @@ class ModelDiff:
         return f"<p><b>{head}</b></p>{table}{tail}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, for JSON."""
+        """The changes as plain data, for JSON."""
         listed = [
             {"kind": item.kind, "path": item.path, "message": item.message} for item in self.changes
         ]
@@ -96,10 +98,10 @@ def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
     """
     if first.dialect != second.dialect:
         raise UsageError(
-            "only models of one format can be told apart node by node",
+            "only models of one format can be compared node by node",
             expected=first.dialect,
             found=second.dialect,
-            fix="'irloop check' compares what two models of any format compute",
+            fix="'irloop check' compares the results of two models of any format",
         )
     changes = [*_heads(first, second)]
     if metadata:
@@ -190,7 +192,7 @@ class _Differ:
         if self._metadata:
             for left, right in self._partner.items():
                 yield from _said(node_path(right), left.info, right.info)
-        # A difference in the results of a body is reported at the wires that read them.
+        # A difference in the results of a body is reported at the wires that read these results.
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
         for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
@@ -205,7 +207,7 @@ class _Differ:
         self._taken.add(new)
 
     def _match_equal(self) -> None:
-        """Match nodes of equal fingerprints; among several, those of equal names."""
+        """Match nodes with equal fingerprints; if several are equal, those with equal names."""
         for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
             self._match_by(key)
 
@@ -234,8 +236,8 @@ class _Differ:
     def _match_read(self, *, other_type: bool = False) -> None:
         """Match producers of the same type whose matched readers read them at the same position.
 
-        With `other_type` also nodes of two types that have as many inputs and outputs: a Tanh that
-        became a Sigmoid is one change.
+        With `other_type`, also match nodes of different types with the same numbers of inputs and
+        outputs, so that a Tanh that became a Sigmoid is one change.
         """
         pending = [*zip(self._old.results, self._new.results, strict=False)]
         pending += self._partner.items()
@@ -301,7 +303,9 @@ class _Differ:
     def _wires(
         self, old: tuple[Node, Body], new: tuple[Node, Body], inner: _Differ
     ) -> Iterator[Change]:
-        """The wires of two bodies that differ; `inner` knows which values correspond inside."""
+        """The changes of wires between two bodies; `inner` knows which values inside them
+        correspond.
+        """
         ports = old[1].ports, new[1].ports
         if ports[0] == ports[1] and all(
             inner._same_source(left.inputs[0], right.inputs[0])
@@ -350,7 +354,9 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
 
 
 def _moved(old: Value | None, new: Value | None) -> str:
-    """Where a value comes from now, and where it came from; two outputs may have one name."""
+    """Text for where a value comes from now and where it came from; two outputs may have the same
+    name.
+    """
     if old is None or new is None or old.name != new.name:
         return f"comes from {_named(new)}, was {_named(old)}"
     places = [f"output {value.index} of '{value.producer.name}'" for value in (new, old)]
@@ -380,7 +386,7 @@ def _operations(old: Node, new: Node) -> Iterator[str]:
 
 
 def _shown(before: Any, after: Any) -> str:
-    """Describe a change of an attribute; for a tensor, how far its elements are apart."""
+    """Describe a change of an attribute; for a tensor, with the difference of its elements."""
     if isinstance(before, Tensor) and isinstance(after, Tensor):
         return weights.distance(before, after)
     words = [

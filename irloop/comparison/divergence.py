@@ -1,7 +1,8 @@
 """Finds the first difference of two models: the node, the iteration and the element.
 
 Both models run in irloop's executor with a trace. Nodes correspond if a value of one has a name (of
-a tensor, or of its node) that exactly one value of the other has too, in the same iterations.
+a tensor, or of its node) that exactly one value of the other model also has, in the same
+iterations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Divergence", "find_divergence"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Maximum number of bytes of traced values that are kept; of a longer run, only the beginning is
+#: Maximum number of bytes of traced values that are kept. Of a longer run, only the beginning is
 #: compared.
 KEPT_BYTES = 512 * 2**20
 
@@ -109,7 +110,7 @@ class _Recorder:
 
     def __call__(self, event: TraceEvent) -> None:
         pairs = [*zip(event.node.outputs, event.outputs, strict=False)]
-        # The tracer sees parameters of bodies only where nodes read them.
+        # The tracer sees the parameters of a body only where nodes read them.
         pairs += [(value, made) for value, made in inputs_of(event) if not value.producer.inputs]
         for value, made in pairs:
             name = self._names.get(value)
@@ -120,7 +121,7 @@ class _Recorder:
 
 
 class _Comparer:
-    """Finds the first value of the second model that differs from the first."""
+    """Finds the first value of the second model that differs from that of the first model."""
 
     def __init__(
         self,

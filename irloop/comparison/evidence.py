@@ -1,4 +1,6 @@
-"""The recorded values of two models that differ, their corresponding nodes, and causes in words."""
+"""Holds the recorded values of two models that differ and their corresponding nodes, and describes
+causes in words.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ __all__ = ["Cause", "Evidence"]
 
 
 #: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
-#: stands for the name in the first model if both models have the same name.
+#: replaces the name in the first model if both models have the same name.
 _CHANGING = re.compile(
     r" \[computed [^]]*\]|`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+"
 )
@@ -51,7 +53,7 @@ class Cause(Record):
         return self.message
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, for JSON."""
+        """The cause as plain data, for JSON."""
         return {
             "kind": self.kind,
             "message": self.message,
@@ -113,7 +115,9 @@ class Evidence:
         return False
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True when the values are paired, or those from which they take their elements are."""
+        """True if the values are paired, or if the values from which they take their elements
+        are.
+        """
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
     def corresponds(self, first: Value | None, second: Value | None) -> bool:
@@ -134,14 +138,14 @@ class Evidence:
             return first is second
         if isinstance(first.producer.op, Constant) and isinstance(second.producer.op, Constant):
             return self.same(first, second)
-        # A tensor that only copies another one may have given its name to that one.
+        # A tensor that only copies another one may have passed its name on to that one.
         mine, its = self.twin.get(second), self.other.get(first)
         return (mine is not None and unchanged(mine) is unchanged(first)) or (
             its is not None and unchanged(its) is unchanged(second)
         )
 
     def may_be_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True unless the first value is known to correspond to another one."""
+        """True unless the first value is known to correspond to another value."""
         if first is None or second is None:
             return True
         twin = self.other.get(first)

@@ -1,4 +1,6 @@
-"""Which ways through loops and branches the trials of a comparison took, and which they did not."""
+"""Reports which ways through loops and branches the trials of a comparison took, and which they did
+not.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def reachable(model: Model) -> list[Way]:
 
 
 def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """A line for each loop and branch that was reached: its iterations or branches."""
+    """A line for each loop and branch that was reached, with the numbers of iterations or the
+    branches taken.
+    """
     found = reached(runs)
     lines = []
     for node in all_nodes(model.graph):
@@ -60,7 +64,8 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 
 
 def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """Branches that were never taken, and what the loops never did.
+    """A line for each branch that was never taken, and for each loop that did not run in all
+    possible ways.
 
     Each loop should run zero, one and many times and, if it can, stop early.
     """

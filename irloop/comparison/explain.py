@@ -1,4 +1,4 @@
-"""Explains differences of an engine that are not faults of the conversion.
+"""Explains differences in the results of an engine that are not faults of the conversion.
 
 Reasons are tried in this order: rounding, measured against a run in double precision; the int8
 kernels of OpenVINO and of ONNX Runtime; state left over from the previous inference; and hazards of
@@ -38,11 +38,11 @@ TIMES = 4.0
 
 #: An error of int8 kernels in the converted model is harmless up to this, relative to the largest
 #: value. Larger errors occur: on a processor without VNNI, where sums of products of 8-bit weights
-#: saturate, OpenVINO's were measured to reach a quarter. Errors in the first model are always
+#: saturate, the error of OpenVINO was up to a quarter. Errors in the first model are always
 #: harmless.
 INT8 = 0.05
 
-#: The option that turns off OpenVINO's int8 kernels, as measured; INFERENCE_PRECISION_HINT f32 does
+#: The option that turns off OpenVINO's int8 kernels (measured); INFERENCE_PRECISION_HINT f32 does
 #: not.
 F32_KERNELS = {"LP_TRANSFORMS_MODE": "NO"}
 
@@ -78,7 +78,7 @@ class Reason(Record):
 class Explainer:
     """Looks for the reasons of differences; keeps the results of its extra runs.
 
-    `trials` are those of the first and of the second model, `runs` the results of every lane.
+    `trials` are the trials of the first and of the second model, `runs` the results of every lane.
     """
 
     sides: tuple[Side, Side]
@@ -139,7 +139,8 @@ class Explainer:
         )
 
     def _is_other_even_in_double(self, number: int, place: int, exact: Any, own: float) -> bool:
-        """True when an error of the second model remains if that computes in double precision.
+        """True if an error of the second model remains when the model is computed in double
+        precision.
 
         The error is then not one of rounding, and every engine that runs the second model has it.
         """
@@ -150,7 +151,9 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason that rounding differs, for quantised integers that differ by one step."""
+        """The reason "rounding" for quantised integers that differ by one step; None for other
+        differences.
+        """
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
         if not _are_steps(wanted, found):
@@ -173,8 +176,8 @@ class Explainer:
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
         """The output as computed by other engines and by NumPy in the declared precision.
 
-        Each has a phrase that names it. How far these are from double precision shows how hard the
-        output is to compute.
+        Each comes with a phrase that names it. The distance of these from double precision shows
+        how hard the output is to compute.
         """
         values = [
             (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
@@ -187,7 +190,9 @@ class Explainer:
         return [(name, outputs[place]) for name, outputs in values]
 
     def _double(self, how: str, number: int, side: int = 0) -> list[Any] | None:
-        """The outputs of a model with `how` "double" or "as declared"; None if it fails."""
+        """The outputs of a model when NumPy computes it as `how` says, "double" or "as declared";
+        None if that fails.
+        """
         key = (how, number, side)
         model = (how, side)
         if key not in self._exact:
@@ -233,7 +238,8 @@ class Explainer:
     def _saturated(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """Run ONNX Runtime with kernels that add products of u8 and i8 exactly.
+        """The reason that integer sums saturate, if ONNX Runtime agrees when its kernels add
+        products of u8 and i8 exactly.
 
         On x64 processors without VNNI its default kernels add two products in i16, and saturate.
         """
@@ -254,7 +260,9 @@ class Explainer:
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """The reason that state was left over, if the trial agrees when it is run alone."""
+        """The reason that an earlier inference left state behind, if the trial agrees when it is
+        run alone.
+        """
         if number == 0 or not self.trials[0][number].reset:
             return None
         key = (lane, f"alone {number}")
@@ -271,13 +279,15 @@ class Explainer:
         if not self.judge.agree(wanted, self.judge.ordered(lane, run)[place]):
             return None
         return Reason(
-            f"{lane.engine} gives the right value in the first inference of a compiled model, and "
-            "here what an earlier inference left",
+            f"{lane.engine} returns the right value in the first inference of a compiled model, "
+            "but here a value that an earlier inference left",
             harmless=lane.side == 0,
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """The reason that the engine has a fault, if a copy of the model that avoids it agrees."""
+        """The reason that the engine has a fault, if a copy of the model that avoids the fault
+        agrees.
+        """
         if lane.side == 1:
             return None
         if lane not in self._twins:
@@ -327,7 +337,7 @@ def _are_floats(x: Any, y: Any) -> bool:
 
 
 def _are_steps(x: Any, y: Any) -> bool:
-    """True for arrays of narrow integers that differ by at most one everywhere."""
+    """True for arrays of narrow integers whose elements all differ by at most one."""
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return False
     narrow = x.dtype.kind in "iu" and x.dtype.itemsize <= 2

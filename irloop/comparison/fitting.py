@@ -1,4 +1,4 @@
-"""Fits the sizes of inputs to a model that fails with the first sizes tried.
+"""Finds input sizes for a model that fails with the first sizes that are tried.
 
 For example, a decoder adds a mask of [batch, m] to scores of [batch, past + new]: it only runs if m
 = past + new, and no symbol expresses that. The failing node shows two sizes that differ; how each
@@ -22,13 +22,13 @@ from irloop.graph.record import Record
 
 __all__ = ["Attempt", "fitted"]
 
-#: Sizes that only occur in signals and long texts; they are tried last.
+#: Sizes that occur only in signals and long texts; they are tried last.
 LARGE_SIZES = (512, 1024, 4096, 16384)
 
-#: Maximum number of runs in one fit: each shows the effect of changing one size.
+#: Maximum number of runs for finding sizes; each shows the effect of changing one size.
 MOST_RUNS = 250
 
-#: Maximum number of changes of sizes in one fit; every change lets the model run further.
+#: Maximum number of changes of sizes; every change lets the model run further.
 MOST_CHANGES = 24
 
 
@@ -61,7 +61,7 @@ def fitted(
     """The sizes with which the model runs best, and that run.
 
     `start` is changed step by step. The search ends after `seconds`, MOST_RUNS runs or MOST_CHANGES
-    changes. It returns `start` if nothing is better.
+    changes. If nothing is better, `start` is returned.
     """
     search = _Search(variables, attempt, time.monotonic() + seconds)
     best = search.run(start)
@@ -120,11 +120,11 @@ class _Search:
                 after = dict(_gaps(moved.operands, closed=True))
                 solved += _solutions(variable, size, more - size, gaps, after)
                 break
-        # Larger sizes come first: they lose nothing, but a smaller size may make an output empty.
+        # Try larger sizes first: they lose nothing, whereas a smaller size may make an output
+        # empty.
         for _, _, variable, size in sorted(solved, key=lambda item: item[:2]):
             yield variable.given(sizes, size)
-        # A small size of every variable is tried before a large size of any, because it costs less
-        # time.
+        # Try a small size of every variable before a large size of any, because it costs less time.
         for size in SIZES + LARGE_SIZES:
             for variable in self._variables:
                 yield variable.given(sizes, variable.fit(size))
@@ -153,9 +153,10 @@ _Pair = tuple[int, int, str, int, int]
 def _gaps(operands: Sequence[Extents], *, closed: bool = False) -> Iterator[tuple[_Pair, int]]:
     """The differences between sizes of two operands, the likeliest cause of a failure first.
 
-    Sizes are compared from the right (broadcasting), from the left (Concat), the last of one with
-    the last but one of the other (MatMul), and the numbers of elements (Reshape). An operand that
-    may be a shape is also compared by its values. With `closed`, equal sizes are included.
+    Sizes are compared from the right (broadcasting) and from the left (Concat), the last size of
+    one with the last but one of the other (MatMul), and the products of all sizes (Reshape). An
+    operand that may be a shape is also compared by its values. With `closed`, equal sizes are
+    included.
     """
     lists = [
         (at, kind, extents)

@@ -1,6 +1,7 @@
-"""Slices of an ONNX Loop: invariant inputs from which the body gathers by the iteration number.
+"""Finds slices of an ONNX Loop, which are invariant inputs from which the body gathers by the
+iteration number.
 
-ONNX Loop has no sliced inputs. Its body gathers the slice of an iteration itself, where the port
+ONNX Loop has no sliced inputs. Its body gathers the slice of an iteration itself, whereas the port
 map of an IR describes the same slice by attributes.
 """
 
@@ -84,7 +85,7 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
 
 
 def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | None:
-    """A value as an affine function of the iteration number; None if it is no such function."""
+    """A value as an affine function of the iteration number; None if it is not such a function."""
     op, inputs = value.producer.op, value.producer.inputs
     if value is iteration:
         return _Affine(1, (0,))

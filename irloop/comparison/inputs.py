@@ -1,7 +1,7 @@
 """Makes inputs that a model can run with and that exercise its loops and branches.
 
-Element types and shapes are respected; indices stay inside their axis, trip counts are 0, 1, 2 and
-more, conditions are true and false. The same seed gives the same inputs.
+The inputs have the declared element types and shapes. Indices are inside their axis, trip counts
+are 0, 1, 2 and more, conditions are true and false. The same seed gives the same inputs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: at all.
 TRIPS = (5, 2, 1, 0)
 
-#: Ranges of integers that are neither indices nor lengths; narrow ones suit sizes and shapes.
+#: Ranges of integers that are neither indices nor lengths; the narrow ranges suit sizes and shapes.
 INTEGERS = ((-8, 9), (1, 4), (0, 1))
 
 #: Maximum rank of an input: NumPy supports no more dimensions.
@@ -52,13 +52,13 @@ MOST_DIMS = 64
 #: Maximum number of elements of an input.
 MOST_ELEMENTS = 1 << 30
 
-#: Bytes of an element while its input is made; inputs are made one after the other.
+#: Bytes per element while an input is made; inputs are made one after the other.
 BYTES_TO_MAKE = 24
 
-#: Bytes of an element afterwards.
+#: Bytes per element once the input is made.
 BYTES_TO_KEEP = 8
 
-#: Number of elements that are made in a step of the budget.
+#: Number of elements that are made per step of the budget.
 ELEMENTS_A_STEP = 1000
 
 #: The spread of floating-point inputs; some loops stop early only with large values.
@@ -68,9 +68,9 @@ SPREADS = (1.0, 20.0)
 class Trial(Record):
     """One set of inputs, in the order of the first model, with a description.
 
-    `idle` is set if loops run zero iterations on purpose, so that states rightly keep their initial
-    values. Variables are reset if `reset` is set; otherwise they keep their values from the
-    previous trial. `refused` is the reason why irloop's own executor did not run the trial; no
+    `idle` is true if loops run zero iterations on purpose, so that states rightly keep their
+    initial values. If `reset` is true, variables are reset; otherwise they keep their values from
+    the previous trial. `refused` is the reason why irloop's own executor did not run the trial; no
     other engine runs it then.
     """
 
@@ -216,7 +216,7 @@ def _plans(
     conditions = (True, False) if any(_is_condition(*pair) for pair in pairs) else (True,)
     for seed in seeds:
         for condition in conditions:
-            # With a false condition no loop runs, so one trip count is enough.
+            # With a false condition no loop runs, so a single trip count is enough.
             for trip in counts if condition else counts[:1]:
                 label = _label(seed, trip, counts, condition, conditions)
                 yield _Plan(label, seed, trip, condition, 1.0, integers)
@@ -254,7 +254,7 @@ def _arrays(
     budget.spend(sum(counts) // ELEMENTS_A_STEP, "making inputs")
     for at, (type, role) in enumerate(zip(types, found, strict=True)):
         value = _value(type, role, sizes, at, plan, random)
-        # Arithmetic on arrays of rank 0 gives scalars, which engines refuse.
+        # Arithmetic on arrays of rank 0 results in NumPy scalars, which engines refuse.
         yield np.asarray(value) if isinstance(value, np.generic) else value
 
 
@@ -266,7 +266,7 @@ def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
         return 3 * _elements(type.item, sizes, at)
     # A string is a Python object, made from a generated number.
     weight = 16 if type.element is ElementType.STRING else 1
-    # NumPy refuses a shape of huge dimensions even if another dimension is 0.
+    # NumPy refuses a shape with huge dimensions even if another dimension is 0.
     return weight * math.prod(max(size, 1) for size in _shape(type, sizes, at))
 
 
@@ -329,7 +329,7 @@ def _integers(
     elif role.index:
         low, high = 0, role.bound or smallest
         if plan.integers != INTEGERS[0]:
-            # The first range failed: perhaps the model adds something to the indices.
+            # The first range failed, perhaps because the model adds a number to the indices.
             high = min(high, plan.integers[1])
     elif role.size:
         low, high = 1, 3

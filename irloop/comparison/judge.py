@@ -20,7 +20,7 @@ __all__ = ["Judge", "is_worse"]
 
 
 class Judge(Record):
-    """Holds the tolerance, and the names and order of the outputs of both models.
+    """Decides with one tolerance, and with the names and the order of the outputs of both models.
 
     `places` holds, for each output of the first model, its position in the second.
     """
@@ -50,7 +50,7 @@ class Judge(Record):
         ]
 
     def agree(self, x: Any, y: Any) -> bool:
-        """True when two values agree, whatever engines they come from."""
+        """True if two values agree, from whichever engines they come."""
         judge = replace(self, tolerance=replace(self.tolerance, single=True))
         blank = OutputReport("", "", "", True, "", None)
         return judge._judged(blank, Trial("", (), idle=True), x, y).equal
@@ -80,7 +80,7 @@ def is_worse(item: OutputReport, than: OutputReport) -> bool:
     """True when `item` shows a larger difference of an output than `than` does.
 
     If the output differs in two engines, the report of irloop's own executor counts as larger,
-    because it can tell more.
+    because it has more details.
     """
     if item.equal != than.equal:
         return than.equal

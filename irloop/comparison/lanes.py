@@ -1,4 +1,4 @@
-"""Lanes: which engine runs which of the two models, each in a process of its own."""
+"""Lanes, each of which is an engine that runs one of the two models, in a separate process."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def lanes_of(
 
     Args:
         engines: "auto" for irloop's own executor and each installed engine that was made for the
-            format of a model; or names: each runs the models in formats it was made for.
-        pair: an engine for the first and one for the second model, instead.
-        dialects: those of the two models.
+            format of a model; or names of engines, each of which runs the models in the formats for
+            which it was made.
+        pair: instead of `engines`, an engine for the first model and an engine for the second.
+        dialects: the dialects of the two models.
 
     Raises:
         UsageError: for an engine that is unknown, is not installed, or was made for neither.
@@ -100,7 +101,9 @@ def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lan
 
 
 class Lanes:
-    """The processes of all lanes except those of irloop's own executor, started at once."""
+    """The processes of all lanes except those of irloop's own executor; all are started
+    immediately.
+    """
 
     def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:
         self._memory = memory
@@ -162,7 +165,7 @@ class Lanes:
     ) -> dict[Lane, Future[list[Run]]]:
         """Run the trials of one model in all of its processes at the same time.
 
-        Nothing runs longer than the budget of this thread allows.
+        No process runs longer than the budget of this thread allows.
         """
         end = time.monotonic() + budget.current().seconds_left()
         return {

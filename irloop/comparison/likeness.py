@@ -45,7 +45,7 @@ def may_correspond(first: Op, second: Op) -> bool:
     if left == right or first.type.lower() == second.type.lower():
         return True
     if isinstance(first, _NEGATIONS) and isinstance(second, _NEGATIONS):
-        # ONNX has no NotEqual: it is Equal, then Not.
+        # ONNX has no NotEqual; conversion writes Equal and then Not.
         return True
     return not {left, right} <= _computed_by_both()
 
@@ -61,7 +61,7 @@ def _computed_by(kind: type[Op]) -> str:
 def _computed_by_both() -> frozenset[str]:
     """The functions that old operations of both formats compute.
 
-    Newer operations are left out: conversion may write them as several others.
+    Newer operations are excluded, because conversion may decompose them.
     """
     onnx = {_computed_by(kind) for kind in ONNX.all() if kind.since <= 9}
     openvino = {_computed_by(kind) for kind in OPENVINO.all() if kind.since <= 5}

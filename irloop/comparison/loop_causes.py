@@ -1,4 +1,6 @@
-"""Causes of differences in loops: port maps, initial values, trip counts and conditions."""
+"""Finds the causes of differences in loops: port maps, initial values, trip counts and
+conditions.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +125,8 @@ class LoopCauses:
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
         """The outer value of a parameter that is the same in every iteration.
 
-        Also the outermost loop through which it enters, and the number of its parameter there.
+        Also the wires of the outermost loop through which the value enters, and the number of the
+        parameter there.
         """
         entered = None
         while isinstance(value.producer.op, Parameter):
@@ -190,7 +193,8 @@ class LoopCauses:
             recording.count(loop, at)
             for recording, loop in zip(self._seen.recordings, (first, node), strict=True)
         )
-        # A loop that is still running has run more iterations than the other, or nothing is known.
+        # If the loop is still running, it has run more iterations than the other loop, or nothing
+        # is known.
         goes_on = not right[1]
         if not left[1] or left[0] == right[0] or (goes_on and right[0] < left[0]):
             return None
@@ -231,8 +235,8 @@ class LoopCauses:
             constants = constants or self._of_constant_condition(nodes, (ends[0], ends[1]))
             if constants is not None:
                 return replace(constants, kind="condition")
-        # The number of slices decides how often a loop runs; if it has no slices, the condition
-        # decides.
+        # The number of slices determines how often a loop runs; if it has no slices, the condition
+        # does.
         condition = wires.condition()
         if condition is not None:
             return self._seen.worded("condition", condition)
@@ -332,7 +336,7 @@ class LoopCauses:
         found = next(wires.all() if alike else wires.unfed(), None)
         if found is None and not alike:
             # Loops of two formats may be wired differently, so report a different value only if the
-            # expected one also has a counterpart in the second model.
+            # value in the first model also has a counterpart in the second.
             known = Wires.between((first, second), bodies, places, self._seen.may_be_paired)
             found = (
                 next(known.carried(wires.inputs()), None)
@@ -356,7 +360,8 @@ class LoopCauses:
 def untransposed(value: Value) -> tuple[Value, Moved]:
     """The value before Transposes, Reshapes and Slices, and what they do with it.
 
-    Conversion slices the output of a Loop that may run zero iterations, or must not run backwards.
+    Conversion slices an output of a Loop if the Loop may run zero iterations, or to reverse the
+    order of concatenation.
     """
     order: Sequence[int] | None = None
     turned = False

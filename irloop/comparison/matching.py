@@ -1,4 +1,6 @@
-"""Matches inputs and outputs of two models, and refines the input shapes of one by the other."""
+"""Matches the inputs and outputs of two models, and refines the input shapes of one by those of the
+other.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def output_positions(first: Graph, second: Graph) -> list[int | None]:
 
 
 def _names(result: Node) -> set[str]:
-    """The names of an output; OpenVINO names its layer after the tensor it reads."""
+    """The names of an output, including the tensor that it reads, because OpenVINO names an output
+    after this tensor.
+    """
     value = result.inputs[0]
     return {_SINK.sub("", result.name), *(() if value is None else value.names)}
 

@@ -38,8 +38,8 @@ class Allowance(NamedTuple):
     reason: str
 
 
-#: The tolerances by element type. If an engine computes in another type, the tolerance of that type
-#: counts.
+#: The tolerances, by element type. If an engine computes in another type, the tolerance of that
+#: type applies.
 ALLOWANCES = (
     Allowance(
         ("float64", "complex128"),
@@ -62,13 +62,13 @@ ALLOWANCES = (
         ("integers", "booleans"),
         0.0,
         0.0,
-        "exact. In a quantised model, one step in 2 % of the elements of an 8-bit or 16-bit output "
-        "is a note, where double precision is as near to both",
+        "exact. In a quantised model, a difference of one step in 2 % of the elements of an "
+        "8-bit or 16-bit output is only a note, if double precision is as near to both",
     ),
     Allowance(("strings",), 0.0, 0.0, "exact"),
 )
 
-#: The same tolerances by type name; elements of other types must be equal.
+#: The same tolerances, keyed by type name; elements of other types must be equal.
 DEFAULT = {name: (item.relative, item.absolute) for item in ALLOWANCES for name in item.types}
 
 #: Types that some engines compute in another type.
@@ -92,8 +92,8 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 class Tolerance(Record):
     """Values are equal if |x - y| <= absolute + relative * |x|.
 
-    None stands for the default of the element type. `single` is set for an engine that computes
-    double precision in single precision.
+    None means the default of the element type. `single` is set for an engine that computes double
+    precision in single precision.
     """
 
     relative: float | None = None
@@ -116,7 +116,7 @@ class Tolerance(Record):
 
 
 class Difference(Record):
-    """The difference of two arrays of one type and shape; NaN equals NaN.
+    """The difference of two arrays of the same type and shape; NaN equals NaN.
 
     `smallest` is the smallest value that would pass as both the relative and the absolute
     tolerance; `worst` is the element furthest outside the tolerance; `ulp` is None for integers and
@@ -133,7 +133,7 @@ class Difference(Record):
 
 
 def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
-    """Where two arrays of one type and shape agree."""
+    """A mask that is true where two arrays of the same type and shape agree."""
     if x.dtype.kind in "OSU":
         same: Array = np.asarray(x == y)
         return same
@@ -232,11 +232,13 @@ def _largest(x: Array) -> float:
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """For each element: absolute difference, relative difference, smallest sufficient tolerance."""
+    """For each element, the absolute difference, the relative difference, and the smallest
+    tolerance that would be enough.
+    """
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
-        # Unsigned integers have no negative difference.
+        # A difference of unsigned integers cannot be negative.
         between = np.abs(a - b) if a.dtype.kind in "fc" else np.where(a > b, a - b, b - a)
         apart = np.where(equal, 0.0, between)
         apart = np.where(np.isnan(apart), np.inf, apart)
@@ -250,7 +252,7 @@ def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
 def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
     """Blocks of two arrays of one shape, flat, each with its slice.
 
-    Converting whole outputs to a wide type could take gigabytes.
+    Blocks are used because converting whole outputs to a wide type could take gigabytes.
     """
     flat, other = x.reshape(-1), y.reshape(-1)
     for start in range(0, x.size, BLOCK):
@@ -291,7 +293,7 @@ _FLOATS = tuple(map(np.dtype, (np.float16, np.float32, np.float64, ml_dtypes.bfl
 
 
 def _ordered(x: Array) -> Array:
-    """Bit patterns as integers that count the representable values in order."""
+    """Convert floats to integers that number the representable values in ascending order."""
     bits = np.ascontiguousarray(x).view(_BITS[x.dtype.itemsize])
     width = 8 * x.dtype.itemsize
     magnitude = (bits & bits.dtype.type((1 << (width - 1)) - 1)).astype(np.int64)
@@ -303,5 +305,5 @@ def _ordered(x: Array) -> Array:
 def _wide(x: Array) -> Array:
     if x.dtype.kind == "c":
         return x.astype(np.complex128)
-    # f64 cannot tell large 64-bit integers apart.
+    # f64 cannot represent large 64-bit integers exactly.
     return x if x.dtype.kind in "iub" and x.dtype.itemsize == 8 else x.astype(np.float64)

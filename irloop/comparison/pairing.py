@@ -1,4 +1,4 @@
-"""Pairs corresponding values of two models, with their contents in a traced run."""
+"""Pairs the corresponding values of two models, and holds their contents in a traced run."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Pairs:
 
 
 def _depth(node: Node) -> int:
-    """The number of bodies that contain a node."""
+    """The number of bodies, nested in each other, that contain a node."""
     depth = 0
     while node.graph is not None and node.graph.owner is not None:
         node, depth = node.graph.owner, depth + 1
@@ -172,7 +172,9 @@ def _loop_of(value: Value) -> Node | None:
 
 
 def _fed(node: Node, body: Body) -> dict[Value, Value]:
-    """The body parameter that each outer value feeds; values that feed several are left out."""
+    """For each outer value, the body parameter that it feeds; values that feed several parameters
+    are left out.
+    """
     found: dict[Value, list[Value]] = {}
     for port in body.ports.inputs:
         outer = node.inputs[port.external]
@@ -182,7 +184,7 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
 
 def _slices(node: Node, body: Body) -> dict[Value, Value]:
-    """The slices that a body gathers, by the parameter that they come from."""
+    """The slices that a body gathers, keyed by the parameter from which they are gathered."""
     inputs = body.graph.inputs
     return {inputs[at]: item.value for at, item in gathered_slices(node, body).items()}
 
@@ -192,7 +194,7 @@ def _is_gathered(value: Value) -> bool:
 
 
 def _owners(model: Model) -> dict[str, Node]:
-    """The nodes with bodies by name; names that occur twice are left out."""
+    """The nodes with bodies, keyed by name; names that occur twice are left out."""
     found: dict[str, list[Node]] = {}
     for node in all_nodes(model.graph):
         if node.bodies:
@@ -201,14 +203,16 @@ def _owners(model: Model) -> dict[str, Node]:
 
 
 def _names(model: Model) -> dict[str, Value]:
-    """The values of a model and its bodies by name; names that occur twice are left out."""
+    """The values of a model and its bodies, keyed by name; names that occur twice are left out."""
     values = [value for node in all_nodes(model.graph) for value in node.outputs]
     values += [value for graph in all_graphs(model.graph) for value in graph.inputs]
     return _unique_names(values)
 
 
 def _names_inside(graph: Graph) -> dict[str, Value]:
-    """The values of one body, without inner bodies, by name; names that occur twice are omitted."""
+    """The values of one body, without inner bodies, keyed by name; names that occur twice are left
+    out.
+    """
     return _unique_names(
         [*graph.inputs, *(value for node in graph.nodes for value in node.outputs)]
     )
@@ -221,8 +225,8 @@ def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
     for value in values:
         for name in value.names:
             by_tensor.setdefault(name, []).append(value)
-        # The two formats order the outputs of a loop or an LSTM differently, and a loop may have
-        # further outputs in one of them that nothing reads, so node names do not identify these
+        # The two formats order the outputs of a loop or an LSTM differently, and one format may
+        # have further outputs that nothing reads. Node names therefore do not identify these
         # outputs.
         if len(value.producer.outputs) == 1 and not (value.producer.bodies and value.names):
             by_node.setdefault(value.producer.name, []).append(value)
@@ -255,7 +259,7 @@ def traced(
     try:
         session.run(arrays, limits=limits, trace=trace)
     except IrloopError as error:
-        # A run that fails in the middle still leaves a trace.
+        # A run that fails before its end still leaves a trace.
         if failures is None:
             return {}
         if session.failed is not None:
@@ -293,7 +297,9 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
 
 
 def _integers_agree(x: Array, y: Array) -> bool:
-    """True when integers of different types are equal; those that mean "no limit" are left out."""
+    """True if integers of different types are equal; integers that mean "no limit" count as
+    equal.
+    """
     left, right = (item.reshape(-1).astype(np.float64) for item in (x, y))
     is_small = np.maximum(np.abs(left), np.abs(right)) < NO_LIMIT
     return bool((left[is_small] == right[is_small]).all())

@@ -10,7 +10,7 @@ from irloop.graph.model import Node, Value
 
 __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
-#: Maximum number of bytes of traced values that are kept; of a longer run, only the beginning is
+#: Maximum number of bytes of traced values that are kept. Of a longer run, only the beginning is
 #: compared.
 KEPT_BYTES = 512 * 2**20
 
@@ -21,7 +21,7 @@ Iterations = tuple[int, ...]
 
 
 class Event(NamedTuple):
-    """A node ran, or, with `is_iteration`, a body of the node ran once."""
+    """The event that a node ran or, with `is_iteration`, that a body of the node ran once."""
 
     node: Node
     at: Iterations
@@ -29,7 +29,7 @@ class Event(NamedTuple):
 
 
 class Recording:
-    """A tracer that keeps every value, by the iteration of each loop around it."""
+    """A tracer that keeps every value, keyed by the iterations of its enclosing loops."""
 
     def __init__(self) -> None:
         self._left = KEPT_BYTES
@@ -44,7 +44,7 @@ class Recording:
             return
         at = event.iterations
         for value, made in inputs_of(event):
-            # The tracer sees parameters of bodies only where nodes read them.
+            # The tracer sees the parameters of a body only where nodes read them.
             if not value.producer.inputs:
                 self._keep(value, at, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
@@ -54,7 +54,7 @@ class Recording:
             self._ended.add((event.node, at))
 
     def iteration(self, event: IterationEvent) -> None:
-        """Keep the parameters of a body, also those that no node reads."""
+        """Keep the values of a body's parameters, including parameters that no node reads."""
         if self._left < 0:
             return
         at = event.iterations

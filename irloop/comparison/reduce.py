@@ -1,9 +1,10 @@
-"""Shrinks a pair of models that differ to the smallest pair that still differs.
+"""Shrinks two models that differ to the smallest models that still differ.
 
-Everything before the first divergence is replaced by inputs that hold its values, everything after
-it is dropped. If the models diverge inside a loop, only the part of its body that diverges is kept,
-with the values of that iteration; if the wires of a loop are at fault, the whole loop is kept. Both
-models are then simplified in the same way, and sizes and trip counts become small.
+Everything before the first divergence is replaced by inputs with the values computed there, and
+everything after it is removed. If the models diverge inside a loop, only the part of its body that
+diverges is kept, with the values of that iteration; if the wires of a loop are at fault, the whole
+loop is kept. Both models are then simplified in the same way, and sizes and trip counts become
+small.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from irloop.progress import counted
 
 __all__ = ["Reduced", "reduce"]
 
-#: Maximum number of outputs for which, each alone, a smaller case is looked for.
+#: Maximum number of outputs that are tried one by one for a smaller case.
 OUTPUTS = 3
 
 #: Maximum number of differing values around which a cut is tried.
@@ -73,17 +74,16 @@ def reduce(
     """Shrink two models that differ; both are run by irloop's own executor.
 
     Args:
-        first: a model or the path of one.
-        second: the other one.
-        inputs: arrays with which they differ; None: irloop searches for some.
-        tolerance: what counts as equal, as for `compare`.
-        seconds: the time that one run may take.
+        first: a model or its path. second: the other model or its path. inputs: arrays with which
+        they differ; if None, irloop searches for such arrays. tolerance: the difference up to which
+        values count as equal, as for `compare`. seconds: the time that one run may take.
 
     Raises:
         UsageError: when the models do not differ with any inputs.
         UnsupportedError: when irloop's own executor cannot run one of them.
     """
-    # The models no longer have a file: after a reduction its line numbers would be wrong.
+    # The models no longer refer to a file, because its line numbers would be wrong after a
+    # reduction.
     models = _prepared(read_side(first)), _prepared(read_side(second))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)
@@ -98,7 +98,9 @@ def reduce(
 
 
 def _prepared(model: Model) -> Model:
-    """A copy with all types that can be inferred; ONNX files declare few types inside bodies."""
+    """A copy of a model with all types that can be inferred, because ONNX files declare few types
+    inside bodies.
+    """
     copy = replace(clone_model(model), source=None)
     Inference(tolerant=True).run(copy.graph)
     return copy
@@ -137,7 +139,7 @@ class _Reduction:
             return pair
         raise UsageError(
             "the models do not differ, so there is nothing to reduce",
-            fix="give the inputs with which they do",
+            fix="give inputs with which they differ",
         )
 
     def _tried(self, model: Model) -> Sequence[Trial]:
@@ -169,7 +171,7 @@ class _Reduction:
             return False
         if found.outcome != "different" or not (found.compared or found.cause):
             return False
-        # Models that differ for another reason are not the same case.
+        # Models that now differ for another reason are not the same case.
         return self._kind is None or _kind(found) == self._kind
 
     def _accept(self, old: Pair, new: Pair, how: str) -> Pair:
@@ -273,7 +275,8 @@ class _Everything:
 
 
 class _Place(NamedTuple):
-    """Two corresponding values that differ, and what is known about other values at that moment.
+    """Two corresponding values that differ, and what was known about other values when they were
+    computed.
 
     For each model, `agreed` tells which values agree with the other model, and `held` gives their
     contents. `twin` maps values of the second model to those of the first.
@@ -288,7 +291,8 @@ class _Place(NamedTuple):
 def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
     """The values that differ, in the order in which the second model computes them.
 
-    With `loops`, only those outputs of loops are considered whose known inputs all agree.
+    With `loops`, only outputs of loops are considered, and only if all known inputs of the loop
+    agree.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
@@ -328,7 +332,9 @@ def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -
 
 
 def _cut_at(pair: Pair, place: _Place) -> Pair | None:
-    """The part of both models between values that agree and the two that differ, or None."""
+    """The part of both models between the values that agree and the two values that differ, or
+    None.
+    """
     edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
     cuts = zip(pair.models, place.values, edges, place.held, strict=True)
     (left, first), (right, second) = (_cut(*item) for item in cuts)
@@ -349,7 +355,7 @@ def _cut_at(pair: Pair, place: _Place) -> Pair | None:
 def _cut(
     model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
 ) -> tuple[Model, tuple[Any, ...]]:
-    """A model that computes `value` from the values `edges`, and arrays for its inputs."""
+    """A model that computes `value` from the values `edges`, and the arrays for its inputs."""
     source = value.producer.graph
     assert source is not None
     copy = clone_graph(source)
@@ -377,7 +383,9 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The nearest values from which `value` is computed that agree, or that enter the graph."""
+    """The nearest values from which `value` is computed and that agree or are inputs of the
+    graph.
+    """
     found: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:
@@ -423,9 +431,9 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """What a smaller case must preserve.
+    """The properties that a smaller case must preserve.
 
-    That is the cause, whether an output differs in form (shape or element type), and whether any
+    These are the cause, whether an output differs in form (shape or element type), and whether any
     output was compared.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)

@@ -20,7 +20,8 @@ __all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialRepor
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """One output in the trial in which it differs most. `detail` is empty if it is equal.
+    """The report of one output in the trial in which it differs most; `detail` is empty if it is
+    equal.
 
     `engine` is the engine that computed it, and `model` the model: first or second.
     """
@@ -54,7 +55,7 @@ class OutputReport:
 
 @dataclass(frozen=True, slots=True)
 class TrialReport:
-    """One set of inputs: whether all outputs agreed, or why a model did not run.
+    """The report of one set of inputs: whether all outputs agreed, or why a model did not run.
 
     The trial is `compared` if at least two runs produced outputs.
     """
@@ -67,7 +68,8 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """One of the two models in one engine: how many trials ran, and in how many all outputs agreed.
+    """The report of one model in one engine: how many trials ran, and in how many all outputs
+    agreed.
 
     In `excused` trials all differences are explained in `Comparison.notes`. `worst` is the largest
     difference from the expected values.
@@ -113,11 +115,11 @@ class Evidence:
 class Comparison:
     """The result of `compare`. `equal` holds when every output agreed in every trial.
 
-    `outcome` is "equal", "different", or "inconclusive": then nothing could be compared, and
-    `problems` has the reasons. `cause` names the wire, constant or operation that makes the
-    difference, if one is found. `runs` describes each model in each engine, `missing` names engines
-    that are not installed, and `notes` explain differences that do not count. `not_compared` and
-    `not_exercised` name the parts of the models that no trial has checked.
+    `outcome` is "equal", "different", or "inconclusive"; in the last case nothing could be
+    compared, and `problems` has the reasons. `cause` names the wire, constant or operation that
+    makes the difference, if one is found. `runs` describes each model in each engine, `missing`
+    names engines that are not installed, and `notes` explain differences that do not count.
+    `not_compared` and `not_exercised` name the parts of the models that no trial has checked.
     """
 
     outcome: str
@@ -133,7 +135,7 @@ class Comparison:
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cause: Cause | None = None
-    #: For `irloop.save_report`; None if nothing ran.
+    #: The data for `irloop.save_report`; None if nothing ran.
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -153,8 +155,8 @@ class Comparison:
         lines = [f"{words}: {trials}; {self._who()}"]
         if self.cause is not None:
             lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
-        # An outcome is inconclusive if, for example, the outputs hold only NaN; then listing them
-        # proves nothing.
+        # An outcome is inconclusive if, for example, the outputs hold only NaN. Listing the outputs
+        # would then prove nothing.
         lines += [f"  {item}" for item in self.outputs if self.outcome != "inconclusive"]
         lines += [f"  {item}" for item in self.problems]
         if self.divergence is not None:
@@ -166,7 +168,7 @@ class Comparison:
         return "\n".join(map(one_line, lines))
 
     def _who(self) -> str:
-        """The engines that took part, and those that could not."""
+        """The engines that took part, and those that are not installed."""
         sides = [
             [item for item in self.runs if item.model == model] for model in ("first", "second")
         ]
@@ -188,7 +190,7 @@ class Comparison:
         return "".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, for JSON."""
+        """The result as plain data, for JSON."""
         return {
             "equal": self.equal,
             "outcome": self.outcome,

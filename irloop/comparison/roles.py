@@ -78,7 +78,7 @@ class Role:
     bound: int | None = None
 
     def limit(self, size: object) -> None:
-        """Bound the input below `size`, if that is known."""
+        """Limit the values of the input to less than `size`, if `size` is known."""
         if isinstance(size, int):
             self.bound = size if self.bound is None else min(self.bound, size)
 
@@ -94,7 +94,7 @@ def _role(value: Value) -> Role:
         _steer(role, node, position)
         _classify(role, node, position)
     if role == Role():
-        # An input without another role is a trip count if a trip count is computed from it.
+        # An input without another role is a trip count if the model computes a trip count from it.
         for node, position in _readers(value, (*_TRANSPARENT, *_COUNTING)):
             _steer(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:

@@ -1,7 +1,7 @@
 """Runs a model with the inputs of every trial: in irloop's executor, or in another engine.
 
-The executor runs in this process, bounded by its limits, and records the branches and iterations;
-every other engine runs in a separate process (see `irloop.engines`).
+The executor runs in this process, within its limits, and records the branches and iterations; every
+other engine runs in a separate process (see `irloop.engines`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
     "written",
 ]
 
-#: A loop that runs more iterations than this on generated inputs counts as endless.
+#: A loop that runs more iterations than this on generated inputs is assumed to be endless.
 ITERATIONS = 200_000
 
 #: This lower limit applies after a trial that a limit ended, so that the other trials of an endless
@@ -48,11 +48,11 @@ FEWER_ITERATIONS = 20_000
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
 
-#: A process is asked even when time has run out, but not for longer.
+#: Even when time has run out, a process is asked, but waited for at most this many seconds.
 LEAST = 0.1
 
-#: The memory for outputs is divided by this: the outputs of all trials are kept for up to four
-#: lanes, and comparing takes as much again.
+#: The memory for outputs is divided by this, because the outputs of all trials are kept for up to
+#: four lanes, and comparing them takes as much again.
 COPIES = 8
 
 
@@ -60,11 +60,11 @@ COPIES = 8
 class Run:
     """The result of one trial in an engine: outputs, or the reason why there are none.
 
-    `undefined` is set if an output has no value, because it is the last value of a loop that never
+    `undefined` is true if an output has no value because it is the last value of a loop that never
     ran. Only the NumPy engine reports `undefined`, `counts` (the iterations of each loop),
     `branches` (the branches taken) and `stopped` (the loops that their condition ended before their
-    trip count). `late` is set if time ran out or another limit was reached, `refused` if the work
-    is known to exceed a limit; then no engine runs the trial.
+    trip count). `late` is true if time ran out or another limit was reached. `refused` is true if
+    the work is known to exceed a limit; then no engine runs the trial.
     """
 
     outputs: list[Any] | None = None
@@ -107,8 +107,8 @@ def run_trials(
 ) -> list[Run]:
     """Run every trial in irloop's own executor; all outputs together have a memory limit.
 
-    `affordable` is called after the first trial that no limit refuses: engines may load the model
-    then.
+    `affordable` is called after the first trial that no limit refuses, because engines may load the
+    model then.
     """
     runs: list[Run] = []
     memory = budget.current().memory
@@ -177,7 +177,7 @@ def run_outside(
     process: Process, trials: Sequence[Trial], seconds: float, end: float | None = None
 ) -> list[Run]:
     """Run the model that a process has loaded once for each trial, each within `seconds`, and all
-    of them before `end` on the monotonic clock: by default when the budget's time runs out.
+    of them before `end` on the monotonic clock, which by default is the end of the budget's time.
 
     All trials use one compiled model. After a run that does not return, no other trial is run.
     Trials that irloop's own executor refused are not run either.

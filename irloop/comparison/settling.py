@@ -1,4 +1,6 @@
-"""Chooses the sizes of generated inputs: the first with which a model gives usable outputs."""
+"""Chooses the sizes of generated inputs: the first sizes with which a model returns usable
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["Settled", "Settler", "is_telling", "settled"]
 
-#: Seconds to look for better inputs of a model that already runs, or to fit sizes.
+#: Maximum number of seconds to look for better inputs of a model that already runs, or to fit
+#: sizes.
 PATIENCE = 10.0
 
 #: The search ends once this many elements of inputs have been made, of which about 30 million take
@@ -76,7 +79,9 @@ class Settler:
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
-        """The first sizes and integers for which all outputs are usable, or the best ones."""
+        """The first sizes and integers for which all outputs are usable or, if there are none, the
+        best that were tried.
+        """
         best, worth = None, 0
         types = [value.type for value in self._model.graph.inputs]
         whole = any(isinstance(item, TensorType) and item.element.is_integer for item in types)
@@ -93,7 +98,7 @@ class Settler:
                     if first and run.outputs is None and not run.late and self._groups:
                         found, run = self._fitted(found)
                 except UsageError:
-                    # These inputs are too large to make, and so are all that follow.
+                    # These inputs are too large to make, and so are all inputs that follow.
                     if worth:
                         return best
                     raise
@@ -111,7 +116,9 @@ class Settler:
         return best
 
     def resized(self, settled: Settled) -> list[Trial]:
-        """One trial with other sizes of the unknown dimensions; none if the model cannot run."""
+        """One trial with other sizes of the unknown dimensions; no trial if the model cannot run
+        with them.
+        """
         for sizes in other_sizes(settled.sizes, self._groups, self._given):
             found = replace(settled, sizes=sizes)
             try:
@@ -147,7 +154,9 @@ class Settler:
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
-        """Change sizes until the model runs, or gets as far as possible; return sizes and run."""
+        """Change sizes until the model runs, or runs as far as possible; return the sizes and the
+        run.
+        """
 
         def attempt(sizes: Sizes) -> Attempt:
             if self._is_over():
@@ -192,7 +201,7 @@ def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) 
 def is_telling(value: Any, type: ValueType | None = None) -> bool:
     """True when a value can show a difference, because one of its elements is not NaN.
 
-    An empty value counts as well if its declared `type` is empty.
+    An empty value counts, too, if its declared `type` is empty.
     """
     if isinstance(value, list):
         return any(is_telling(item) for item in value)

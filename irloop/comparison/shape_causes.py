@@ -1,4 +1,4 @@
-"""Causes of values that have other shapes: the first one on the way up from a value that differs.
+"""Finds the first cause of a difference in shapes, on the way up from a value that differs.
 
 Values with the same elements in other shapes count as equal while values are compared, because an
 IR keeps the axis of a slice. If nothing else explains a difference, the shapes are followed upwards
@@ -34,7 +34,7 @@ class ShapeCauses:
         self._definition = definition
 
     def of(self, first: Value, second: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause if two values have other shapes, else None."""
+        """The cause if two values have different shapes, else None."""
         here: _Pair = first, second, at
         if not self._is_other(here):
             return None
@@ -59,7 +59,7 @@ class ShapeCauses:
         return np.shape(held[0]), np.shape(held[1])
 
     def _is_other(self, pair: _Pair) -> bool:
-        """True when two values have other shapes; a slice of an IR may keep its axis."""
+        """True if two values have different shapes; a slice of an IR may keep its axis."""
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:
             return False
@@ -102,7 +102,7 @@ class ShapeCauses:
                 yield left, right, at
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
-        """The values outside of two body parameters."""
+        """The pair of outer values that feed two body parameters."""
         first, second, at = pair
         bodies = _body_of(first), _body_of(second)
         if bodies[0] is None or bodies[1] is None or not at:
@@ -123,7 +123,7 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _inside(self, pair: _Pair) -> Iterator[_Pair]:
-        """The values that the bodies of two loops or branches return."""
+        """The pairs of values that the bodies of two loops or branches return."""
         at = (*pair[2], 0) if isinstance(pair[1].producer.op, LOOPS) else pair[2]
         for first in pair[0].producer.bodies:
             for second in pair[1].producer.bodies:
@@ -135,7 +135,9 @@ class ShapeCauses:
                 yield left, right, at
 
     def _joined(self, pair: _Pair) -> Cause | None:
-        """The cause if two loops of different formats join fitting parts along other axes."""
+        """The cause if two loops of different formats concatenate matching parts along different
+        axes.
+        """
         first, second, at = pair
         nodes = first.producer, second.producer
         if self._seen.loops.get(nodes[1]) is not nodes[0] or not isinstance(nodes[1].op, LOOPS):
@@ -154,7 +156,7 @@ class ShapeCauses:
         return None if found is None else self._seen.worded("output", found)
 
     def _told(self, pair: _Pair) -> Cause | None:
-        """The cause in words, at the values where the difference begins."""
+        """The cause in words, which names the values where the difference begins."""
         joined = self._joined(pair)
         shapes = self._shapes(pair)
         if joined is not None or shapes is None:
@@ -170,7 +172,7 @@ class ShapeCauses:
 
 
 def _alike(first: Node, second: Node) -> bool:
-    """True when the inputs of two operations mean the same."""
+    """True if the inputs of two operations have the same meaning."""
     if len(first.inputs) != len(second.inputs):
         return False
     if first.op.elementwise and second.op.elementwise:
@@ -186,13 +188,15 @@ def _body_of(value: Value) -> Body | None:
 
 
 def _returned(body: Body, external: int) -> Value | None:
-    """The body value that an output of a loop is made from."""
+    """The body value from which an output of a loop is made."""
     port = next((port for port in body.ports.outputs if port.external == external), None)
     return None if port is None else body.graph.results[port.result].inputs[0]
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True when two shapes are the same but for one axis of size 1: that of the joined parts."""
+    """True if two shapes are equal except for one axis of size 1, along which the parts are
+    concatenated.
+    """
     shorter, longer = sorted((first, second), key=len)
     return any(
         size == 1 and longer[:axis] + longer[axis + 1 :] == shorter

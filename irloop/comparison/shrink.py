@@ -1,9 +1,9 @@
 """Simplifies two models in the same way, step by step, as long as they still differ.
 
-Every change is made to corresponding places of both models, so that no new difference arises, and
-is kept only if the two still differ for the same cause: a value becomes an operand of its
-operation, a body parameter or a constant of ones; a size becomes smaller wherever it occurs; a
-constant trip count is lowered. Values that nothing reads any more are removed.
+Every change is made to corresponding parts of both models, so that no new difference arises. It is
+kept only if the two still differ for the same cause. A change replaces a value by an operand of its
+operation, by a body parameter or by a constant of ones; makes a size smaller wherever it occurs; or
+lowers a constant trip count. Values that nothing reads any more are removed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["Pair", "complexity", "operations", "shrunk"]
 #: The time limit in seconds of one run of a model.
 SECONDS = 10.0
 
-#: Sizes of an axis are tried from 1 up to this, trip counts from 0 up to one less.
+#: Sizes of an axis are tried from 1 up to this, trip counts from 0 up to one less than this.
 SMALLEST = 4
 
 _SLICES = classes_of("Slice", "StridedSlice")
@@ -71,7 +71,7 @@ def shrunk(
     """Shrink a pair; `accept` returns the new pair if it still differs, else the old one.
 
     No further change is tried after `seconds`. With `free`, a value that only one model has may be
-    replaced by another value: the two models read different values there anyway.
+    replaced by any value, because the two models read different values there anyway.
     """
     end = time.monotonic() + seconds
     tries = 0
@@ -88,7 +88,7 @@ def shrunk(
                 if changed is not None and found[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
-                # The search must end, so the models must become simpler and no value may lose its
+                # The search must end, so the models must become simpler, and no value may lose its
                 # counterpart.
                 if changed is not None and (
                     complexity(changed) >= complexity(pair) or _unpaired(changed) > _unpaired(pair)
@@ -97,8 +97,7 @@ def shrunk(
                 kept = pair if changed is None else accept(pair, changed, found[0])
                 place += kept is pair
                 if kept is not pair:
-                    # The kept change gives other positions to the changes: go on at the same
-                    # position.
+                    # The changes of the new pair have other positions; go on at the same position.
                     pair, todo = kept, list(changes(kept))
     told("changes", tries, tries)
     return pair
@@ -113,7 +112,7 @@ def _unpaired(pair: Pair) -> int:
 
 
 def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
-    """True when a model gives the same outputs before and after a change."""
+    """True if a model returns the same outputs before and after a change."""
     found = []
     for pair in (old, new):
         try:
@@ -264,10 +263,11 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
 
 
 def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
-    """The value of the first model that stands for `source`.
+    """The value of the first model that takes the role of `source`.
 
-    This is an operand of `mine` with the same elements, else the counterpart. Slices of an IR keep
-    their axis until a Squeeze removes it; those of a Scan do not have it.
+    This is an operand of `mine` with the same elements or, if there is none, the counterpart of
+    `source`. They may differ, because slices of an IR keep their axis until a Squeeze removes it,
+    whereas slices of a Scan lack the axis.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]
@@ -280,7 +280,7 @@ def _operand(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value |
 def _alone(pair: Pair) -> Iterator[Change]:
     """Every way to replace a value of one model only.
 
-    The value has no counterpart, or only passes on another value.
+    Such a value has no counterpart, or only passes another value on.
     """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))
@@ -330,7 +330,9 @@ def _numbered(model: Model) -> dict[Value, int]:
 
 
 def _changed(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
-    """Replace a value of each model by another value of the same graph, or by ones (None)."""
+    """A change that replaces a value of each model by another value of the same graph, or by ones
+    (None).
+    """
 
     def change(pair: Pair) -> Pair | None:
         for side, (at, new) in values.items():
@@ -391,7 +393,9 @@ def _sizes(models: tuple[Model, Model]) -> set[int]:
 
 
 def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """Cut every axis of one size to the first elements, in inputs, constants and declared types."""
+    """A change that cuts every axis of one size to its first elements, in inputs, constants and
+    declared types.
+    """
 
     def change(pair: Pair) -> Pair | None:
         for model in pair.models:

@@ -36,10 +36,10 @@ IMAGE_SIZES = (2, 1, 8, 32, 64, 224, 640)
 #: Sizes to try for a batch of images, which stays small.
 BATCHES = (2, 1)
 
-#: The largest supported factor between the size of an image and that of its smallest feature map.
+#: The largest supported ratio of the size of an image to that of its smallest feature map.
 MOST_STRIDE = 32
 
-#: Maximum number of variables of which each is tried with another size.
+#: Maximum number of variables that are tried one by one with another size.
 MOST_ALONE = 32
 
 #: Ranks to try for inputs of unknown rank.
@@ -51,10 +51,11 @@ RANK = 0
 #: The key of the unnamed sizes of images in `Sizes`.
 IMAGE = -1
 
-#: An axis of an input: (position of the input, axis).
+#: An axis of an input, as the position of the input and the axis.
 Place = tuple[int, int]
 
-#: Sizes by dimension or by axis of an input; the size of an axis overrides that of its dimension.
+#: Sizes, keyed by dimension or by axis of an input; the size of an axis overrides that of its
+#: dimension.
 Sizes = Mapping[DynamicDim | int | Place, int]
 
 
@@ -90,7 +91,7 @@ def require_dimensions(sizes: Mapping[str, int] | None, models: Sequence[Model])
         if name != "?" and name not in known:
             raise UsageError(
                 f"no input has a dimension called {name!r}",
-                expected=", ".join([*sorted(known), "? for those without a name"]),
+                expected=", ".join([*sorted(known), "? for dimensions without a name"]),
                 found=name,
             )
 
@@ -125,7 +126,7 @@ def sizes_of(
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
-    """The sizes, also listed for every unknown axis of the inputs."""
+    """The sizes, with an additional entry for every unknown axis of the inputs."""
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):
         type = _tensor(value.type)
@@ -172,8 +173,8 @@ def other_sizes(
 def _total_stride(model: Model) -> int:
     """The factor by which convolutions and pooling divide the sizes of images, at most 32.
 
-    A model that joins feature maps of different factors needs an image size that is a multiple of
-    this.
+    A model that concatenates feature maps of different factors needs an image size that is a
+    multiple of this.
     """
     factors: dict[Value, int] = {}
     for node in model.graph.nodes:
@@ -237,7 +238,7 @@ class Variable(Record):
 
 
 def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
-    """The sizes that can be chosen freely.
+    """The sizes that can be chosen independently.
 
     Axes with the same symbol are one variable, and so are unnamed axes at the same position of
     inputs of the same type. Dimensions that `given` fixes are left out; "?" means those without a

@@ -1,8 +1,8 @@
-"""The verdict over all trials and engines.
+"""Derives the verdict from all trials and engines.
 
-The expected outputs are those of irloop's executor for the first model, or else of the first engine
-that runs it. Every other run is compared with them. If an engine of the first model agrees with
-one of the second, the models are equal, whatever the executor computes.
+The expected outputs are those of irloop's executor for the first model or, if it cannot run the
+model, of the first engine that can. Every other run is compared with them. If an engine of the
+first model agrees with one of the second, the models are equal, whatever the executor computes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from irloop.progress import counted
 
 __all__ = ["Tally"]
 
-#: A run in an engine is called hung when time runs out only if its limit was at least this many
+#: A run in an engine that times out counts as hung only if its limit was at least this many
 #: seconds.
 HANG = 1.0
 
 
 class Tally:
-    """Goes through the trials one by one; its methods return the results."""
+    """Evaluates the trials one by one; the methods return the results."""
 
     def __init__(
         self,
@@ -146,8 +146,8 @@ class Tally:
             self._problems.setdefault(problem, []).append(trial.label)
             self.reports.append(TrialReport(trial.label, False, problem, compared=False))
             return
-        # Inputs that the first model rejects prove nothing.
-        asked = ", and no engine was asked" if trial.refused else ""
+        # If the first model rejects the inputs, they prove nothing.
+        asked = ", and no engine tried it" if trial.refused else ""
         self._skip(f"the first model did not run{asked}: {reason}", trial)
 
     def _tried(self, number: int, trial: Trial, reference: Lane) -> None:
@@ -190,8 +190,8 @@ class Tally:
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem of a lane that did not run the trial; empty if only a note or a skipped trial
-        tells it.
+        """The problem of a lane that did not run the trial; empty if it is recorded only as a note
+        or a skipped trial.
         """
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
@@ -237,7 +237,8 @@ class Tally:
     ) -> bool:
         """True when a difference has a reason other than the conversion; adds a note."""
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
-            words = "both models return the same in their engines, but numpy does not"
+            words = "both models return the same values in their engines, but different values "
+            "in numpy"
         else:
             reason = self._explainer.reason(lane, number, place, wanted)
             if reason is None or not reason.harmless:

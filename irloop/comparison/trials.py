@@ -1,4 +1,6 @@
-"""Chooses trials: sizes with usable outputs, and inputs that reach all branches and counts."""
+"""Chooses trials: sizes with which outputs are usable, and inputs that reach all branches and trip
+counts.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from irloop.graph.walk import all_nodes
 
 __all__ = ["tried"]
 
-#: Seconds to look for inputs that reach more of a model that already runs.
+#: Maximum number of seconds to look for inputs that reach more of a model that already runs.
 PATIENCE = 10.0
 
 #: How often a model with variables is run in a row before they are reset.
@@ -51,10 +53,10 @@ def tried(
 ) -> tuple[list[Trial], list[Run]]:
     """Trials for `runner`, and the results of irloop's executor for each.
 
-    `model` is `runner` with all that is known about the shapes of its inputs. The sizes are the
-    first for which every output is finite and not empty. Trials with other sizes follow, and trials
-    that reach branches and trip counts that the first ones did not. `affordable` is called as soon
-    as it is known that no limit keeps the model from running (see `run_trials`).
+    `model` is `runner` with everything that is known about the shapes of its inputs. The sizes are
+    the first for which every output is finite and not empty. Trials with other sizes follow, and
+    trials that reach branches and trip counts that the first ones did not. `affordable` is called
+    as soon as it is known that no limit keeps the model from running (see `run_trials`).
     """
     try:
         session = Session(runner, widen=widen)

@@ -1,7 +1,7 @@
-"""Makes a copy of a model that avoids those hazards of an engine that passes can rewrite.
+"""Copies a model and rewrites, in the copy, the hazards of an engine for which there are passes.
 
-By the specification the copy computes the same. If an engine gives different values for the two,
-it has one of these faults.
+By the specification the copy computes the same values. If an engine returns different values for
+the two, it has one of these faults.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def verdict_of(
     `starts` holds initial values of states: an output that equals one of them was never updated.
     """
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
-        return Verdict.VALUES, "a tensor against something else"
+        return Verdict.VALUES, "only one of the values is a tensor"
     if x.dtype != y.dtype:
         return Verdict.TYPE, f"{x.dtype.name} against {y.dtype.name}"
     if x.shape != y.shape:
@@ -51,7 +51,7 @@ def verdict_of(
         held = isinstance(start, np.ndarray) and start.dtype == y.dtype and start.shape == y.shape
         if held and (_same(start, y, tolerance) or _same(start, x, tolerance)):
             side = "second" if _same(start, y, tolerance) else "first"
-            return Verdict.NOT_UPDATED, f"the {side} model gives the initial value"
+            return Verdict.NOT_UPDATED, f"the {side} model returns the initial value"
     for axis in range(x.ndim):
         if x.shape[axis] > 1 and _same(np.flip(x, axis), y, tolerance):
             return Verdict.REVERSED, f"along axis {axis}"
@@ -60,8 +60,8 @@ def verdict_of(
             head, tail = slice(None, -1), slice(1, None)
             for mine, other, way in ((head, tail, "later"), (tail, head, "earlier")):
                 at = (slice(None),) * axis
-                # Neighbouring parts that are equal look the same shifted and unshifted, so they
-                # prove nothing.
+                # Neighbouring parts that are equal look the same whether they are shifted or not,
+                # so they prove nothing.
                 alike = _same(x[(*at, head)], x[(*at, tail)], tolerance)
                 if not alike and _same(x[(*at, mine)], y[(*at, other)], tolerance):
                     return Verdict.SHIFTED, f"one {way} along axis {axis} in the second model"

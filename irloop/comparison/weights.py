@@ -1,6 +1,6 @@
 """Compares constants of two models: by their bytes, then by the distance of their elements.
 
-Both go over the weights in pieces, so that no model has to fit into memory.
+Both comparisons read the weights in pieces, so that no model has to fit into memory.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Sums:
         """Add the elements of a piece of both arrays."""
         wide = np.complex128 if left.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
-            # Compare before widening: f64 does not hold large integers exactly.
+            # Compare before widening, because f64 cannot represent large integers exactly.
             unequal = left != right
             a, b = left.astype(wide), right.astype(wide)
             unequal &= ~(np.isnan(a) & np.isnan(b))

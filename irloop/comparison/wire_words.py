@@ -33,7 +33,7 @@ __all__ = ["Moved", "WireDifference", "WireSide", "Wires"]
 #: Compares a value of the first model with one of the second.
 Likeness = Callable[["Value | None", "Value | None"], bool]
 
-#: What feeds a body parameter: a wire, the iteration number, or nothing.
+#: A description of what feeds a body parameter: a wire, the iteration number, or nothing.
 Feed = InputPort | Gathered | str
 ITERATION, NOTHING = "iteration", "nothing"
 
@@ -43,7 +43,7 @@ _SLICES = (Sliced, ScanInput, Gathered)
 class WireDifference(Record):
     """A wire that differs between two loops: its name, and its description in each model.
 
-    `first` and `second` are phrases that follow the name, as in ``is carried from `h_next```.
+    `first` and `second` are phrases that follow the name, such as ``is carried from `h_next```.
     `lines` holds the line of the port map or back edge in each file that is an IR. `name` is the
     name in the second model; `other_name` is the name in the first model if that is a different
     one.
@@ -58,9 +58,9 @@ class WireDifference(Record):
 
 
 class Moved(NamedTuple):
-    """What is done with an output of a loop afterwards.
+    """How an output of a loop is transposed and reversed after the loop.
 
-    `order` is the order into which its axes are transposed; `turned` tells that it is reversed.
+    `order` is the permutation of its axes; `turned` is true if it is reversed.
     """
 
     order: Sequence[int] | None = None
@@ -68,7 +68,9 @@ class Moved(NamedTuple):
 
 
 class WireSide(NamedTuple):
-    """One of the two loops: its node, the body in question, and where its file has the wires."""
+    """One of the two loops: its node, the body whose wires are compared, and the lines of the wires
+    in its file.
+    """
 
     node: Node
     body: Body
@@ -76,7 +78,9 @@ class WireSide(NamedTuple):
     gathered: Mapping[int, Gathered] = MappingProxyType({})
 
     def feed(self, parameter: int) -> Feed:
-        """What feeds a body parameter: a wire, the iteration number, or nothing."""
+        """The wire that feeds a body parameter, or a word if the iteration number or nothing feeds
+        it.
+        """
         if parameter == self.body.ports.iteration:
             return ITERATION
         if parameter in self.gathered:
@@ -90,7 +94,9 @@ class WireSide(NamedTuple):
                 yield at
 
     def position(self, value: Value) -> int | None:
-        """The position of the body parameter that a value is, or that it is gathered from."""
+        """The position of the body parameter that is the value, or from which the value is
+        gathered.
+        """
         value = unchanged(value)
         if value in self.body.graph.inputs:
             return self.body.graph.inputs.index(value)
@@ -116,7 +122,7 @@ class WireSide(NamedTuple):
         return ("" if isinstance(wire, str) else f"input {wire.external}"), None
 
     def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
-        """Where a back edge is declared, in words, and its line."""
+        """Words for where a back edge is declared, and its line."""
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None and found.back_edge_line is not None:
             words = (
@@ -131,7 +137,9 @@ class WireSide(NamedTuple):
         return Wires.fed(self, parameter, NOTHING)[0]
 
     def begun(self, parameter: int) -> tuple[str, int | None]:
-        """The initial value of a state, or the value of an invariant, in words, and its line."""
+        """Words for the initial value of a state or the value of an invariant, and the line of its
+        wire.
+        """
         wire = self.feed(parameter)
         assert not isinstance(wire, str)
         place, line = self.input_place(parameter)
@@ -148,7 +156,7 @@ class WireSide(NamedTuple):
         return f"output {external}", None
 
     def condition_place(self) -> tuple[str, int | None]:
-        """Where the condition is declared, in words, and its line."""
+        """Words for where the condition is declared, and its line."""
         found = self.places.condition(self.node, self.body.label)
         if found is not None:
             return f"purpose execution_condition, line {found.line}", found.line
@@ -193,7 +201,8 @@ class Wires:
         return None if left is None or right is None else (left, right)
 
     def input(self, first: int, second: int, *, start: bool | None = None) -> WireDifference | None:
-        """How the inputs of two corresponding body parameters differ; None if they do not.
+        """The difference between the inputs of two corresponding body parameters; None if they do
+        not differ.
 
         `start` restricts the comparison of two states to their initial values, or to their back
         edges.
@@ -245,7 +254,8 @@ class Wires:
         *,
         after: tuple[Moved, Moved] = (Moved(), Moved()),
     ) -> WireDifference | None:
-        """How two corresponding outputs of the loops differ; None if they do not.
+        """The difference between two corresponding outputs of the loops; None if they do not
+        differ.
 
         `after` tells how each output is transposed and reversed afterwards.
         """
@@ -280,7 +290,9 @@ class Wires:
     def joined(
         self, first: int, second: int, shapes: tuple[Sequence[int], Sequence[int]]
     ) -> WireDifference | None:
-        """Two outputs whose parts have these shapes; None if one of them is not joined."""
+        """The difference between two outputs whose parts have these shapes; None if one of them is
+        not concatenated.
+        """
         phrases, lines = [], []
         for side, external, shape in zip(self._sides, (first, second), shapes, strict=True):
             ports = side.body.ports.outputs
@@ -300,7 +312,9 @@ class Wires:
         return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
 
     def state_of_output(self, first: int, second: int) -> WireDifference | None:
-        """If two outputs are the last values of states, how these states differ; else None."""
+        """The difference between the states of which two outputs are the last values; None for
+        other outputs.
+        """
         parameters = []
         for side, external in zip(self._sides, (first, second), strict=True):
             ports = side.body.ports
@@ -322,7 +336,7 @@ class Wires:
         return self.input(parameters[0], parameters[1], start=False)
 
     def condition(self) -> WireDifference | None:
-        """How the conditions that end the loops differ; None if they do not."""
+        """The difference between the conditions that end the loops; None if they do not differ."""
         values = [
             None if (at := side.body.ports.condition) is None else side.result(at)
             for side in self._sides
@@ -377,7 +391,7 @@ class Wires:
                 yield at, found
 
     def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
-        """How those states differ, given by parameter positions, whose back edges differ."""
+        """The differences of back edges, for the states at these pairs of parameter positions."""
         for pair in pairs:
             kinds = {_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
             found = self.input(*pair, start=False) if kinds == {"state"} else None
@@ -393,7 +407,7 @@ class Wires:
                 yield found
 
     def unfed(self) -> Iterator[WireDifference]:
-        """How parameters differ that have an input in only one of the loops."""
+        """The differences of parameters that have an input in only one of the loops."""
         for pair in self.inputs():
             feeds = [side.feed(at) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if NOTHING in feeds else None
@@ -408,7 +422,7 @@ class Wires:
             yield from (self._differs((at, numbers[1]), self.fed) for at in left.without_input())
 
     def all(self) -> Iterator[WireDifference]:
-        """Every difference: first parameters, then outputs, then the trip counts."""
+        """All differences: first those of parameters, then of outputs, then of trip counts."""
         found = [self.input(*pair) for pair in self.inputs()]
         counts = [len(side.node.outputs) for side in self._sides]
         found += [self.output(at, at) for at in range(min(counts))]
@@ -476,7 +490,8 @@ def _kind(feed: Feed) -> str:
 
 
 class _Way(NamedTuple):
-    """How slices are taken along an axis, in a form that can be compared between the formats.
+    """Describes how slices are taken along an axis, in a form that can be compared between the
+    formats.
 
     `first` is the first index of the first slice; a negative index counts from the end. `range` is
     that of the port map, None if there is none.
@@ -528,7 +543,9 @@ def _way(side: WireSide, port: Feed) -> _Way:
 
 
 def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
-    """The index as a negative one, counted from the end; None if that is not known."""
+    """The index as a negative one, counted from the end; None if the size of the axis is not
+    known.
+    """
     if index < 0:
         return index
     size = None if shape is None or shape.rank is None or axis >= shape.rank else shape.dim(axis)
@@ -536,7 +553,8 @@ def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
 
 
 def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
-    """The axis along which an output is joined after it is transposed, and the direction 1 or -1.
+    """The axis along which an output is concatenated, after it is transposed, and the direction, 1
+    or -1.
 
     Empty for a last value.
     """

@@ -1,7 +1,8 @@
 """Computes the horizontal coordinates of the vertices in ordered layers.
 
-U. Brandes, B. Köpf, "Fast and Simple Horizontal Coordinate Assignment" (GD 2001): four extreme
-alignments along the edges, compacted and balanced, so that long edges run straight.
+U. Brandes, B. Köpf, "Fast and Simple Horizontal Coordinate Assignment" (GD 2001): the vertices are
+aligned along the edges in four extreme ways, which are compacted and then averaged, so that long
+edges are straight.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _aligned(
     conflicts: set[tuple[int, int]],
     count: int,
 ) -> list[int]:
-    """The root of the block that each vertex is in: chains of median neighbours."""
+    """The root of the block of each vertex; a block is a chain of median neighbours."""
     at = _positions(layers)
     root = list(range(count))
     taken = [False] * count
@@ -91,7 +92,7 @@ def _aligned(
 
 
 def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: float) -> list[float]:
-    """Move blocks as far to the left as possible, then to the right where that opens no gap."""
+    """Move blocks as far to the left as possible, then to the right if that opens no gap."""
     left: dict[int, dict[int, float]] = {}
     right: dict[int, dict[int, float]] = {}
     for layer in layers:
@@ -128,7 +129,9 @@ def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> lis
 
 
 def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
-    """The mean of the two middle ones of four placements, aligned to the narrowest."""
+    """Align four placements to the narrowest; return, for each vertex, the mean of its two middle
+    positions.
+    """
     if not widths:
         return []
     spans = []

@@ -25,7 +25,7 @@ _MARKS = {"new": 'penwidth=3 color="#1b8a3a"', "gone": 'penwidth=3 color="#c0392
 def dot(graph: Graph, style: Style, title: str = "") -> str:
     """A picture of `graph` as DOT; bodies are clusters, back edges dashed lines.
 
-    Equal graphs give equal texts.
+    Equal graphs have equal texts.
     """
     scene = scene_of(graph, style)
     rows = [
@@ -79,11 +79,13 @@ def _box(box: Box, name: str, indent: str) -> Iterator[str]:
 
 
 def _link(scene: Scene, link: Link, prefix: str) -> str:
-    """A link from box to box; for an operation with bodies it ends or starts at a pin."""
+    """A line of DOT for a link from box to box; at an operation with bodies, it ends or starts at a
+    pin.
+    """
     source, target = scene.boxes[link.source], scene.boxes[link.target]
     start, end = f"{prefix}{link.source}", f"{prefix}{link.target}"
     if source.exits:
-        # A damaged port map may lack an output; its line starts at another one.
+        # If a damaged port map lacks an output, its line starts at another output.
         body, pin = source.exits.get(link.output) or next(iter(source.exits.values()))
         start = f"{start}_{body}_{pin}"
     if target.entries:

@@ -1,7 +1,8 @@
 """Assigns vertices to layers with edges leading down, and orders each layer for few crossings.
 
 K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System
-Structures" (1981): longest paths, bends where an edge crosses a layer, sweeps of barycentres.
+Structures" (1981): layers by longest paths, bends where an edge crosses a layer, and sweeps that
+order each layer by barycentres.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from itertools import pairwise
 
 __all__ = ["Edge", "Layered", "layered", "ranks"]
 
-#: From, to, and the output number of the first vertex: edges of one output share their bends.
+#: The numbers of the source, the target, and the output of the source; edges of one output share
+#: their bends.
 Edge = tuple[int, int, int]
 
 #: The number of sweeps over all layers, alternately down and up.
@@ -39,9 +41,9 @@ def ranks(
 ) -> list[int]:
     """The layer of each vertex.
 
-    Edges lead from lower to higher numbers. `first` holds the layers of vertices at the top, `last`
-    those of vertices at the bottom, counted from the layer below all others. A vertex that does not
-    depend on those at the top is placed directly above its first reader.
+    Edges lead from lower to higher numbers. `first` holds the layers of the vertices at the top.
+    `last` holds the layers of the vertices at the bottom, counted from the layer below all others.
+    A vertex that does not depend on those at the top is placed directly above its first reader.
     """
     above: list[list[int]] = [[] for _ in range(count)]
     below: list[list[int]] = [[] for _ in range(count)]
@@ -64,7 +66,7 @@ def ranks(
             rank[vertex] = max(top, min(rank[target] for target in below[vertex]) - 1)
     for vertex in range(count):
         if free[vertex] and above[vertex] and vertex not in last:
-            # Sources are low enough now; other vertices stay close to those they read.
+            # Sources are low enough now; other vertices stay close to the vertices that they read.
             rank[vertex] = max(rank[source] for source in above[vertex]) + 1
     return rank
 
@@ -146,7 +148,7 @@ def _by_barycentre(fixed: list[int], free: list[int], neighbours: list[list[int]
 
     def place(vertex: int) -> tuple[float, int]:
         near = [at[other] for other in neighbours[vertex]]
-        # A vertex without neighbours keeps its position among the others.
+        # A vertex without neighbours keeps its position relative to the others.
         wish = sum(near) / len(near) if near else own[vertex] * scale
         return wish, own[vertex]
 

@@ -27,7 +27,9 @@ Point = tuple[float, float]
 
 @dataclass(slots=True)
 class Placed:
-    """A box with its top left corner, including its placed bodies; relative to the scene."""
+    """A box with the position of its top left corner, relative to the scene, and its placed
+    bodies.
+    """
 
     box: Box
     x: float
@@ -47,7 +49,7 @@ class Line:
 
 @dataclass(slots=True)
 class Shelf:
-    """A scene with its positions; `x` and `y` are relative to the box around it."""
+    """A scene whose boxes and lines are placed; `x` and `y` are relative to the enclosing box."""
 
     label: str
     boxes: list[Placed]
@@ -170,7 +172,7 @@ def _line(
 
 
 def _exit(item: Placed, output: int) -> float:
-    """The point where output `output` leaves a box."""
+    """The horizontal position at which the link of output `output` leaves a box."""
     pin = item.box.exits.get(output)
     if pin is not None:
         return item.x + _pin_middle(item, pin)
@@ -178,7 +180,9 @@ def _exit(item: Placed, output: int) -> float:
 
 
 def _entry(item: Placed, link: Link) -> float:
-    """The point where a link enters a box: above its pin, or at the position of its input."""
+    """The horizontal position at which a link enters a box: above its pin, or at the position of
+    its input.
+    """
     if item.box.entries:
         return item.x + _pin_middle(item, item.box.entries[link.entry])
     count = item.box.n_links
@@ -195,7 +199,7 @@ def _back_lines(scene: Scene, placed: list[Placed], right: float) -> tuple[list[
     """Back edges, each on its own track to the right of all boxes, and the space they need."""
     if not scene.backs:
         return [], 0.0
-    # Back edges that end farthest to the left get the outer tracks, so that fewer lines cross.
+    # The back edges that end farthest to the left get the outer tracks, so that fewer lines cross.
     order = sorted(scene.backs, key=lambda back: -placed[back[1]].x)
     lines = []
     for number, (result, parameter) in enumerate(order, start=1):

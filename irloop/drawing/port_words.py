@@ -1,4 +1,6 @@
-"""Short texts for the wires of a body: what feeds a parameter, how an output is formed."""
+"""Short texts for the wires of a body, which describe what feeds a parameter and how an output is
+formed.
+"""
 
 from __future__ import annotations
 

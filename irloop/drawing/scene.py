@@ -1,4 +1,6 @@
-"""The content of a drawing: boxes with text, links between them, bodies inside their owners."""
+"""The content of a drawing: boxes with text, links between the boxes, and bodies inside their
+owners.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ from irloop.graph.walk import all_nodes, node_path
 
 __all__ = ["Box", "Link", "Scene", "Style", "scene_of"]
 
-#: Characters per line of a box, and lines for attributes or runtime information.
+#: Maximum number of characters per line of a box, and of lines for attributes or runtime
+#: information.
 LINE, LINES = 44, 6
 
-#: The deepest drawn nesting; deeper bodies would be invisible.
+#: Maximum depth of nesting that is drawn; deeper bodies would be too small to see.
 DEEPEST = 30
 
 
@@ -62,7 +65,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Box `target` reads, as its input number `entry`, output `output` of box `source`."""
+    """A link: input number `entry` of box `target` is output number `output` of box `source`."""
 
     source: int
     output: int

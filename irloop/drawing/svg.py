@@ -57,7 +57,7 @@ orient="auto"><path d="M0,0.8L8,4L0,7.2z" fill="#d9660a"/></marker>
 
 
 def svg(graph: Graph, style: Style, title: str = "") -> str:
-    """A picture of `graph` as the text of an SVG file; equal graphs give equal texts."""
+    """A picture of `graph` as the text of an SVG file. Equal graphs have equal texts."""
     shelf = place(scene_of(graph, style))
     head = 26.0 if title else 0.0
     wide = max(shelf.width, width(title, TITLE + 2, bold=True)) + 2 * _EDGE
@@ -119,7 +119,7 @@ def _rectangle(x: float, y: float, wide: float, high: float, kinds: str) -> str:
 def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool = False) -> str:
     bold = kind == "t"
     anchor = ' text-anchor="middle"' if middle else ""
-    # The length is fixed, so that the text fits into its box in every font.
+    # The length is given, so that the text fits into its box in every font.
     long = _n(width(text, size, bold=bold))
     return (
         f'<text class="{kind}" x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}"{anchor} '
@@ -128,7 +128,8 @@ def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool
 
 
 def _path(line: Line, x: float, y: float) -> str:
-    # Round as in the output: an arrow at the end of a line of length 0 would point anywhere.
+    # Round as in the output, because an arrow at the end of a line of length 0 would have an
+    # arbitrary direction.
     points = [(round(px + x, 1), round(py + y, 1)) for px, py in line.points]
     if line.back:
         return f'<path class="k" d="{_rounded(points)}" marker-end="url(#c)"/>'
@@ -136,7 +137,7 @@ def _path(line: Line, x: float, y: float) -> str:
 
 
 def _curved(points: list[Point]) -> str:
-    """A curve: straight through layers, with a soft S between them."""
+    """The path of a curve that is straight inside layers, with a soft S between them."""
     text = f"M{_p(points[0])}"
     for (x1, y1), (x2, y2) in pairwise(points):
         if x1 == x2:
@@ -148,7 +149,7 @@ def _curved(points: list[Point]) -> str:
 
 
 def _rounded(points: list[Point]) -> str:
-    """Straight lines with rounded corners."""
+    """The path of straight lines with rounded corners."""
     text = f"M{_p(points[0])}"
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
         text += f"L{_p(_towards(corner, before))}Q{_p(corner)} {_p(_towards(corner, after))}"

@@ -15,12 +15,12 @@ _WIDTHS = (
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
 
-#: The relative width of bold letters.
+#: The width of bold letters relative to normal ones.
 _BOLD = 1.07
 
 
 def width(text: str, size: float, *, bold: bool = False) -> float:
-    """The width of `text` in the units of `size`; other characters count as wide ones."""
+    """The width of `text` in the units of `size`; characters other than ASCII count as wide."""
     total = sum(_WIDTHS[ord(c) - 32] if " " <= c <= "~" else 1000 for c in text)
     return total * size / 1000 * (_BOLD if bold else 1)
 

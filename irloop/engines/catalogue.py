@@ -1,4 +1,4 @@
-"""The known engines: whether they are installed, and which formats they read."""
+"""Lists the known engines, whether they are installed, and which formats they read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _BOTH = frozenset({"onnx", "openvino"})
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine. `package` is the package it needs, `dialects` are those it reads.
+    """One engine. `package` is the package that it needs, and `dialects` are the dialects that it
+    reads.
 
     `own` are the dialects that it was made for: OpenVINO imports ONNX, too, but errors there may
     come from its importer. `usual` marks engines that run by default in a check.
@@ -30,7 +31,7 @@ class Engine:
 
     @property
     def installed(self) -> bool:
-        """Whether its package can be imported; this does not import it."""
+        """True if its package can be imported; this does not import the package."""
         return self.package is None or find_spec(self.package) is not None
 
     @property
@@ -62,7 +63,8 @@ _ALIASES = {"irloop": "numpy", "onnx.reference": "onnx-reference"}
 
 
 def engine_of(name: str) -> Engine:
-    """The engine with a name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or module:function.
+    """Find an engine by its name: one of `ENGINES`, ``irloop``, ``onnx.reference``, or
+    module:function.
 
     Raises:
         UsageError: when there is no such engine.
@@ -95,5 +97,5 @@ def require(engine: Engine, dialect: str) -> None:
             f"{engine.name} runs ONNX models only",
             expected="an ONNX model",
             found=f"a model of {dialect}",
-            fix="convert it first, or take another engine",
+            fix="convert the model first, or use another engine",
         )

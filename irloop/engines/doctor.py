@@ -23,8 +23,8 @@ PACKAGES = ("numpy", "onnx", "lxml", "click", "protobuf")
 class EngineState:
     """An engine: its version ("" if it is not installed) and the hazards of that version.
 
-    `measured` is False if irloop has not measured this version; `hazards` are then those of the
-    newest measured version.
+    `measured` is False if the hazards of this version were not measured; `hazards` are then those
+    of the newest measured version.
     """
 
     name: str
@@ -52,11 +52,14 @@ class Environment:
             lines.append(f"engine {engine.name}: {_state(engine)}")
             lines += [f"  {code}  {title}" for code, title in engine.hazards]
         if any(engine.hazards for engine in self.engines):
-            lines.append("irloop explain CODE tells more; irloop validate --engine NAME finds them")
+            lines.append(
+                "irloop explain CODE describes a hazard; irloop validate --engine NAME "
+                "finds hazards in a model"
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, for JSON."""
+        """The report as plain data, for JSON."""
         return {
             "irloop": self.irloop,
             "python": self.python,

@@ -73,13 +73,17 @@ class OnnxRuntimeRunner:
             plain = {name: value for name, _, value in feed}
             return [_without_maps(value) for value in self._session.run(None, plain)]
         if any(isinstance(value, list) for _, _, value in feed):
-            raise TypeError("ONNX Runtime takes no sequences beside types that NumPy does not have")
+            raise TypeError(
+                "ONNX Runtime cannot take sequences together with types that NumPy does not have"
+            )
         tensors = {name: _tensor(type, value) for name, type, value in feed}
         return [_array(value) for value in self._session.run_with_ort_values(None, tensors)]
 
 
 def _without_maps(value: Any) -> Any:
-    """The numbers of a list of maps (ZipMap): one row per map, columns in the order of the keys."""
+    """Convert a list of maps (ZipMap) to an array: one row per map, with the columns in the order
+    of the keys.
+    """
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return value
     return np.array([[row[key] for key in sorted(row)] for row in value], np.float32)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _ov: Any = openvino  # the package does not declare its exports
 
-#: On CPUs with bf16 it computes in bf16 by default.
+#: On CPUs with bf16, OpenVINO computes in bf16 by default.
 _HINTS = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
 
 
@@ -51,13 +51,14 @@ class OpenVinoRunner:
         given = []
         for at, (type, value) in enumerate(zip(self._types, values, strict=True)):
             if isinstance(value, list) or value is None:
-                raise TypeError("OpenVINO takes tensors only")
+                raise TypeError("OpenVINO accepts tensors only")
             given.append(_tensor(type, value))
             self._request.set_input_tensor(at, given[-1])
         self._request.infer()
         outputs = [_array(self._request.get_output_tensor(at)) for at in range(self._outputs)]
-        # The inputs of the previous run must exist until here: if an input leaves the model through
-        # a Convert without effect, 2026.4 returns the output in their memory.
+        # The inputs of the previous run must exist until here: if an input reaches an output
+        # through a Convert without effect, 2026.4 returns the output in the memory of the earlier
+        # input.
         self._given = given
         return outputs
 

@@ -26,8 +26,8 @@ class Process:
     """One engine with one model that is loaded once and run repeatedly.
 
     The child process starts immediately and imports the engine, then loads the model as soon as it
-    is known; only the first `run` waits for both. After a crash or a hang, the next run starts a
-    new process; a model that could not be loaded is not tried again.
+    is known; only the first `run` waits until both are done. After a crash or a hang, the next run
+    starts a new process; a model that could not be loaded is not tried again.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class Process:
         """Start the child process.
 
         Args:
-            engine: which engine; see `catalogue.engine_of`.
-            model: the path of the model, if it exists already; otherwise call `load` later.
-            options: for ONNX Runtime ``optimization``: none or all; for OpenVINO properties of
+            engine: the engine; see `catalogue.engine_of`. model: the path of the model, if it
+            exists already; otherwise call `load` later. options: for ONNX Runtime ``optimization``:
+            none or all; for OpenVINO properties of
                 its CPU plugin.
-            memory: the memory limit of the process in bytes; None: unlimited.
+            memory: the memory limit of the process in bytes; None means no limit.
         """
         self._engine = engine
         self._options = dict(options or {})
@@ -54,7 +54,8 @@ class Process:
         self._ready = False
         self._failed: Answer | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        #: The writing end of a pipe; the child ends when it closes, as it does when we are killed.
+        #: The writing end of a pipe. The child ends when it closes, which also happens when this
+        #: process is killed.
         self._lifeline: IO[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._start()
@@ -127,7 +128,7 @@ class Process:
     ) -> tuple[Answer | None, list[Any]]:
         """Send a message; return the failure or the outputs from its answer.
 
-        Killing the child ends both a write and a read that wait for it.
+        Killing the child ends a write or a read that waits for it.
         """
         child = self._child
         assert child is not None
@@ -204,5 +205,5 @@ def _close(stream: IO[bytes] | None) -> None:
         if stream is not None:
             stream.close()
     except OSError:
-        # Unwritten data cannot be written to a process that has ended.
+        # Unwritten data cannot be written, because the process has ended.
         return

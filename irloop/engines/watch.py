@@ -21,8 +21,8 @@ PERIOD = 0.05
 class Watch:
     """Watches a child process in a separate thread, from its start to its end.
 
-    `reason` tells why it killed the process; it is empty if it did not. The resident memory of a
-    process is known only on Linux; elsewhere only time is limited.
+    `reason` is the reason why it killed the process; it is empty if it did not kill it. The
+    resident memory of a process is known only on Linux; elsewhere only time is limited.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Messages between a process and its child: a header in JSON, then the arrays' bytes.
+"""Messages between a process and its child: a JSON header, followed by the bytes of the arrays.
 
 A message is the length of its header (8 bytes, little-endian), the header, and the bytes of its
 arrays in order. Values may have any NumPy or ml_dtypes type, or be strings, sequences or None.
@@ -29,7 +29,9 @@ def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) ->
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
-    """The header and the values of the next message; None if the stream ends early."""
+    """The header and the values of the next message; None if the stream ends before the message
+    does.
+    """
     size = stream.read(8)
     if len(size) < 8:
         return None

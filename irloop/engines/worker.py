@@ -1,12 +1,12 @@
 """The program of the child process, in which an engine runs one model repeatedly.
 
-Messages come in through stdin and go out through stdout (see `wire`). The first names the engine,
-so that it can be imported before the model exists; the second names the model; each later one
-carries the inputs of a run. The answer to all but the first is {} with the outputs, or {"error":
-text}.
+Messages come in through stdin and go out through stdout (see `wire`). The first message names the
+engine, so that it can be imported before the model exists; the second names the model; each later
+message carries the inputs of a run. The answer to every message but the first is {} with the
+outputs, or {"error": text}.
 
-The process ends with its parent: at the end of the input, even during a run, and where the system
-allows it by the pipe whose number is its argument (see `lifeline`).
+The process ends with its parent: when its input ends, even during a run, and, if the system allows
+it, when the pipe whose number is its argument is closed (see `lifeline`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from irloop.engines import wire
 
 __all__ = ["main"]
 
-#: The longest error text, because engines explain themselves at length.
+#: Maximum length of an error text, because engines explain themselves at length.
 LONGEST = 600
 
 Runner = Callable[[Sequence[Any]], Any]
@@ -46,12 +46,12 @@ def main() -> None:
     # Nobody may read the answers any more.
     with suppress(OSError):
         _serve(requests, answers)
-    # Without the destructors of the engines, which may wait for their threads for ever.
+    # Skip the destructors of the engines, because they may wait for their threads for ever.
     os._exit(0)
 
 
 def _read(stream: IO[bytes], requests: Requests) -> None:
-    """Queue the messages; end the process where they end, whatever it does at that time."""
+    """Queue the messages; when they end, end the process, even during a run."""
     while (message := wire.receive(stream)) is not None:
         requests.put(message)
     # The lifeline closes at the same time, but cannot end the group once this process is gone.
@@ -88,8 +88,8 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
 
 
 def _maker(engine: str) -> Maker:
-    # OpenVINO reports its import over the network, by a fork of this process that holds our pipes
-    # open and may wait for a lock for ever. Without this package it does not.
+    # OpenVINO reports its import over the network, from a fork of this process that holds our pipes
+    # open and may wait for a lock for ever. It does not if this package is missing.
     sys.modules["openvino_telemetry"] = cast("Any", None)
     if engine in _MAKERS:
         module, function = _MAKERS[engine]

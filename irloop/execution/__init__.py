@@ -1,1 +1,1 @@
-"""Execution: a graph is compiled once to a flat program and run with NumPy alone."""
+"""Runs models: a graph is compiled once to a flat program, which NumPy alone runs."""

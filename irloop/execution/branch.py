@@ -1,4 +1,4 @@
-"""If: one of two bodies, in either dialect."""
+"""Runs If, in either dialect."""
 
 from __future__ import annotations
 

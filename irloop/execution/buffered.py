@@ -3,7 +3,7 @@
 A step qualifies if its kernel can write into a given array, if its result has the same shape and
 element type in every iteration, and if nothing reads the result after the iteration. The types in a
 file may be wrong, so the shapes are measured: one iteration runs with new arrays, and the arrays
-for the following iterations are allocated with the shapes found in it. Views of such arrays, for
+for the following iterations are allocated with the shapes that it had. Views of such arrays, for
 instance the parts of a Split, are made once as well.
 """
 
@@ -28,8 +28,8 @@ __all__ = ["Buffered", "buffered"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: If a Split has at most this many bytes, one call for all its parts takes less time than a call
-#: for each part.
+#: If a Split has at most this many bytes, one call for all its parts takes less time than one call
+#: per part.
 ONE_CALL = 1 << 16
 
 _SPLITS = (
@@ -60,7 +60,7 @@ class Buffered:
     carries: tuple[tuple[int, int], ...]
 
     def prepare(self, slots: list[Any], cycle: Cycle) -> Stretch | None:
-        """Run one iteration, and return the function that runs the following ones.
+        """Run one iteration, and return the function that runs the iterations after it.
 
         The result is None if the values of this iteration do not allow it.
 
@@ -88,8 +88,8 @@ class Buffered:
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
         """The arrays of written and viewed slots, which share memory where lifetimes allow.
 
-        Numbers without dimensions are no arrays in NumPy, and some views are copies: their slots
-        are left out.
+        Slots whose value is a NumPy scalar instead of an array, or a copy instead of a view, are
+        left out.
         """
         arrays: dict[int, Array] = {}
         free: dict[object, list[Array]] = {}
@@ -98,7 +98,7 @@ class Buffered:
             ends.setdefault(end, []).append(slot)
         for at, step in enumerate(self.steps):
             first = step.outs[0]
-            # Elementwise functions of NumPy may write over an operand, other kernels may not.
+            # Elementwise functions of NumPy may write over an operand, but other kernels may not.
             in_place = isinstance(step.fn, np.ufunc) and step.fn.signature is None
             done = [slot for slot in ends.get(at, ()) if slot != first and slot in arrays]
             if in_place:
@@ -125,8 +125,8 @@ def buffered(
 
     `keep` are the slots that are read after an iteration, `fixed` those that keep their value, and
     `carries` the (parameter, result) slots of the states. `growing` are the slots of results whose
-    sizes may change. Returns None if no step qualifies, or if the shape of a growing slot is not
-    certainly the same in all iterations.
+    sizes may change. Returns None if no step qualifies, or if the shape of a growing slot may
+    differ between iterations.
     """
     if len(steps) > MOST_STEPS:
         return None
@@ -203,7 +203,8 @@ def _escaping(
 
 
 def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
-    """Apply a function of many parts of a small Split to its operand instead.
+    """If many parts of a small Split are passed to the same function, apply this function to the
+    operand of the Split instead.
 
     The function is then also applied to parts that no step passed to it; nothing reads these
     results.
@@ -291,7 +292,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
-    """The results of a step that returns views of `source`, by slot; empty if it returns copies."""
+    """The results of a step that returns views of `source`, keyed by slot; empty if it returns
+    copies.
+    """
     made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
     results = made if isinstance(made, tuple) else (made,)
     views = dict(zip(step.outs, results, strict=False))

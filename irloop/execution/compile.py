@@ -1,7 +1,7 @@
 """Compiles a graph to a program: binds attributes, places constants, frees dead values.
 
-In the body of a loop, steps that depend on nothing that changes move to the prologue, which runs
-once for each execution of the loop. Nodes without readers are left out, except Assign.
+In the body of a loop, steps that depend only on values that never change move to the prologue,
+which runs once for each execution of the loop. Nodes without readers are left out, except Assign.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _BRANCHES = (openvino_flow.If, onnx_flow.If)
 def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> Program:
     """The program of a graph and everything below it.
 
-    Without `hoist` every node of a body runs in every iteration, as a trace needs it. `wider` maps
-    element types to the types in which they are computed.
+    Without `hoist` every node of a body runs in every iteration, which a trace requires. `wider`
+    maps element types to the types in which they are computed.
 
     Raises:
         UnsupportedError: naming every operation that cannot be run, how often the model has it, and
@@ -92,7 +92,7 @@ def missing(graph: Graph) -> list[Diagnostic]:
             Severity.ERROR,
             f"{label} cannot be run ({len(nodes)} in the model: {_some(nodes)})",
             nodes[0].location,
-            expected="an operation that irloop has a kernel for",
+            expected="an operation for which irloop has a kernel",
             found=label,
             cause=causes[label],
         )
@@ -103,7 +103,7 @@ def missing(graph: Graph) -> list[Diagnostic]:
 def without_value(graph: Graph) -> list[Diagnostic]:
     """One finding for each body parameter that is read, but that no port map feeds.
 
-    OpenVINO reads memory there that nothing was written to.
+    OpenVINO reads uninitialised memory for such a parameter.
     """
     found = []
     for node in all_nodes(graph):
@@ -130,7 +130,7 @@ def _refusal(node: Node) -> str | None:
     """The reason why a node cannot be run, "" if there are no details; None if it can be run."""
     if isinstance(node.op, UnknownOp):
         return reason_of(node.op)
-    # A node that nothing reads is not run, so it does not matter that it lacks something.
+    # A node that nothing reads is not run, so it does not matter whether it can be run.
     wrong = misfit(node) if any(value.is_used for value in node.outputs) else None
     if wrong is not None:
         return str(wrong)
@@ -143,8 +143,8 @@ def _refusal(node: Node) -> str | None:
     except NotImplementedError as error:
         reason = str(error)
         return "" if reason == node.op.label else reason
-    except Exception as error:  # attributes of a file may be anything
-        return f"its attributes do not fit: {plain_reason(error)}".removesuffix(": ")
+    except Exception as error:  # the attributes in a file may have any value
+        return f"its attributes contradict each other: {plain_reason(error)}".removesuffix(": ")
     return None
 
 
@@ -167,7 +167,7 @@ def needed(graph: Graph) -> set[Node]:
 
 
 def keeps_state(node: Node) -> bool:
-    """True for an operation that reads or writes a variable, in its bodies too."""
+    """True for an operation that reads or writes a variable itself or in its bodies."""
     if isinstance(node.op, STATEFUL):
         return True
     return any(
@@ -182,7 +182,9 @@ def repeatable(node: Node) -> bool:
 
 
 def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a layer with fewer ports than its operation; extra outputs are dropped."""
+    """The kernel of a layer with fewer output ports than its operation has outputs; the kernel
+    drops the other outputs.
+    """
     count = len(node.outputs)
     if node.op.n_outputs is None or count >= node.op.n_outputs:
         return kernel
@@ -197,7 +199,9 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True if engines fold the node when they read the model, by another rule than they run it."""
+    """True if engines fold the node when they read the model, and compute it differently when they
+    fold it than when they run it.
+    """
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False
     return all(value is None or is_constant(value) for value in node.inputs)
@@ -301,7 +305,8 @@ class _Compiler:
         kernel = kernels.precision.bare(kernel, of_floats=self._is_float(node))
         size = value_bytes(self._types, node.outputs)
         if size is None and inside and expands(node):
-            # Later iterations run without the checks of memory, so this kernel checks it itself.
+            # Later iterations run without checks of memory, so this kernel checks its memory
+            # itself.
             return Step(_guarded(node, kernel), (CONTEXT, *ins), outs, (), node, 0, call_work(node))
         return Step(kernel, ins, outs, (), node, size, known_work(node, self._types))
 
@@ -312,7 +317,8 @@ class _Compiler:
         (body,) = node.bodies
         steady = []
         if isinstance(node.op, onnx_flow.Loop):
-            # An iteration starts only if the condition is true, so it is always true here.
+            # An iteration starts only if the condition is true, so the condition is always true
+            # here.
             steady = [port.parameter for port in body.ports.carried if port.external == 1]
         program = self.program(body.graph, body, steady)
         results = body.graph.outputs
@@ -337,8 +343,8 @@ class _Compiler:
     def _constant(self, node: Node) -> Array:
         assert isinstance(node.op, Constant)
         array: Array = widened(node.op.tensor.loaded(), self._wider)
-        # Each operation that reads a constant at an unaligned offset would copy it, so copy it once
-        # here.
+        # Each operation that reads a constant at an unaligned address would copy it, so copy it
+        # once here.
         return array if array.flags.aligned else array.copy()
 
 
@@ -391,8 +397,8 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
         if room:
             context.check_memory(node, room)
         made = kernel(*values)
-        # A view costs as many steps as a copy of its elements, once when it is made and once for
-        # each reader.
+        # A view costs as many steps as a copy of its elements, once for making it and once for each
+        # reader.
         results = made if isinstance(made, tuple) else (made,)
         readers = sum(len(value.uses) for value in node.outputs)
         context.charge(viewed_work(results) * (1 + readers), node)

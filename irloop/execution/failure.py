@@ -1,4 +1,4 @@
-"""Carries an error out of nested programs and collects where it happened."""
+"""Passes an error out of nested programs, and records in which iterations it occurred."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Extents", "StepError", "extents_of", "failure_of"]
 #: The shape of an operand, and its elements if they may be a shape themselves.
 Extents = tuple[tuple[int, ...], tuple[int, ...]]
 
-#: The greatest length at which a list of integers may be a shape.
+#: Maximum length of a list of integers that may be a shape.
 LONGEST_SHAPE = 8
 
 #: How NumPy's messages about sizes beyond the address space begin.
@@ -37,8 +37,8 @@ def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
 class StepError(Exception):
     """A node failed. It never leaves the executor: `as_error()` makes the public exception.
 
-    Every loop on the way out puts its iteration in front of `iterations`. `operands` are the
-    extents of the inputs of the node if they are known to have caused the failure.
+    Each enclosing loop puts its iteration in front of `iterations`. `operands` are the extents of
+    the inputs of the node if they are known to have caused the failure.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ def failure_of(node: Node, error: Exception) -> StepError:
     given = ", ".join("none" if value is None else str(value.type) for value in node.inputs)
     return StepError(
         node,
-        plain_reason(error) or "its attributes and inputs do not fit together",
+        plain_reason(error) or "its attributes and inputs contradict each other",
         found=f"inputs of the types {given}" if given else "",
         fix="validate the model",
     )

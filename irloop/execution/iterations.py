@@ -36,7 +36,7 @@ MANY = 24
 
 
 class Feed(NamedTuple):
-    """A body parameter that gets `source[i, ...]` in iteration i; `name` is for messages."""
+    """A body parameter that gets `source[i, ...]` in iteration i; messages use `name`."""
 
     slot: int
     source: Array
@@ -68,10 +68,10 @@ class Plan:
     """The facts that are the same in every execution of a loop.
 
     `carries` are the (parameter, result) slots of the states, `growing` the result slots whose size
-    may change. With `converts` a state that comes back in another element type is converted to the
-    type of its initial value. `tame` is true if the body is known to take little memory. `work` is
-    the cost of one iteration in steps of the budget. `buffered` holds the steps whose results are
-    written into arrays that are allocated once.
+    may change. With `converts`, a state whose next value has another element type is converted to
+    the type of its initial value. `tame` is true if the body is known to take little memory. `work`
+    is the cost of one iteration in steps of the budget. `buffered` holds the steps whose results
+    are written into arrays that are allocated once.
     """
 
     node: Node
@@ -89,7 +89,7 @@ class Plan:
 
 
 class Iterations:
-    """One execution: from iteration 0 until the condition or `stop` ends it."""
+    """One execution of a loop, from iteration 0 until the condition or `stop` ends it."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ class Iterations:
         self._dtypes = {to: getattr(slots[to], "dtype", None) for to, _ in plan.carries}
         self._casts = False
         self._cost = 0.0
-        # Values of unknown size may grow from iteration to iteration.
+        # Values of unknown size may grow in each iteration.
         self._measures_again = not plan.tame and budget.current().operations is not None
         self._tame = plan.tame and not context.watched
         trace = context.trace
         self._compute = plan.compute
-        #: The steps with buffers, until one iteration has run without checks; then the function
-        #: that runs many.
+        #: The steps whose results have buffers, until one iteration has run without checks; then
+        #: the function that runs many iterations.
         self._buffered = plan.buffered
         self._fast: Stretch | None = None
         self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None
@@ -165,7 +165,7 @@ class Iterations:
         return True
 
     def _look_at_types(self) -> None:
-        """Find out whether states return in another element type."""
+        """Find out whether the next value of a state has another element type than the state."""
         if self._plan.converts:
             slots, dtypes = self._slots, self._dtypes
             self._casts = any(
@@ -198,11 +198,13 @@ class Iterations:
         if self._condition is None:
             return False
         condition = self._slots[self._condition]
-        return not truth(self._plan.node, condition, "the condition that the body gives")
+        return not truth(self._plan.node, condition, "the condition that the body returns")
 
     def _carry(self) -> None:
-        """Move results to states; done before an iteration, so that the last results remain."""
-        # Read all before writing any: back edges are simultaneous.
+        """Move results to states. This is done before an iteration, so that the results of the last
+        iteration are kept.
+        """
+        # Read all values before writing any, because the specification updates all states at once.
         slots = self._slots
         values = [slots[at] for _, at in self._plan.carries]
         for (to, _), value in zip(self._plan.carries, values, strict=True):
@@ -239,7 +241,8 @@ class Iterations:
         had.
         """
         plan, condition = self._plan, self._condition
-        # Only the function of a stack checks the shapes of the parts.
+        # Writing into the array of a stack is not checked, so only parts of a stable shape are
+        # written there. The function of the stack checks the others.
         targets = [
             (slot, stack.complete if slot in steps.stable else None, stack.add)
             for slot, stack in self._gathers
@@ -299,5 +302,5 @@ class Iterations:
 def _size(value: Any) -> int:
     if isinstance(value, np.ndarray | np.generic):
         return value.nbytes
-    # A sequence that grows has no single size to check: it always runs with checks.
+    # A growing sequence has no single size to compare, so its iterations always run with checks.
     return -1 if value is None else -2 - len(value)

@@ -12,10 +12,10 @@ _UNSET = -1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run; None lifts a bound. Reaching one raises `LimitError`.
+    """The limits of one run; None means no limit. Reaching a limit raises `LimitError`.
 
-    `max_iterations` bounds each execution of each loop separately. `max_memory`, in bytes, bounds
-    what the run allocates, constants and inputs not counted. `max_seconds` is checked between
+    `max_iterations` limits each execution of each loop separately. `max_memory` limits the bytes
+    that the run allocates, without constants and inputs. `max_seconds` is checked between
     operations: a single operation is not interrupted.
 
     `iterations`, `memory_bytes` and `seconds` are earlier names of the same arguments. Scripts

@@ -1,4 +1,6 @@
-"""Shared parts of all loops: feeding a body, collecting results, zero iterations."""
+"""The parts that all loops share: passing values into a body, collecting results, and running zero
+iterations.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,14 @@ from irloop.graph.walk import node_path
 
 __all__ = ["UNDEFINED", "Loop", "LoopBody", "Outcome", "integer"]
 
-#: Slices are processed all at once if there are at least this many, of at most this many bytes.
+#: All slices are processed at once if there are at least this many, and if they have at most this
+#: many bytes together.
 FEWEST, LARGEST = 4, 2**28
 
-#: A loop that never ends runs only if its iterations are limited to at most this number.
+#: A loop that never ends runs only if at most this many of its iterations are allowed.
 ENDLESS = 100_000
 
-#: The code of the note that an output has no value, since its loop ran zero times.
+#: The code of the note that an output has no value because its loop ran zero times.
 UNDEFINED = "RUN004"
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -48,7 +51,9 @@ class LoopBody:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a loop leaves: the body's results, the number of iterations, the joined outputs."""
+    """The outcome of a loop: the results of the last iteration, the number of iterations, and the
+    concatenated outputs.
+    """
 
     results: list[Any]
     count: int
@@ -58,10 +63,11 @@ class Outcome:
 class Loop:
     """One loop node, callable with a context and the node's inputs.
 
-    A subclass decides the trip count and the feeds; the rest is shared.
+    A subclass determines the trip count and the feeds; all loops share the rest.
     """
 
-    #: A state that returns in another element type is converted to its initial one.
+    #: True if a state whose next value has another element type is converted to the type of its
+    #: initial value.
     converts = False
 
     def __init__(self, node: Node, body: LoopBody) -> None:
@@ -153,7 +159,9 @@ class Loop:
         feeds: Sequence[Feed],
         trip: int | None,
     ) -> Outcome:
-        """Run at least once, from `values` by parameter; a `trip` of None means no limit."""
+        """Run the body at least once. `values` are the initial values, keyed by parameter; a `trip`
+        of None means no limit.
+        """
         slots = self.program.slots(context)
         for parameter, value in values.items():
             slots[self.program.inputs[parameter]] = value
@@ -177,7 +185,8 @@ class Loop:
         ports = self.ports
         condition = None if ports.condition is None else self.program.outputs[ports.condition]
         if condition is not None and condition in self.program.fixed:
-            # Nothing in the loop changes the condition, so it ends the loop at once or never.
+            # Nothing in the loop changes the condition, so it ends the loop after one iteration or
+            # never.
             trip = trip if truth(self.node, slots[condition], "the condition") else 1
             condition = None
         exact = trip if condition is None else None
@@ -214,7 +223,8 @@ class Loop:
         """Raise for a loop that never ends, if the budget limits steps and nothing limits
         iterations.
 
-        Without a budget such a loop runs: a caller may read its first iterations and stop.
+        Without a budget such a loop runs, because a caller may read its first iterations and then
+        stop.
         """
         if budget.current().operations is None or (stop is not None and stop <= ENDLESS):
             return
@@ -276,7 +286,7 @@ class Loop:
             Severity.WARNING,
             f"output {output} of {path!r} has no value after zero iterations",
             Location(path=path),
-            found="zeros are given",
+            found="zeros are returned",
             cause="it is the last value of a body result that no back edge carries",
         )
 
@@ -291,7 +301,7 @@ def integer(node: Node, value: Any, what: str) -> int:
     if array.size != 1 or array.dtype.kind not in "iu":
         found = f"{array.dtype.name}{list(array.shape)}"
         raise StepError(
-            node, f"{what} is not one whole number", expected="one integer", found=found
+            node, f"{what} is not a single integer", expected="one integer", found=found
         )
     return int(array.reshape(-1)[0])
 

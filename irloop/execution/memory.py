@@ -34,7 +34,7 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: No element of an output is wider than this.
+#: No element of an output takes more bytes than this.
 _WIDEST = 16
 
 #: Temporaries of fewer bytes are not counted.
@@ -58,7 +58,7 @@ def owned_bytes(value: Any) -> int:
 
 
 def static_bytes(types: list[ValueType]) -> int | None:
-    """Bytes of values of these types, None where one of them is not known."""
+    """The bytes that values of these types take; None if the size of one is not known."""
     total = 0
     for item in types:
         count = item.shape.count() if isinstance(item, TensorType) else None
@@ -89,8 +89,8 @@ def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
 def temporaries(node: Node, values: list[Any], size: int) -> int:
     """An estimate of the temporary bytes that a kernel takes besides its outputs of `size` bytes.
 
-    0 if they are few. While they compute, most kernels hold one temporary array as large as their
-    largest operand or output. Kernels that only move elements, and elementwise kernels of two
+    The result is 0 if the bytes are few. Most kernels hold one temporary array that is as large as
+    their largest operand or output. Kernels that only move elements, and elementwise kernels of two
     operands, hold none.
     """
     op = node.op
@@ -114,7 +114,7 @@ def _inferred(node: Node, values: list[Any]) -> int:
     try:
         types = node.op.infer(_Given(node, values))
     except (IrloopError, ValueError):
-        # The kernel reports the error, with more detail than a size.
+        # The kernel reports the error, in more detail than this estimate could.
         return 0
     return static_bytes(types) or 0
 

@@ -1,8 +1,8 @@
 """Refuses nested loops that take more iterations than allowed, before they run.
 
-Loops of 60 iterations, nested six deep, would otherwise run until the time is over. Only iterations
-that certainly take place are counted: of loops directly inside each other that no condition ends,
-and whose trip counts do not depend on the loop around them.
+Loops of 60 iterations, nested six deep, would otherwise run until the time limit. Only iterations
+that certainly take place are counted: those of loops directly inside each other that no condition
+ends, and whose trip counts do not depend on the enclosing loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irloop.graph.types import TensorType
 
 __all__ = ["Level", "refuse_too_many"]
 
-#: A loop that runs, and the iterations that it certainly takes; 0 if that is unknown.
+#: A loop that runs, and the number of iterations that it certainly takes; 0 if that is unknown.
 Level = tuple[Node, int]
 
 #: A run may take this many iterations for each step that its budget allows.

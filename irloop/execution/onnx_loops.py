@@ -25,9 +25,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class OnnxLoop(Loop):
     """Loop-1 ... Loop-25.
 
-    The specification says that a loop without `cond` ignores the condition of its body; all engines
-    obey it, and so does irloop. As in ONNX Runtime, the condition that the body receives is true
-    and has the rank that the body declares.
+    By the specification, a loop without `cond` ignores the condition that its body returns. All
+    engines obey this condition, and so does irloop. As in ONNX Runtime, the condition that the body
+    receives is true and has the rank that the body declares.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -63,7 +63,7 @@ class OnnxScan(Loop):
         return self.finish(context, self.execute(context, values, feeds, count))
 
     def entering(self, inputs: Sequence[Any]) -> tuple[dict[int, Any], list[Feed]]:
-        """Initial values by parameter, and the feeds.
+        """The initial values, keyed by parameter, and the feeds of the scanned inputs.
 
         Raises:
             StepError: when the scanned inputs differ in length or lack their axis.
@@ -103,11 +103,11 @@ class OnnxScan(Loop):
 
 
 class BatchedScan(OnnxScan):
-    """Scan-8: each item of the batch is scanned on its own, up to its length.
+    """Scan-8: each item of the batch is scanned separately, up to its length.
 
     Elements after the end of a short item are 0, as in ONNX Runtime. The pass `Scan8ToScan9`
-    decomposes a Scan-8. It is not used here: the executor checks what passes and conversion make of
-    an operation, and names the node of the file when it fails.
+    decomposes a Scan-8. It is not used here, because the executor is used to check passes and
+    conversion, and because errors have to name the node in the file.
     """
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -185,7 +185,7 @@ class BatchedScan(OnnxScan):
             if len(shapes) != 1:
                 raise StepError(
                     self.node,
-                    f"output {index} has another shape for each item of the batch",
+                    f"the shape of output {index} differs between the items of the batch",
                     found=", ".join(map(str, sorted(shapes))),
                 )
             return np.stack(parts)

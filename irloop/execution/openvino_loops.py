@@ -22,12 +22,12 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _OpenVino(Loop):
-    """What Loop and TensorIterator share: slices keep their axis, and states are converted."""
+    """The base of Loop and TensorIterator: slices keep their axis, and states are converted."""
 
     converts = True
 
     def values(self, inputs: Sequence[Any]) -> dict[int, Any]:
-        """The values of body parameters before the first iteration, by parameter."""
+        """The values of body parameters before the first iteration, keyed by parameter."""
         return {
             port.parameter: self.entering(port.parameter, inputs[port.external])
             for port in self.ports.inputs
@@ -39,10 +39,10 @@ class _OpenVino(Loop):
         return value
 
     def source(self, port: Sliced, value: Any) -> tuple[Array, int]:
-        """The input as an array and the axis that is sliced.
+        """The input as an array, and the axis along which it is sliced.
 
         Raises:
-            StepError: when there is no such axis, or steps and slices differ in length.
+            StepError: when there is no such axis, or part_size and stride differ.
         """
         if not is_consistent(port):
             raise StepError(
@@ -92,7 +92,7 @@ class OpenVinoLoop(_OpenVino):
         array, axis = self.source(port, value)
         part = max(1, port.part_size)
         whole = array.shape[axis] // part * part
-        # In reverse, an incomplete slice remains at the front.
+        # In reverse order, an incomplete slice remains at the front.
         first = 0 if port.stride > 0 else array.shape[axis] - whole
         return _cut(array, axis, first, first + whole, part, backwards=port.stride < 0)
 
@@ -118,7 +118,7 @@ class TensorIterator(_OpenVino):
             raise StepError(
                 self.node,
                 "sliced inputs have different numbers of slices",
-                expected="the same number for all",
+                expected="the same number of slices for all inputs",
                 found=", ".join(f"{name}: {count}" for name, count in counts.items()),
             )
         count = len(feeds[0].source) if feeds else self._range()
@@ -131,14 +131,17 @@ class TensorIterator(_OpenVino):
             raise StepError(
                 self.node,
                 f"input {port.external} cannot be sliced",
-                expected=f"a range of whole steps of {abs(port.stride)} within {size} elements",
+                expected=f"a range within {size} elements whose length is a multiple of "
+                f"{abs(port.stride)}",
                 found=f"{port.start}..{port.end}",
             )
         low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
         return _cut(array, axis, low, high, abs(port.stride), backwards=port.stride < 0)
 
     def _range(self) -> int:
-        """The trip count without a sliced input: the range of a concatenated output, else one."""
+        """The trip count if no input is sliced: that of the range of a concatenated output,
+        else 1.
+        """
         for port in self.ports.outputs:
             if isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0:
                 length, step = abs(port.end - port.start), abs(port.stride)
@@ -146,7 +149,7 @@ class TensorIterator(_OpenVino):
                     raise StepError(
                         self.node,
                         f"the range of output {port.external} is not a whole number of iterations",
-                        expected=f"whole steps of {step}",
+                        expected=f"a multiple of {step}",
                         found=f"{port.start}..{port.end}",
                     )
                 return length // step
@@ -159,7 +162,7 @@ def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: 
     With `backwards` the last slice comes first; elements in a slice keep their order.
     """
     moved = np.moveaxis(array, axis, 0)[low:high]
-    # The number is given, not -1, because another axis may have no elements.
+    # Use the count instead of -1, because another axis may have no elements.
     parts = moved.reshape((len(moved) // part, part, *moved.shape[1:]))
     ordered = parts[::-1] if backwards else parts
     return np.moveaxis(ordered, 1, axis + 1)

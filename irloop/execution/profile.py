@@ -14,7 +14,7 @@ from irloop.graph.walk import node_path
 
 __all__ = ["RunProfile", "Timing"]
 
-#: At most this many calls are traced, because viewers cannot load more. The tables count every
+#: At most this many calls are traced, because viewers cannot load more. The tables include every
 #: call.
 MOST_EVENTS = 200_000
 
@@ -23,7 +23,7 @@ MOST_EVENTS = 200_000
 class Timing:
     """The time of a node or of all nodes of an operation, in seconds.
 
-    `own` leaves out the nodes in the bodies of a loop or branch, which `total` includes.
+    `own` is the time without the nodes in the bodies of a loop or branch; `total` includes them.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Timing:
 class RunProfile:
     """Collects the times of runs: ``run(model, inputs, profile=profile)``.
 
-    Steps that a run computes once for all iterations, because they depend on nothing that changes
-    or on slices alone, count as one call. Every iteration is measured, which makes loops of small
-    operations slower than without a profile.
+    Some steps are computed once for all iterations, because they depend only on slices or on values
+    that never change; such a step counts as one call. Every iteration is measured, which makes
+    loops of small operations slower than without a profile.
     """
 
     _nodes: dict[Node, Timing] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class RunProfile:
     def operations(self) -> list[Timing]:
         """The times of all types of operations, the longest own time first.
 
-        `total` is the same as `own`, because the time of a body counts for the operations in it.
+        `total` is the same as `own`, because the time of a body is that of the operations in it.
         """
         found: dict[str, Timing] = {}
         for item in self._nodes.values():

@@ -1,9 +1,9 @@
-"""A compiled graph: a flat list of bound steps over numbered slots.
+"""A compiled graph: a flat list of steps that read and fill numbered slots.
 
 Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, the first argument
 of control flow and state. The same steps run in two ways: `run` checks memory, time and the trace
-at every step; `sweep` only computes, for later iterations of loops whose first one has shown that
-sizes are small.
+at every step; `sweep` only computes; it is used for later iterations of a loop whose first
+iteration has shown that sizes are small.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["CONTEXT", "NOTHING", "SMALL", "Context", "Program", "Step", "run", "
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Steps whose values together take fewer bytes than this run without checks.
+#: Steps whose values together take fewer bytes than this run without checks of memory.
 SMALL = 16 * 2**20
 
 #: The budget is charged once for this many steps.
@@ -76,12 +76,13 @@ class Context:
     counts: dict[Node, set[int]] = field(default_factory=dict)
     branches: dict[Node, set[str]] = field(default_factory=dict)
     stopped: set[Node] = field(default_factory=set)
-    #: The listener that is told about progress, and the steps of the outermost graph.
+    #: The listener to which progress is reported, and the steps of the outermost graph.
     told: Listener | None = None
     outermost: Sequence[Step] = ()
     live: int = 0
     deadline: float | None = None
-    #: Steps of the budget that are not charged yet, and those of the last program without checks.
+    #: Steps of the budget that are not charged yet, including those of the last program that ran
+    #: without checks.
     unpaid: float = 0.0
     last_cost: float = 0.0
 
@@ -122,7 +123,7 @@ class Context:
         """Charge steps to the budget, in batches, because each charge takes time.
 
         Raises:
-            StepError: when the budget has no more.
+            StepError: when the budget is used up.
         """
         self.unpaid += steps
         if self.unpaid < FEW_STEPS:
@@ -151,9 +152,9 @@ class Context:
 class Program:
     """Steps that read and fill slots. `template` holds the initial slots, constants included.
 
-    `prologue`: the steps of a body that give the same result in every iteration. `fixed`: the slots
-    that keep their value through all iterations. `whole`: steps that compute all slices at once.
-    `rest`: the steps that then remain for each iteration.
+    `prologue` are the steps of a body that have the same result in every iteration, and `fixed` the
+    slots that keep their value in all iterations. `whole` are the steps that can compute all slices
+    at once, and `rest` the steps that then remain for each iteration.
     """
 
     inputs: tuple[int, ...]
@@ -166,7 +167,7 @@ class Program:
     rest: tuple[Step, ...] = ()
 
     def reads(self, slot: int) -> bool:
-        """True when some step needs the value of `slot`."""
+        """True if a step reads `slot`."""
         return any(slot in step.ins for step in (*self.prologue, *self.steps))
 
     @property
@@ -227,8 +228,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         except StepError:
             raise
         except Exception as error:
-            # Any exception of a kernel is an error of this node: only irloop's own exceptions may
-            # leave.
+            # Any exception of a kernel is an error of this node, because only irloop's own
+            # exceptions may leave the executor.
             failure = failure_of(node, error)
             failure.operands = extents_of(values)
             try:
@@ -238,7 +239,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
                 # values in memory.
                 del failure
         if not _store(result, outs, slots, node):
-            # `sweep` stores the results of kernels unchanged.
+            # `sweep` does not convert the results of kernels, so count enough bytes that it is not
+            # used.
             produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)
@@ -265,7 +267,7 @@ def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> 
         return slots[outs[0]] is result
     if not isinstance(result, tuple) or len(result) < len(outs):
         found = len(result) if isinstance(result, tuple) else 1
-        raise StepError(node, f"its kernel gave {found} values for {len(outs)} outputs")
+        raise StepError(node, f"its kernel returned {found} values for {len(outs)} outputs")
     for slot, value in zip(outs, result, strict=False):
         slots[slot] = _as_value(value)
     return all(slots[slot] is value for slot, value in zip(outs, result, strict=False))
@@ -297,7 +299,7 @@ def _tell(
 
 
 def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]], None]:
-    """One function that runs `steps` over slots without checks, and fills the slots `keep`.
+    """Make one function that runs `steps` on slots without checks, and fills the slots `keep`.
 
     Raises (when called):
         StepError: of the step that fails.
@@ -305,7 +307,7 @@ def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]],
     if len(steps) <= MOST_STEPS:
         return straight([(step.fn, step.ins, step.outs, step.node) for step in steps], keep)
     parts = [steps[first : first + MOST_STEPS] for first in range(0, len(steps), MOST_STEPS)]
-    # Later parts read the values of earlier ones, so each part fills all its slots.
+    # Later parts read values of earlier parts, so each part fills all its slots.
     calls = [sweep(part, {slot for step in part for slot in step.outs}) for part in parts]
 
     def compute(slots: list[Any]) -> None:

@@ -50,12 +50,11 @@ def run(
     """Run `model` and return its outputs by name, in the order of the model.
 
     Args:
-        model: a model of either dialect; each runs by its own specification.
-        inputs: arrays by parameter or tensor name, or by position. Lists and numbers become
-            arrays of the declared type; arrays must have it already.
-        limits: limits of iterations, memory and time.
-        trace: called after every node, in every iteration.
-        profile: collects the time of every node.
+        model: a model of either dialect, which runs as its format specifies. inputs: arrays by
+        parameter or tensor name, or by position. Lists and numbers are converted to arrays of the
+        declared type; arrays must already have this type. limits: limits of iterations, memory and
+        time. trace: called after every node, in every iteration. profile: collects the time of
+        every node.
 
     Raises:
         UsageError: for an input that is missing, unknown, or of another type or shape.
@@ -79,11 +78,11 @@ class Session:
         widen: bool | None = None,
         double: bool = False,
     ) -> None:
-        """Compile `model`. Without `hoist` no node moves out of its body, as a trace needs it.
+        """Compile `model`. Without `hoist` no node moves out of its body, which a trace requires.
 
-        With `widen` half precision is computed in single precision: by default for OpenVINO, whose
-        CPU does so, and not for ONNX. With `double` all floating point is computed in double
-        precision, and outputs are not rounded to the declared type.
+        With `widen` half precision is computed in single precision. This is the default for
+        OpenVINO, whose CPU does so, but not for ONNX. With `double` all floating point is computed
+        in double precision, and outputs are not rounded to the declared type.
 
         Raises:
             UnsupportedError: naming every operation that cannot be run.
@@ -114,7 +113,8 @@ class Session:
         trace: Tracer | None = None,
         profile: RunProfile | None = None,
     ) -> dict[str, Any]:
-        """The outputs by name; `notes`, `counts`, `branches` and `stopped` tell about this run.
+        """Run the model and return its outputs by name; `notes`, `counts`, `branches` and `stopped`
+        describe this run.
 
         After an ExecutionError `failed` is the node that failed, and the extents of its inputs.
 
@@ -134,7 +134,7 @@ class Session:
         context.told, context.outermost = listener(), self._program.steps
         self.failed = None
         try:
-            # Overflow and division by zero give values here, not warnings.
+            # Overflow and division by zero return values here, and cause no warnings.
             with silence(), budget.current().of_a_run().entered():
                 results = self._program.call(context, arguments)
         except StepError as failure:
@@ -182,7 +182,7 @@ def _bound(graph: Graph, inputs: Inputs) -> list[Any]:
         found = _by_name(graph, inputs)
     elif isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
         raise UsageError(
-            "the inputs are neither a dict by name nor a list by position",
+            "the inputs are neither a dict of names nor a list in order",
             expected=", ".join(input_names(graph)) or "no inputs",
             found=f"{inputs!r:.60}",
         )
@@ -211,7 +211,7 @@ def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
             missing.append(node.name)
     if missing or left:
         raise UsageError(
-            "the inputs are not those of the model",
+            "the names of the inputs are not those of the model",
             expected=", ".join(input_names(graph)) or "no inputs",
             found=_difference(missing, left),
         )
@@ -232,7 +232,7 @@ def _conform(node: Node, value: Any, type: ValueType) -> Any:
             raise _refused(node, type, value)
         return [_conform(node, item, type.item) for item in value]
     if isinstance(value, list) and type.element is ElementType.DYNAMIC:
-        # Without a declared type, a list of arrays can only be a sequence.
+        # Without a declared type, a list of arrays can only be read as a sequence.
         return value
     if value is None:
         raise _refused(node, type, value)

@@ -1,4 +1,4 @@
-"""Collects one part from every iteration for concatenated outputs."""
+"""Collects the parts that iterations add to a concatenated output."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Stack:
 
     @property
     def complete(self) -> Array | None:
-        """The array that all parts are written into; None before the first part, or if it may have
-        to grow.
+        """The array into which all parts are written; None before the first part, or if the array
+        may have to grow.
         """
         return None if self._exact is None else self._buffer
 
@@ -99,7 +99,8 @@ class Stack:
 
 
 def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
-    """Make the output from `parts` [n, ...]: stacked along a new axis or concatenated along one.
+    """Make the output from `parts` [n, ...], stacked along a new axis or concatenated along an
+    existing one.
 
     Raises:
         ValueError: when there is no such axis.
@@ -135,7 +136,7 @@ def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
 
 
 def _axis(port: Concatenated | ScanOutput, rank: int) -> int:
-    """The axis of an output of this rank along which its parts lie, counted from the front."""
+    """The non-negative axis along which the parts of an output of this rank are concatenated."""
     axis = normal_axis(port.axis, rank)
     if not 0 <= axis < rank:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Variables that live between runs: ReadValue and Assign of OpenVINO."""
+"""Variables that keep their value between runs: ReadValue and Assign of OpenVINO."""
 
 from __future__ import annotations
 

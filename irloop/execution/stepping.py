@@ -1,7 +1,8 @@
-"""Steps through the loops of a run from Python: an iterator over iterations, with values.
+"""Steps through the loops of a run from Python, with an iterator over iterations and their values.
 
-The model runs in a thread of its own that waits after each iteration until the next one is asked
-for, so values of one iteration at a time are kept, and a caller may stop at any of them.
+The model runs in a separate thread, which waits after each iteration until the caller requests the
+next one. So only the values of one iteration are kept at a time, and the caller may stop after any
+iteration.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ __all__ = ["Iteration", "iterations"]
 class Iteration:
     """One iteration of a loop, and the values in its body.
 
-    `loop` is the path of the loop, `index` the number of the iteration, `outer` those of the loops
-    around it, outermost first. `inputs` holds the values of the body's parameters by name: states,
-    slices, captured values, the iteration number. `values` holds what the nodes of the body
-    computed, by their name (in a branch: their path from the body on); a tuple if there are several
-    outputs. Nodes of inner loops are in the iterations of the inner loops. `results` holds the
-    values of the body's results by name.
+    `loop` is the path of the loop, `index` the number of the iteration, `outer` the iteration
+    numbers of the enclosing loops, outermost first. `inputs` holds the values of the body's
+    parameters by name: states, slices, captured values, the iteration number. `values` holds the
+    outputs of the nodes in the body (a tuple if there are several), keyed by their name or, in a
+    branch, by their path from the body on. Nodes of inner loops are in the iterations of the inner
+    loops. `results` holds the values of the body's results by name.
     """
 
     loop: str
@@ -48,14 +49,16 @@ class _Stopped(BaseException):
 
 
 class _Steps:
-    """A tracer that hands each iteration over and waits until the next one is requested."""
+    """A tracer that passes each iteration to the caller and waits until the next one is
+    requested.
+    """
 
     def __init__(self, loop: str | None) -> None:
         self.found: SimpleQueue[Iteration | BaseException | None] = SimpleQueue()
         self.goes_on = threading.Semaphore(0)
         self.stopped = False
         self._loop = loop
-        #: The values in the bodies that run now, by the iteration numbers of their loops.
+        #: The values in the bodies that run now, keyed by the iteration numbers of their loops.
         self._values: dict[tuple[int, ...], dict[str, Any]] = {}
 
     def __call__(self, event: TraceEvent) -> None:
@@ -98,7 +101,7 @@ def iterations(
     """Run `model`; yield each iteration of the loop with this path, or of all loops.
 
     Raises:
-        UsageError: for a loop that does not exist; the iterator raises what a run raises.
+        UsageError: for a loop that does not exist. The iterator also raises the errors of a run.
     """
     paths = [node_path(node) for node in all_nodes(model.graph) if node.op.body_labels == ("body",)]
     if loop is not None and loop not in paths:

@@ -1,7 +1,8 @@
 """Runs the steps of a body as one function of straight-line code, once or for many iterations.
 
-The source of the function consists of fixed words and numbers of slots and steps; no text of a
-model gets into it. Values that only later steps read are local variables, which are read fastest.
+The source of the function consists of fixed words and numbers of slots and steps; it never contains
+text of a model. Values that only later steps read are local variables, because these are the
+fastest to read.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from irloop.graph.op import Kernel
 
 __all__ = ["MOST_STEPS", "Cycle", "Stretch", "straight", "stretch"]
 
-#: Bodies with more steps take long to compile, and calls are a small part of their time.
+#: Bodies with more steps take too long to compile, and calls are a small part of their time.
 MOST_STEPS = 400
 
-#: A step: its function, the slots that it reads and fills, its node.
+#: A step: its function, the slots that it reads, the slots that it fills, and its node.
 Piece = tuple[Kernel, Sequence[int], Sequence[int], Node]
 
-#: Takes the slots, the first iteration, and the one to stop before; returns the iteration after the
-#: last one that ran, and whether the condition ended the loop.
+#: Takes the slots, the first iteration, and the iteration before which to stop. Returns the number
+#: of the iteration after the last one that ran, and whether the condition ended the loop.
 Stretch = Callable[[list[Any], int, int], tuple[int, bool]]
 
 _NAME = "<steps>"
@@ -33,7 +34,7 @@ _NAME = "<steps>"
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What happens between the iterations of the loop `node`.
+    """Describes what happens between the iterations of the loop `node`.
 
     `carries` are the (parameter, result) slots of the states. `feeds` are the slots that get an
     item of an array in each iteration. `counter` is the slot of the iteration number, with the
@@ -52,7 +53,8 @@ class Cycle:
 
 
 def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[Any]], None]:
-    """A function that runs the steps on a list of slots, and stores the values of the slots `keep`.
+    """Make a function that runs the steps on a list of slots, and stores the values of the slots
+    `keep`.
 
     Raises (when called):
         StepError: of the step that fails.
@@ -75,7 +77,7 @@ def straight(pieces: Sequence[Piece], keep: Collection[int]) -> Callable[[list[A
         except StepError:
             raise
         except Exception as error:
-            # As in `run`: an exception of a kernel is an error of its node.
+            # As in `run`, an exception of a kernel is an error of its node.
             raise failure_of(nodes[_place(error.__traceback__)[0]], error) from error
 
     return compute
@@ -88,7 +90,7 @@ def stretch(
     written: Collection[int],
     cycle: Cycle,
 ) -> Stretch:
-    """One function that runs many iterations of the steps.
+    """Make one function that runs many iterations of the steps.
 
     `arrays` holds the values of slots that have the same array in all iterations. The functions of
     steps that fill a slot in `written` get this array as their last argument. The slots `keep` and
@@ -104,7 +106,7 @@ def stretch(
     read.update(after for _, after in cycle.carries)
     between: list[str] = []
     if cycle.carries:
-        # Back edges are simultaneous.
+        # All states are updated at once.
         to, of = ([f"s{pair[side]}" for pair in cycle.carries] for side in (0, 1))
         between.append(f"{', '.join(to)} = {', '.join(of)}")
     for at, (slot, source) in enumerate(cycle.feeds):
@@ -159,13 +161,15 @@ def stretch(
 def _calls(
     pieces: Sequence[Piece], names: dict[int, str], written: Collection[int]
 ) -> Iterator[tuple[str, Node]]:
-    """The line that calls each step; adds the names of the slots that it fills."""
+    """Yield the line of code that calls each step, with its node; add the names of the slots that
+    the step fills to `names`.
+    """
     for at, (_, ins, outs, node) in enumerate(pieces):
         values = ", ".join(names.get(slot) or f"slots[{slot}]" for slot in ins)
         if outs[0] in written:
             yield f"f{at}({values}, {names[outs[0]]})", node
             continue
-        # More values than outputs are dropped.
+        # If there are more values than outputs, the surplus values are dropped.
         targets = ", ".join(f"s{slot}" for slot in outs) + (", *_" if len(outs) > 1 else "")
         names.update((slot, f"s{slot}") for slot in outs)
         yield f"{targets} = f{at}({values})", node
@@ -173,7 +177,7 @@ def _calls(
 
 @lru_cache(maxsize=64)
 def _code(source: str) -> CodeType:
-    """Compile the source. The result is cached, because an inner loop asks for it in each
+    """Compile the source. The result is cached, because an inner loop needs it in each
     execution.
     """
     return compile(source, _NAME, "exec")

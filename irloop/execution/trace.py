@@ -19,7 +19,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """A node ran. `iterations` holds the iteration of each loop around it, outermost first.
+    """The event that a node ran. `iterations` holds the iteration of each enclosing loop, outermost
+    first.
 
     Values are arrays, lists of arrays (sequences) or None (an omitted input).
     """
@@ -40,7 +41,8 @@ Tracer = Callable[[TraceEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class IterationEvent:
-    """A body ran once. `iterations` ends with the number of this iteration of `loop`.
+    """The event that a body ran once. `iterations` ends with the number of this iteration of
+    `loop`.
 
     `parameters` and `results` are the values of the body's parameters and results, in order.
     """
@@ -75,7 +77,8 @@ class TextTracer:
         place = event.path
         if event.iterations:
             place += "[" + ",".join(map(str, event.iterations)) + "]"
-        # A node with bodies passes on NaNs; the node in its body that makes one is marked instead.
+        # A node with bodies passes on the NaN of a node in its body, and that node is marked
+        # instead.
         clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""

@@ -11,9 +11,10 @@ __all__ = ["body_types"]
 
 
 def body_types(graph: Graph) -> dict[Value, ValueType]:
-    """The types of all values of a model with loops; other models need only declared types.
+    """The types of all values of a model with loops; empty for other models, for which the declared
+    types are enough.
 
-    A loop that runs zero times gives outputs whose shape only inference knows.
+    The shapes of the outputs of a loop that runs zero times are known from inference only.
     """
     if not any(node.bodies for node in graph.nodes):
         return {}

@@ -1,8 +1,8 @@
-"""Steps of a body that depend on slices alone, computed once over the whole axis.
+"""Computes the steps of a body that depend on slices alone once over the whole axis.
 
-In an iteration such a step reads one slice; here it reads all of them, [n, ...]. Only operations
-for which that makes no difference qualify: elementwise ones, those that only reshape a slice, and
-products with an invariant matrix (the same products, summed by one larger call).
+In an iteration such a step reads one slice; here it reads all slices, [n, ...]. Only operations
+whose results are then the same qualify: elementwise operations, operations that only reshape a
+slice, and products with an invariant matrix.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Computes floating point in a wider type than the model declares.
 
 OpenVINO's CPU computes half precision in single precision with its f32 hint: an IR of f16 or bf16
-is usually a compressed f32 model, and its outputs are those of f32, rounded once. ONNX defines the
-precision of every operation, and irloop follows it. Double precision for everything serves as the
-reference for the error of an engine.
+is usually a compressed f32 model, and its outputs are those of the f32 model, rounded once. ONNX
+defines the precision of every operation, and irloop follows it. Double precision for everything
+serves as the reference for the error of an engine.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def widened_type(found: ValueType, wider: Wider) -> ValueType:
 
 def widened_op(op: Op, wider: Wider) -> Op:
     """Replace an operation whose attribute is a narrow result type by one with the wider type."""
-    # Every subclass of Op becomes a dataclass when it is defined; Op itself is none.
+    # Every subclass of Op becomes a dataclass when it is defined, but Op itself is none.
     if not op.pure:
-        # Random operations keep their type: the same bits give other values in another type.
+        # Random operations keep their type, because the same random bits result in other values in
+        # another type.
         return op
     attributes: Any = op
     made = {item.name: getattr(op, item.name) for item in fields(attributes)}
@@ -75,7 +76,7 @@ def rounded(value: Any, declared: ValueType, wider: Wider) -> Any:
     if isinstance(value, list) and isinstance(declared, SequenceType):
         return [rounded(item, declared.item, wider) for item in value]
     if isinstance(declared, TensorType) and declared.element in wider and value is not None:
-        # Numbers beyond half precision become infinite.
+        # Values beyond the range of half precision become infinite.
         with np.errstate(over="ignore"):
             return np.asarray(value).astype(declared.element.numpy())
     return value

@@ -1,8 +1,8 @@
 """Estimates the work of steps from the sizes of their values, in steps of the budget.
 
-Kernels themselves charge for what costs more than one pass over their operands: products, windows,
-sorting, strings. This module charges each step for its call, and for the bytes that it reads and
-writes.
+Kernels themselves charge for work of more than one pass over their operands, such as products,
+windows, sorting and strings. This module charges each step for its call, and for the bytes that it
+reads and writes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = [
     "work_of",
 ]
 
-#: The cost in steps of the budget: of one iteration of a loop, of the checks before one step, and
+#: The cost, in steps of the budget, of one iteration of a loop, of the checks before one step, and
 #: of one traced or profiled call.
 AN_ITERATION, A_CHECK, A_WATCHED_CALL = 0.2, 1.0, 5.0
 
-#: The cost in steps of the budget of calling a kernel: one that makes one pass over its data, one
-#: that makes a few passes, and one that makes many.
+#: The cost, in steps of the budget, of calling a kernel that makes one pass over its data, a few
+#: passes, or many passes.
 ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 
@@ -44,7 +44,8 @@ def call_work(node: Node) -> float:
 def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> float:
     """The steps of the budget for what a kernel computes, without the cost of the call itself.
 
-    A result that is a view of an operand costs nothing; a view of anything else was made.
+    A result that is a view of an operand costs nothing. A view of another array costs as much as
+    the array, because the kernel made it.
     """
     return steps_of_values(operands, results, parts=node.op.cost == "parts")
 
@@ -55,7 +56,9 @@ def viewed_work(results: Sequence[Any]) -> float:
 
 
 def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
-    """The steps for the call and for the values, as far as their types tell the sizes."""
+    """The steps of the budget for the call and for its values, as far as their sizes are known from
+    their types.
+    """
     made = sum(_bytes_of_type(types.get(value, value.type)) for value in node.outputs)
     call = call_work(node)
     if node.op.cost == "parts" or node.op.reshapes:

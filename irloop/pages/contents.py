@@ -1,7 +1,7 @@
 """The content of a page about a model: graphs, nodes, edges and wires, as plain data for JSON.
 
-Everything is flat, whatever the nesting of bodies: nodes and graphs are numbered, and refer to each
-other by these numbers.
+The data is flat, even if bodies are nested: nodes and graphs are numbered, and refer to each other
+by these numbers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from irloop.pages.weights import Weights
 
 __all__ = ["MOST_NODES", "Contents"]
 
-#: The most nodes of a page. Nodes of deeper bodies are left out first; the page then has a note.
+#: Maximum number of nodes of a page. Nodes of deeper bodies are left out first; the page then has a
+#: note.
 MOST_NODES = 50_000
 
-#: The longest text of an attribute or of runtime information, in characters.
+#: Maximum length of the text of an attribute or of runtime information, in characters.
 LONGEST = 500
 
-#: The most attributes, inputs or outputs of a node that are listed.
+#: Maximum number of attributes, inputs or outputs of a node that are listed.
 LISTED = 200
 
 

@@ -83,7 +83,10 @@ def test_an_engine_alone_that_differs_is_enough(
     found = compare(subject, subject, engines=["numpy", engine])
     # Both models give the same there, so the models are the same all the same.
     assert found.equal
-    assert "both models return the same in their engines, but numpy does not" in found.notes[0]
+    assert (
+        "both models return the same values in their engines, but different values in numpy"
+        in found.notes[0]
+    )
     alone = compare(subject, subject, engine_b=engine)
     assert alone.outcome == "different"
     assert "DIFFERENT in the second model in an_engine:make" in str(alone)

@@ -83,7 +83,7 @@ def test_no_engine_is_asked_for_a_model_that_is_refused(text: str, reason: str, 
     with Budget(memory=1 << 28, operations=1000).entered():
         found = compare(model(text), model(text), engines="numpy,noting:make")
     assert found.outcome == "inconclusive"
-    assert "the first model did not run, and no engine was asked: " in found.problems[0]
+    assert "the first model did not run, and no engine tried it: " in found.problems[0]
     assert reason in found.problems[0]
     assert log.read_text() == ""
 
