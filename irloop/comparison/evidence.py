@@ -25,8 +25,12 @@ __all__ = ["Cause", "Evidence"]
 #: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
 #: replaces the name in the first model if both models have the same name.
 _CHANGING = re.compile(
-    r" \[computed [^]]*\]|`[^`]*`|\bit\b|\([^)]*\)|, line \d+|; so it runs.*|: .* elements.*|[\d.]+"
+    r" \[computed [^]]*\]|`[^`]*`|'[^']*'|\bit\b|\([^)]*\)|, line \d+|, iteration \d+"
+    r"|; so it runs.*|: .* elements.*|[\d.]+"
 )
+
+#: What the message of a wire says if it is an output of the loop.
+_LEAVES = re.compile(r" (?:joins|stacks|is the last) ")
 
 
 class Cause(Record):
@@ -45,9 +49,14 @@ class Cause(Record):
     @property
     def signature(self) -> str:
         """The part of the cause that stays the same while the models are reduced."""
-        name = "" if self.kind == "output" else self.path.rpartition("/")[2]
-        words = " ".join(_CHANGING.sub("", self.message).split())
-        return f"{self.kind} {name} {words}"
+        kind, name, message = self.kind, self.path.rpartition("/")[2], self.message
+        if kind == "output" or (kind == "wire" and _LEAVES.search(message)):
+            kind, name = "output", ""
+        if self.kind == "input":
+            # The operands may become simpler: only their position stays the same.
+            message = message.partition(" of ")[0]
+        words = " ".join(_CHANGING.sub("", message).split())
+        return f"{kind} {name} {words}"
 
     def __str__(self) -> str:
         return self.message

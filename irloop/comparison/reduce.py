@@ -9,30 +9,28 @@ small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from irloop.comparison.changes import Pair, complexity, operations
 from irloop.comparison.compare import Comparison, Path, compare, read_side
+from irloop.comparison.cutting import cut_at, drop_dead, located
 from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.roles import roles
-from irloop.comparison.shrink import Pair, complexity, operations, shrunk
+from irloop.comparison.shrink import shrunk
 from irloop.comparison.sizes import sizes_of
 from irloop.comparison.trials import tried
 from irloop.comparison.verdict import Verdict
 from irloop.diagnostics import one_line
 from irloop.errors import IrloopError, UsageError
-from irloop.execution.memory import type_of
-from irloop.execution.trace import TraceEvent
 from irloop.graph.clone import clone_graph, clone_model
 from irloop.graph.inference import Inference
-from irloop.graph.model import Graph, Model, Value
-from irloop.graph.op import Constant, Parameter
+from irloop.graph.model import Model
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.walk import node_path
 from irloop.progress import counted
@@ -45,8 +43,8 @@ OUTPUTS = 3
 #: Maximum number of differing values around which a cut is tried.
 PLACES = 4
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Key = tuple[Value, tuple[int, ...]]
+#: The kinds of causes that say where two models differ, whatever the outputs are.
+LOCATED = ("state", "wire", "constant", "operation", "input", "trip count", "condition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +189,12 @@ class _Reduction:
 
     def _cut_around(self, pair: Pair, *, loops: bool) -> Pair:
         try:
-            places = [*islice(_located(pair, self._tolerance, self._seconds, loops=loops), PLACES)]
+            places = [*islice(located(pair, self._tolerance, self._seconds, loops=loops), PLACES)]
         except IrloopError:
             # A model that cannot be run at all has no values to cut at.
             return pair
         for place in places:
-            new = _cut_at(pair, place)
+            new = cut_at(pair, place)
             if new is None or _size(new) == _size(pair):
                 continue
             kept = self._accept(pair, new, f"cut around {node_path(place.values[0].producer)}")
@@ -234,9 +232,7 @@ class _Reduction:
 
     def _shrink(self, pair: Pair) -> Pair:
         """Simplify both models in the same way; the report has one line for all these steps."""
-        # If the cause is that wrong values are read or carried, their computation does not matter.
-        kinds = ("input ", "state ", "wire ")
-        reads_others = self._kind is not None and self._kind[0].startswith(kinds)
+        reads_others = self._kind is not None and _reads_others(self._kind[0])
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self.steps:
             self.steps = [f"{len(self.steps)} simplifications: {_size(new)}"]
@@ -259,185 +255,25 @@ class _Reduction:
         return pair
 
 
-class _Everything:
-    """Records every value of a run, and the order in which values were computed."""
-
-    def __init__(self) -> None:
-        self.values: dict[Key, Any] = {}
-        self.made: list[Key] = []
-
-    def __call__(self, event: TraceEvent) -> None:
-        for value, held in inputs_of(event):
-            self.values.setdefault((value, event.iterations), held)
-        for value, held in zip(event.node.outputs, event.outputs, strict=False):
-            self.values[value, event.iterations] = held
-            self.made.append((value, event.iterations))
-
-
-class _Place(NamedTuple):
-    """Two corresponding values that differ, and what was known about other values when they were
-    computed.
-
-    For each model, `agreed` tells which values agree with the other model, and `held` gives their
-    contents. `twin` maps values of the second model to those of the first.
-    """
-
-    values: tuple[Value, Value]
-    agreed: tuple[Callable[[Value], bool], Callable[[Value], bool]]
-    held: tuple[Callable[[Value], Any], Callable[[Value], Any]]
-    twin: Mapping[Value, Value]
-
-
-def _located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
-    """The values that differ, in the order in which the second model computes them.
-
-    With `loops`, only outputs of loops are considered, and only if all known inputs of the loop
-    agree.
-    """
-    pairs = Pairs(*pair.models)
-    left, right = _Everything(), _Everything()
-    traced(pair.models[0], pair.arrays[0], left, seconds, None)
-    traced(pair.models[1], pair.arrays[1], right, seconds, None)
-    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
-    for value, at in right.made:
-        mine = twin.get(value)
-        before = None if mine is None else left.values.get((mine, at))
-        if mine is None or before is None:
-            continue
-        if loops and not (value.producer.bodies and mine.producer.bodies):
-            continue
-        made = right.values[value, at]
-        # Loops that correspond return the same shapes; elsewhere slices may keep their axis.
-        if agree(before, made, tolerance) and not (loops and np.shape(before) != np.shape(made)):
-            continue
-        good = {
-            other
-            for other, own in twin.items()
-            if (own, at) in left.values
-            and (other, at) in right.values
-            and agree(left.values[own, at], right.values[other, at], tolerance)
-        }
-        if loops and any(
-            item in twin and item not in good and (item, at) in right.values
-            for item in value.producer.inputs
-            if item is not None
-        ):
-            continue
-        agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
-        held = (
-            lambda v, at=at: left.values.get((v, at)),
-            lambda v, at=at: right.values.get((v, at)),
-        )
-        yield _Place((mine, value), agreed, held, twin)
-
-
-def _cut_at(pair: Pair, place: _Place) -> Pair | None:
-    """The part of both models between the values that agree and the two values that differ, or
-    None.
-    """
-    edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
-    cuts = zip(pair.models, place.values, edges, place.held, strict=True)
-    (left, first), (right, second) = (_cut(*item) for item in cuts)
-    # The values that enter a body may be named differently in the two models.
-    twins = [place.twin.get(item) for item in edges[1]]
-    order: list[int] | None
-    if set(twins) == set(edges[0]) and len(twins) == len(edges[0]):
-        order = [twins.index(item) for item in edges[0]]
-    else:
-        order = _common_order(left.graph, right.graph)
-    if order is None:
-        return None
-    right.graph.parameters = [right.graph.parameters[at] for at in order]
-    moved = tuple(second[at] for at in order)
-    return Pair((left, right), (first, moved))
-
-
-def _cut(
-    model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
-) -> tuple[Model, tuple[Any, ...]]:
-    """A model that computes `value` from the values `edges`, and the arrays for its inputs."""
-    source = value.producer.graph
-    assert source is not None
-    copy = clone_graph(source)
-    twin = dict(zip(_values(source), _values(copy), strict=True))
-    rewriter = Rewriter(copy)
-    for node in list(copy.results):
-        rewriter.erase_result(node)
-    copy.parameters.clear()
-    arrays = []
-    for edge in edges:
-        array = held(edge)
-        type = edge.type if array is None else type_of(array)
-        new = copy.add_parameter(edge.producer.name, type, edge.names)
-        rewriter.replace_value(twin[edge], new, keep_names=False)
-        arrays.append(array)
-    copy.add_result(twin[value], value.producer.name)
-    _drop_dead(copy, rewriter)
-    return replace(model, graph=copy), tuple(arrays)
-
-
-def _values(graph: Graph) -> Iterator[Value]:
-    yield from graph.inputs
-    for node in graph.nodes:
-        yield from node.outputs
-
-
-def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The nearest values from which `value` is computed and that agree or are inputs of the
-    graph.
-    """
-    found: dict[Value, None] = {}
-    pending, seen = [value.producer], {value.producer}
-    while pending:
-        for item in pending.pop().inputs:
-            if item is None or isinstance(item.producer.op, Constant):
-                continue
-            if agreed(item) or isinstance(item.producer.op, Parameter):
-                found[item] = None
-            elif item.producer not in seen:
-                seen.add(item.producer)
-                pending.append(item.producer)
-    return list(found)
-
-
-def _drop_dead(graph: Graph, rewriter: Rewriter) -> None:
-    for node in reversed(graph):
-        if not any(value.is_used for value in node.outputs):
-            rewriter.erase(node)
-
-
-def _common_order(first: Graph, second: Graph) -> list[int] | None:
-    """The position in the second graph of each input of the first; None if they do not match."""
-    if len(first.parameters) != len(second.parameters):
-        return None
-    names = [{node.name, *node.outputs[0].names} for node in second.parameters]
-    order: list[int] = []
-    for node in first.parameters:
-        own = {node.name, *node.outputs[0].names}
-        at = next((at for at, item in enumerate(names) if own & item and at not in order), None)
-        if at is None:
-            return None
-        order.append(at)
-    return order
-
-
 def _with_result(model: Model, index: int) -> Model:
     copy = clone_graph(model.graph)
     rewriter = Rewriter(copy)
     for node in [node for at, node in enumerate(copy.results) if at != index]:
         rewriter.erase_result(node)
-    _drop_dead(copy, rewriter)
+    drop_dead(copy, rewriter)
     return replace(model, graph=copy)
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
     """The properties that a smaller case must preserve.
 
-    These are the cause, whether an output differs in form (shape or element type), and whether any
-    output was compared.
+    That is the cause; if it does not say where the models differ, also whether an output differs in
+    form (shape or element type), and whether any output was compared.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature
+    if found.cause is not None and found.cause.kind in LOCATED:
+        return cause, False, True
     differs_in_form = any(item.verdict in form for item in found.outputs if not item.equal)
     return cause, differs_in_form, bool(found.compared)
 
@@ -445,3 +281,16 @@ def _kind(found: Comparison) -> tuple[str, bool, bool]:
 def _size(pair: Pair) -> str:
     counts = [operations(model) for model in pair.models]
     return f"{counts[0]} and {counts[1]} operations"
+
+
+def _reads_others(signature: str) -> bool:
+    """True when wrong values are read, carried or returned, or the number of iterations is wrong.
+
+    How these values are computed does not matter then.
+    """
+    kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
+    if signature.startswith(kinds):
+        return True
+    # An output is of another value if nothing but the names in the two phrases differs.
+    second, _, first = signature.partition("; in the first model")
+    return signature.startswith("output ") and second.rstrip().endswith(first.strip())

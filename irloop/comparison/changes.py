@@ -1,0 +1,136 @@
+"""Changes to a pair of models that differ: what one is, and the tools with which it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import all_graphs, all_nodes
+
+__all__ = [
+    "Change",
+    "Pair",
+    "complexity",
+    "computed",
+    "constant_count",
+    "numbered",
+    "ones_like",
+    "operations",
+    "replaced",
+    "values_of",
+]
+
+#: A change: its name, a function that makes it (returns None if it does not apply), and the
+#: position of the model if only one is changed.
+Change = tuple[str, Callable[["Pair"], "Pair | None"], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two models and the inputs of each."""
+
+    models: tuple[Model, Model]
+    arrays: tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def operations(model: Model) -> int:
+    """The number of operations of a model, those in bodies included, without constants."""
+    return sum(not isinstance(node.op, Constant) for node in all_nodes(model.graph))
+
+
+def complexity(pair: Pair) -> tuple[int, int, int]:
+    """The numbers of operations and parameters, and the sum of all sizes and trip counts."""
+    work = parameters = sizes = 0
+    for model in pair.models:
+        work += operations(model)
+        for graph in all_graphs(model.graph):
+            parameters += len(graph.parameters)
+        for node in all_nodes(model.graph):
+            sizes += constant_count(node) or 0
+        for value in values_of(model.graph):
+            dims = value.type.shape.dims if isinstance(value.type, TensorType) else None
+            sizes += sum(dim for dim in dims or () if isinstance(dim, int))
+    return work, parameters, sizes
+
+
+def values_of(graph: Graph) -> Iterator[Value]:
+    for inner in all_graphs(graph):
+        yield from inner.inputs
+        for node in inner.nodes:
+            yield from node.outputs
+
+
+def numbered(model: Model) -> dict[Value, int]:
+    return {value: at for at, value in enumerate(values_of(model.graph))}
+
+
+def computed(model: Model) -> Iterator[Value]:
+    """The values that operations compute, outer graphs first, the last values first.
+
+    Of operations with several outputs, only those of loops and branches are included.
+    """
+    for graph in all_graphs(model.graph):
+        for node in reversed(graph):
+            if (node.bodies or len(node.outputs) == 1) and not isinstance(node.op, Constant):
+                yield from node.outputs
+
+
+def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
+    """A change that replaces a value of each model by another value of the same graph, or by ones
+    (None).
+    """
+
+    def change(pair: Pair) -> Pair | None:
+        for side, (at, new) in values.items():
+            known = list(values_of(pair.models[side].graph))
+            old, graph = known[at], known[at].producer.graph
+            if graph is None:
+                return None
+            if new is not None and known[new].producer.graph is not graph:
+                return None
+            rewriter = Rewriter(graph)
+            source = ones_like(rewriter, old) if new is None else known[new]
+            if source is None:
+                return None
+            rewriter.replace_value(old, source, keep_names=new is None)
+        return pair
+
+    return change
+
+
+def ones_like(rewriter: Rewriter, value: Value) -> Value | None:
+    """A constant of ones (or True) that replaces a value; None if the value's rank is unknown.
+
+    An unknown size becomes 1.
+    """
+    type = value.type
+    if not isinstance(type, TensorType) or type.shape.dims is None:
+        return None
+    dims = [dim if isinstance(dim, int) else 1 for dim in type.shape.dims]
+    is_float = type.element.is_float and type.element.bits >= 16
+    if not is_float and type.element is not ElementType.BOOLEAN:
+        return None
+    ones = ArrayTensor(np.ones(dims, type.element.numpy()), type.element)
+    name = f"{value.producer.name}_ones"
+    before = None if isinstance(value.producer.op, Parameter) else value.producer
+    return rewriter.insert_constant(ones, before=before, name=name)
+
+
+def constant_count(node: Node) -> int | None:
+    """The constant trip count of a Loop, if it is more than one."""
+    value = node.inputs[0] if isinstance(node.op, onnx.Loop | ov.Loop) and node.inputs else None
+    if value is None or not isinstance(value.producer.op, Constant):
+        return None
+    array = value.producer.op.tensor.numpy()
+    count = int(array.reshape(-1)[0]) if array.size == 1 else 0
+    return count if count > 0 else None

@@ -1,0 +1,258 @@
+"""Cuts two models around the first value that differs.
+
+The values that agree before it become inputs, everything after it is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from irloop.comparison.changes import Pair
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
+from irloop.comparison.shortcuts import reshaped
+from irloop.execution.memory import type_of
+from irloop.execution.trace import TraceEvent
+from irloop.graph.clone import clone_graph
+from irloop.graph.model import Graph, Model, Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.graph.rewriter import Rewriter
+
+__all__ = ["cut_at", "drop_dead", "located"]
+
+Key = tuple[Value, tuple[int, ...]]
+
+
+class _Everything:
+    """Records every value of a run, and the order in which values were computed."""
+
+    def __init__(self) -> None:
+        self.values: dict[Key, Any] = {}
+        self.made: list[Key] = []
+
+    def __call__(self, event: TraceEvent) -> None:
+        for value, held in inputs_of(event):
+            self.values.setdefault((value, event.iterations), held)
+        for value, held in zip(event.node.outputs, event.outputs, strict=False):
+            self.values[value, event.iterations] = held
+            self.made.append((value, event.iterations))
+
+
+class _Place(NamedTuple):
+    """Two corresponding values that differ, and what was known about other values when they were
+    computed.
+
+    For each model, `agreed` tells which values agree with the other model, and `held` gives their
+    contents. `twin` maps values of the second model to those of the first.
+    """
+
+    values: tuple[Value, Value]
+    agreed: tuple[Callable[[Value], bool], Callable[[Value], bool]]
+    held: tuple[Callable[[Value], Any], Callable[[Value], Any]]
+    twin: Mapping[Value, Value]
+
+
+def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
+    """The values that differ, in the order in which the second model computes them.
+
+    With `loops`, only outputs of loops are considered, and only if all known inputs of the loop
+    agree.
+    """
+    pairs = Pairs(*pair.models)
+    left, right = _Everything(), _Everything()
+    failures: list[tuple[Node, str]] = []
+    traced(pair.models[0], pair.arrays[0], left, seconds, None)
+    traced(pair.models[1], pair.arrays[1], right, seconds, None, failures=failures)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    missing = [key for node, _ in failures for key in _missing(node, twin, left, right)]
+    for value, at in (*missing, *right.made):
+        mine = twin.get(value)
+        before = None if mine is None else left.values.get((mine, at))
+        if mine is None or before is None:
+            continue
+        if loops and not (value.producer.bodies and mine.producer.bodies):
+            continue
+        made = right.values.get((value, at))
+        # Loops that correspond return the same shapes; elsewhere slices may keep their axis.
+        is_reshaped = _shape(before) != _shape(made) and (
+            loops or _fed_alike((mine, value), twin, (left.values, right.values), at)
+        )
+        if made is not None and agree(before, made, tolerance) and not is_reshaped:
+            continue
+        good = {
+            other
+            for other, own in twin.items()
+            if (own, at) in left.values
+            and (other, at) in right.values
+            and agree(left.values[own, at], right.values[other, at], tolerance)
+        }
+        if loops and any(
+            item in twin and item not in good and (item, at) in right.values
+            for item in value.producer.inputs
+            if item is not None
+        ):
+            continue
+        agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
+        held = (
+            lambda v, at=at: left.values.get((v, at)),
+            # A node that fails does not report its inputs.
+            lambda v, at=at: right.values.get(
+                (v, at), left.values.get((twin[v], at)) if v in twin else None
+            ),
+        )
+        yield _Place((mine, value), agreed, held, twin)
+
+
+def _fed_alike(
+    values: tuple[Value, Value],
+    twin: Mapping[Value, Value],
+    held: tuple[Mapping[Key, Any], Mapping[Key, Any]],
+    at: tuple[int, ...],
+) -> bool:
+    """True when the operands of two operations correspond and have the same shapes."""
+    mine, given = (
+        [item for item in value.producer.inputs if item is not None and not _is_constant(item)]
+        for value in values
+    )
+    return [twin.get(item) for item in given] == mine and all(
+        _shape(held[0].get((own, at))) == _shape(held[1].get((item, at)))
+        for own, item in zip(mine, given, strict=True)
+    )
+
+
+def _shape(held: Any) -> tuple[int, ...]:
+    return tuple(np.shape(held))
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value.producer.op, Constant)
+
+
+def _missing(
+    node: Node, twin: Mapping[Value, Value], left: _Everything, right: _Everything
+) -> Iterator[Key]:
+    """The outputs that a failing node of the second model lacks, in the first such iteration."""
+    for value in node.outputs:
+        mine = twin.get(value)
+        places = [at for item, at in left.made if item is mine and (value, at) not in right.values]
+        yield from ((value, at) for at in places[:1])
+
+
+def cut_at(pair: Pair, place: _Place) -> Pair | None:
+    """The part of both models between the values that agree and the two values that differ, or
+    None.
+    """
+    edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
+    cuts = zip(pair.models, place.values, edges, place.held, strict=True)
+    (left, first), (right, second) = (_cut(*item) for item in cuts)
+    # The values that enter a body may be named differently in the two models.
+    twins = [place.twin.get(item) for item in edges[1]]
+    order: list[int] | None
+    if set(twins) == set(edges[0]) and len(twins) == len(edges[0]):
+        order = [twins.index(item) for item in edges[0]]
+    else:
+        order = _common_order(left.graph, right.graph)
+    if order is None:
+        return None
+    right.graph.parameters = [right.graph.parameters[at] for at in order]
+    moved = tuple(second[at] for at in order)
+    return _with_common_shapes(Pair((left, right), (first, moved)))
+
+
+def _with_common_shapes(pair: Pair) -> Pair:
+    """The pair with inputs of the same shapes.
+
+    One format keeps the axis of a slice, the other drops it. The model that has more axes gets a
+    Reshape.
+    """
+    arrays = [list(items) for items in pair.arrays]
+    for at, items in enumerate(zip(*pair.arrays, strict=True)):
+        shapes = [np.shape(item) for item in items]
+        if shapes[0] == shapes[1] or np.size(items[0]) != np.size(items[1]):
+            continue
+        side = int(len(shapes[1]) > len(shapes[0]))
+        model = pair.models[side]
+        value = model.graph.inputs[at]
+        arrays[side][at] = np.reshape(items[side], shapes[1 - side])
+        rewriter = Rewriter(model.graph)
+        first = next(iter(model.graph.nodes), None)
+        name = f"{value.producer.name}_reshaped"
+        readers = list(value.uses)
+        made = reshaped(model, rewriter, value, shapes[side], before=first, name=name)
+        for node, position in readers:
+            rewriter.set_input(node, position, made)
+        value.type = type_of(arrays[side][at])
+    return Pair(pair.models, (tuple(arrays[0]), tuple(arrays[1])))
+
+
+def _cut(
+    model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
+) -> tuple[Model, tuple[Any, ...]]:
+    """A model that computes `value` from the values `edges`, and the arrays for its inputs."""
+    source = value.producer.graph
+    assert source is not None
+    copy = clone_graph(source)
+    twin = dict(zip(_values(source), _values(copy), strict=True))
+    rewriter = Rewriter(copy)
+    for node in list(copy.results):
+        rewriter.erase_result(node)
+    copy.parameters.clear()
+    arrays = []
+    for edge in edges:
+        array = held(edge)
+        type = edge.type if array is None else type_of(array)
+        new = copy.add_parameter(edge.producer.name, type, edge.names)
+        rewriter.replace_value(twin[edge], new, keep_names=False)
+        arrays.append(array)
+    copy.add_result(twin[value], value.producer.name)
+    drop_dead(copy, rewriter)
+    return replace(model, graph=copy), tuple(arrays)
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    for node in graph.nodes:
+        yield from node.outputs
+
+
+def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
+    """The nearest values from which `value` is computed and that agree or are inputs of the
+    graph.
+    """
+    found: dict[Value, None] = {}
+    pending, seen = [value.producer], {value.producer}
+    while pending:
+        for item in pending.pop().inputs:
+            if item is None or isinstance(item.producer.op, Constant):
+                continue
+            if agreed(item) or isinstance(item.producer.op, Parameter):
+                found[item] = None
+            elif item.producer not in seen:
+                seen.add(item.producer)
+                pending.append(item.producer)
+    return list(found)
+
+
+def drop_dead(graph: Graph, rewriter: Rewriter) -> None:
+    for node in reversed(graph):
+        if not any(value.is_used for value in node.outputs):
+            rewriter.erase(node)
+
+
+def _common_order(first: Graph, second: Graph) -> list[int] | None:
+    """The position in the second graph of each input of the first; None if they do not match."""
+    if len(first.parameters) != len(second.parameters):
+        return None
+    names = [{node.name, *node.outputs[0].names} for node in second.parameters]
+    order: list[int] = []
+    for node in first.parameters:
+        own = {node.name, *node.outputs[0].names}
+        at = next((at for at, item in enumerate(names) if own & item and at not in order), None)
+        if at is None:
+            return None
+        order.append(at)
+    return order

@@ -1,0 +1,174 @@
+"""Shortens the way to a value of two models: one operation instead of many, a branch for an If.
+
+Each change is made to corresponding places of both models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from irloop.comparison.changes import Change, Pair, computed, numbered, values_of
+from irloop.comparison.pairing import Pairs
+from irloop.comparison.substitutes import counterpart
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.onnx import elementwise as onnx_elementwise
+from irloop.dialects.onnx import shape as onnx_shape
+from irloop.dialects.openvino import control_flow as ov
+from irloop.dialects.openvino import elementwise as ov_elementwise
+from irloop.dialects.openvino import shape as ov_shape
+from irloop.graph.model import Model, Node, Value
+from irloop.graph.op import Op, Parameter
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import all_nodes
+from irloop.passes.common import LIBRARY
+from irloop.passes.manager import Manager
+
+__all__ = ["inlined", "reshaped", "stepped"]
+
+_IFS = (onnx.If, ov.If)
+
+#: The number that a copied node gets if its name is taken.
+_NUMBER = re.compile(r"_\d+$")
+
+
+def inlined(pair: Pair) -> Iterator[Change]:
+    """Every way to replace an If of both models by one of its branches."""
+    places = [{node: at for at, node in enumerate(all_nodes(model.graph))} for model in pair.models]
+    for first, second in Pairs(*pair.models).loops():
+        if not isinstance(first.op, _IFS) or not isinstance(second.op, _IFS):
+            continue
+        numbers = places[0][first], places[1][second]
+        for branch in ("then", "else"):
+            yield f"{second.name} became its {branch}", _branch(numbers, branch == "then"), None
+
+
+def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | None]:
+    def change(pair: Pair) -> Pair | None:
+        for model, place in zip(pair.models, places, strict=True):
+            node = _at(model, place)
+            graph = node.graph
+            if graph is None:
+                return None
+            rewriter = Rewriter(graph)
+            inside = {item.name for body in node.bodies for item in body.graph.nodes}
+            known = set(graph.nodes)
+            tensor = ArrayTensor(np.array(taken), ElementType.BOOLEAN)
+            name = f"{node.name}_taken"
+            rewriter.set_input(node, 0, rewriter.insert_constant(tensor, before=node, name=name))
+            Manager([LIBRARY["inline_constant_if"]()], validate=False).run_passes(model)
+            # The nodes were copied while those in the branch still had their names.
+            names = {item.name for item in all_nodes(model.graph)}
+            for item in [item for item in graph.nodes if item not in known]:
+                name = _NUMBER.sub("", item.name)
+                if name in inside - names:
+                    names.add(name)
+                    rewriter.rename(item, name)
+        return pair
+
+    return change
+
+
+def stepped(pair: Pair) -> Iterator[Change]:
+    """Every way to compute a value of both models by one operation from another value.
+
+    The operation adds one, or, between values of different shapes, is a Reshape. Thus a state that
+    has to change can do so without the operations that compute its next value.
+    """
+    pairs = Pairs(*pair.models)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    numbers = [numbered(model) for model in pair.models]
+    for value in computed(pair.models[1]):
+        mine = twin.get(value)
+        if mine is None or isinstance(mine.producer.op, Parameter):
+            continue
+        graph = value.producer.graph
+        parameters = () if graph is None else graph.inputs
+        for source in dict.fromkeys((*value.producer.inputs, *parameters)):
+            own = None if source is None else counterpart(mine, source, twin)
+            if source is None or own is None or own is mine:
+                continue
+            adds = source.type == value.type and own.type == mine.type
+            if adds or (_same_count(source, value) and _same_count(own, mine)):
+                new = [(numbers[0][mine], numbers[0][own]), (numbers[1][value], numbers[1][source])]
+                yield f"{value.name} is computed from {source.name}", _computed(new, adds), None
+
+
+def _same_count(source: Value, value: Value) -> bool:
+    """True when a Reshape can make the type of one value from the other."""
+    types = source.type, value.type
+    if not isinstance(types[0], TensorType) or not isinstance(types[1], TensorType):
+        return False
+    dims = [type.shape.static() for type in types if isinstance(type, TensorType)]
+    if dims[0] is None or dims[1] is None or types[0].element is not types[1].element:
+        return False
+    return int(np.prod(dims[0])) == int(np.prod(dims[1]))
+
+
+def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair], Pair | None]:
+    """Compute a value of each model from another one; both are given by their numbers."""
+
+    def change(pair: Pair) -> Pair | None:
+        for model, (at, source_at) in zip(pair.models, values, strict=True):
+            known = list(values_of(model.graph))
+            old, source = known[at], known[source_at]
+            graph = old.producer.graph
+            if graph is None or source.producer.graph is not graph:
+                return None
+            rewriter, new = Rewriter(graph), None
+            dims = old.type.shape.static() if isinstance(old.type, TensorType) else None
+            before, name = old.producer, old.producer.name
+            if adds:
+                new = _plus_one(model, rewriter, source, old)
+            elif dims is not None:
+                new = reshaped(model, rewriter, source, dims, before=before, name=name)
+            if new is None:
+                return None
+            rewriter.replace_value(old, new)
+        return pair
+
+    return change
+
+
+def _plus_one(model: Model, rewriter: Rewriter, source: Value, old: Value) -> Value | None:
+    """The value `source` plus one, before the operation that computes `old`."""
+    type, before = source.type, old.producer
+    if not isinstance(type, TensorType) or not type.element.is_float or type.element.bits < 16:
+        return None
+    tensor = ArrayTensor(np.ones((), type.element.numpy()), type.element)
+    name = before.name
+    one = rewriter.insert_constant(tensor, before=before, name=f"{name}_one")
+    op: Op = onnx_elementwise.Add() if model.dialect == "onnx" else ov_elementwise.Add()
+    return rewriter.insert(op, (source, one), before=before, name=name, types=(type,)).output
+
+
+def reshaped(
+    model: Model,
+    rewriter: Rewriter,
+    source: Value,
+    dims: Sequence[int],
+    *,
+    before: Node | None,
+    name: str,
+) -> Value:
+    """The elements of `source` in a given shape, computed before a node."""
+    opset = model.opsets.get("", 0)
+    if model.dialect == "onnx" and opset < 5:
+        op: Op = onnx_shape.Reshape1(tuple(dims))
+        return rewriter.insert(op, (source,), before=before, name=name).output
+    op = ov_shape.Reshape()
+    if model.dialect == "onnx":
+        op = onnx_shape.Reshape14() if opset >= 14 else onnx_shape.Reshape()
+    tensor = ArrayTensor(np.array(dims, np.int64), ElementType.I64)
+    shape = rewriter.insert_constant(tensor, before=before, name=f"{name}_shape")
+    return rewriter.insert(op, (source, shape), before=before, name=name).output
+
+
+def _at(model: Model, place: int) -> Node:
+    """The node at a position in the order of `all_nodes`."""
+    return next(islice(all_nodes(model.graph), place, None))

@@ -1,0 +1,151 @@
+"""Replaces values of two models by simpler ones, at corresponding places of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from irloop.comparison.changes import Change, Pair, computed, numbered, ones_like, replaced
+from irloop.comparison.likeness import handed_on, origin
+from irloop.comparison.pairing import Pairs
+from irloop.dialects.classes import classes_of
+from irloop.graph.model import Value
+from irloop.graph.op import Parameter, Result
+from irloop.graph.rewriter import Rewriter
+from irloop.graph.types import ElementType, TensorType
+from irloop.graph.walk import all_nodes
+
+__all__ = ["alone", "counterpart", "settled", "simpler"]
+
+_SLICES = classes_of("Slice", "StridedSlice")
+
+
+def simpler(pair: Pair) -> Iterator[Change]:
+    """Every way to replace a value of both models by a simpler one, the last values first."""
+    pairs = Pairs(*pair.models)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    numbers = [numbered(model) for model in pair.models]
+    for value in computed(pair.models[1]):
+        mine = twin.get(value)
+        if mine is None or isinstance(mine.producer.op, Parameter):
+            continue
+        graph, at = value.producer.graph, (numbers[0][mine], numbers[1][value])
+        name = value.producer.name
+        yield f"{name} became a constant", replaced({0: (at[0], None), 1: (at[1], None)}), None
+        parameters = () if graph is None else graph.inputs
+        for source in dict.fromkeys((*value.producer.inputs, *parameters)):
+            own = None if source is None else counterpart(mine, source, twin)
+            if source is None or own is None or own is mine:
+                continue
+            if source.type == value.type or (
+                _element(source) == _element(value) and _is_only_returned(value)
+            ):
+                new = {0: (at[0], numbers[0][own]), 1: (at[1], numbers[1][source])}
+                yield f"{name} became {source.name}", replaced(new), None
+
+
+def _element(value: Value) -> ElementType | None:
+    return value.type.element if isinstance(value.type, TensorType) else None
+
+
+def _is_only_returned(value: Value) -> bool:
+    """True when only results read a value, possibly in another shape."""
+    return all(
+        isinstance(node.op, Result)
+        or (handed_on(node.outputs[0]) is value and _is_only_returned(node.outputs[0]))
+        for node, _ in value.uses
+    )
+
+
+def settled(pair: Pair) -> Iterator[Change]:
+    """Every way to let a state of both models carry ones to the next iteration.
+
+    Other readers of the value that the back edge carried then read the state itself.
+    """
+    pairs = Pairs(*pair.models)
+    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
+    places = [{node: at for at, node in enumerate(all_nodes(model.graph))} for model in pair.models]
+    for loops in pairs.loops():
+        first, second = (node.bodies[0] for node in loops)
+        for port in second.ports.carried:
+            value = second.graph.inputs[port.parameter]
+            mine = [
+                item
+                for item in first.ports.carried
+                if first.graph.inputs[item.parameter] is twin.get(value)
+            ]
+            following = second.graph.results[port.result].inputs[0]
+            if mine and following is not None and len(following.uses) > 1:
+                numbers = [known[node] for known, node in zip(places, loops, strict=True)]
+                new = [
+                    (number, item.parameter, item.result)
+                    for number, item in zip(numbers, (mine[0], port), strict=True)
+                ]
+                yield f"{value.producer.name} continues with ones", _continued(new), None
+
+
+def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
+    """A change that lets one state carry ones to the next iteration.
+
+    For each model, `places` holds the positions of the loop, the parameter and the result.
+    """
+
+    def change(pair: Pair) -> Pair | None:
+        for model, (loop, parameter, result) in zip(pair.models, places, strict=True):
+            graph = next(islice(all_nodes(model.graph), loop, None)).bodies[0].graph
+            node = graph.results[result]
+            following, state = node.inputs[0], graph.inputs[parameter]
+            rewriter = Rewriter(graph)
+            ones = None if following is None else ones_like(rewriter, following)
+            if following is None or ones is None or following.type != state.type:
+                return None
+            rewriter.replace_value(following, state, keep_names=False)
+            rewriter.set_input(node, 0, ones)
+        return pair
+
+    return change
+
+
+def counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
+    """The value of the first model that takes the role of `source`.
+
+    This is an operand of `mine` with the same elements or, if there is none, the counterpart of
+    `source`. They may differ, because slices of an IR keep their axis until a Squeeze removes it,
+    whereas slices of a Scan lack the axis.
+    """
+    own = twin.get(source) or twin.get(origin(source))
+    operands = [item for item in mine.producer.inputs if item is not None]
+    for item in operands:
+        if own is not None and origin(item) is origin(own) and item.type == mine.type:
+            return item
+    return twin.get(source)
+
+
+def alone(pair: Pair) -> Iterator[Change]:
+    """Every way to replace a value of one model only.
+
+    Such a value has no counterpart, or only passes another value on.
+    """
+    pairs = Pairs(*pair.models)
+    known = (set(pairs.first_by_name.values()), set(pairs.of_second))
+    for side, model in enumerate(pair.models):
+        numbers = numbered(model)
+        for value in computed(model):
+            at, handed = numbers[value], _passed_on(value)
+            name = value.producer.name
+            while handed is not None:
+                yield f"{name} became {handed.name}", replaced({side: (at, numbers[handed])}), side
+                handed = _passed_on(handed)
+            if value in known[side]:
+                continue
+            yield f"{name} became a constant", replaced({side: (at, None)}), side
+            for source in value.producer.inputs:
+                if source is not None and source.type == value.type:
+                    new = {side: (at, numbers[source])}
+                    yield f"{name} became {source.name}", replaced(new), side
+
+
+def _passed_on(value: Value) -> Value | None:
+    """The operand that an operation passes on, or of which it takes a slice."""
+    node = value.producer
+    return node.inputs[0] if isinstance(node.op, _SLICES) else handed_on(value)
