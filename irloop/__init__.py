@@ -321,7 +321,7 @@ def fix(
     ignore: Iterable[str] = (),
     unsafe: bool = False,
 ) -> Fixed:
-    """Fix what rules find in a model and can repair; the result is returned, nothing is written.
+    """Fix the findings of rules that can repair them; return the result and write nothing.
 
     Everything else in the file stays as it is: comments, white space, the order of attributes. A
     fix may append constants to the .bin: they are `added` of the result.
@@ -331,7 +331,7 @@ def fix(
         weights: its weights; by default the .bin of the same name beside it.
         select: codes or groups ("IRL623", "IRL6") to fix; empty means all.
         ignore: codes or groups not to fix.
-        unsafe: also make fixes that may change results; their `effect` tells how.
+        unsafe: also make fixes that may change results; their `effect` describes how.
 
     Raises:
         UsageError: for a code that does not exist.
@@ -370,7 +370,8 @@ def convert(
         opset: the ai.onnx opset to write (to ONNX only).
         loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
-            for each loop tells what it became and why. None: the closest form, without notes.
+            for each loop describes its new form and the reason. None means the closest form,
+            without notes.
         target: "openvino-2021.4" or "openvino-2026": use only features of that version (to OpenVINO
             only).
         shapes: other shapes for inputs, by name; None is an unknown dimension. If the model already
@@ -380,11 +381,11 @@ def convert(
             OpenVINO only): the new model has one input for each.
         compress_to_fp16: store large f32 and f64 constants as f16; a note tells how many, and the
             largest rounding error.
-        standard: write ONNX Runtime's own operations (domain com.microsoft) out in operations of
+        standard: decompose ONNX Runtime's own operations (domain com.microsoft) into operations of
             the standard (to ONNX only).
-        contrib: write what ONNX Runtime computes faster by its own operations (domain
-            com.microsoft): products with 4-bit weights as MatMulNBits, attention of several heads
-            as MultiHeadAttention (to ONNX only). Other runtimes do not read such a model.
+        contrib: use ONNX Runtime's own operations (domain com.microsoft) if they are faster there:
+            MatMulNBits for products with 4-bit weights, MultiHeadAttention for attention of several
+            heads (to ONNX only). Other runtimes do not read such a model.
         stateless: turn the variables of an IR (ReadValue, Assign) into inputs and outputs, by the
             pass `stateful_to_stateless`; the application passes each output to its input in the
             next inference (to ONNX only).
@@ -424,8 +425,8 @@ def transform(
 ) -> tuple[Model, Profile]:
     """Run passes on a copy of a model; returns the result and what each pass did.
 
-    Loops that the passes leave in a form that the engine of their format computes wrongly or
-    refuses are rewritten at the end; the profile then names the repairs.
+    If the passes leave loops in a form that the engine of their format computes wrongly or refuses,
+    these are rewritten at the end, and the profile lists these repairs.
 
     Args:
         model: a model, or the path of one.
@@ -534,8 +535,8 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
     Args:
         model: a model, or the path of one. The types of a model in memory are shown as they are;
             `infer` completes them.
-        path: the .html to write; None: only return the text.
-        inputs: arrays by name or by position, as for `run`: the page then shows the values of each
+        path: the .html to write; if None, the text is only returned. inputs: arrays by name or by
+        position, as for `run`: the page then shows the values of each
             operation in each iteration, summaries of large ones. Of long loops it has the first
             iterations and the last.
 
@@ -544,9 +545,8 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
 
     Raises:
         ReadError: when the file is not the model it claims to be.
-        UsageError: for inputs that do not fit the model.
-        UnsupportedError: for inputs of a model that the executor cannot run.
-        WriteError: when the page cannot be written.
+        UsageError: for inputs that do not match the model. UnsupportedError: for inputs of a model
+        that the executor cannot run. WriteError: when the page cannot be written.
     """
     from irloop.pages.page import save_page
     from irloop.pages.view import view as page_of
@@ -566,10 +566,10 @@ def save_report(
 ) -> None:
     """Write the result of `compare`, `diff` or `validate` as an interactive page.
 
-    Like that of `view`, it is one HTML file that loads nothing. It has the verdict, tables that can
-    be sorted, and the models with the places of the differences or findings. For a comparison both
-    models run once more, and the page shows every intermediate tensor with its ranges and error,
-    and the error of each state over the iterations.
+    Like the page of `view`, it is one HTML file that loads nothing from the network. It has the
+    verdict, tables that can be sorted, and pictures of the models in which the differences or
+    findings are marked. For a comparison both models run once more, and the page shows every
+    intermediate tensor with its ranges and error, and the error of each state over the iterations.
 
     Args:
         result: what one of these functions returned.
@@ -660,16 +660,16 @@ def iterations(
 ) -> Generator[Iteration, None, None]:
     """Run a model and step through its loops: an iterator over iterations, with values.
 
-    The model runs on while the iterator is asked for more, and stops when the iterator is closed
-    or forgotten. Values of earlier iterations are not kept.
+    The model runs while the caller requests further iterations, and stops when the iterator is
+    closed or deleted. Values of earlier iterations are not kept.
 
     Args:
         model: a model, or the path of one.
         inputs: as in `run`.
         loop: the path of a loop, as ``"Loop_7"`` or ``"Loop_7/body/Loop_2"``; None: all loops, the
             iterations of an inner loop before that of the outer loop in which they ran.
-        limits: bounds on iterations, memory and time; the time in which the caller looks at an
-            iteration counts.
+        limits: bounds on iterations, memory and time; the time that the caller spends on an
+            iteration counts, too.
 
     Returns:
         For each iteration the values of the body's parameters, nodes and results.
@@ -709,7 +709,7 @@ def compare(
         first: a model, or the path of one; its element types and shapes determine the generated
             inputs.
         second: the other model, in any format.
-        inputs: arrays by name or by position, or a list of such; None: generate them.
+        inputs: arrays by name or by position, or a list of such sets; if None, they are generated.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made for
             the format of a model (onnxruntime for ONNX, openvino for IR); or names of engines, in a
             list or with commas between, onnx-reference and module:function among them. All but
@@ -725,10 +725,10 @@ def compare(
         types: element types for inputs whose type is dynamic, likewise, as "f32".
         lengths: the number of tensors in each sequence or optional input of `first`, by name; as
             for `convert`, the model then has one input for each.
-        rtol: |x - y| may be this times |x|; by default as fits the element type.
-        atol: and this much more.
-        seconds: the time limit of one run of one model.
-        max_memory: the memory limit of an engine's process in bytes; None: unlimited. Linux only.
+        rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
+        element type. atol: the absolute tolerance. seconds: the time limit of one run of one model.
+        max_memory: the memory limit of an engine's process in bytes; None means no limit. Linux
+        only.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
@@ -792,9 +792,9 @@ def conform(
             reads.
         seed: the seed of the first program.
         seconds: the time limit of one inference.
-        max_memory: the memory limit of a case's process in bytes; None: unlimited. Linux only.
-        jobs: how many cases run at a time.
-        progress: called with the number of finished cases and the number of all cases.
+        max_memory: the memory limit of a case's process in bytes; None means no limit. Linux only.
+        jobs: the number of cases that run at a time. progress: called with the number of finished
+        cases and the number of all cases.
 
     Raises:
         UsageError: when there is no such engine or case, or the engine is not installed.
@@ -841,15 +841,15 @@ def reduce(
     atol: float | None = None,
     seconds: float = 60.0,
 ) -> Reduced:
-    """Make two models whose results differ as small as possible, so that they still differ.
+    """Make two models whose results differ as small as possible, while their results still differ.
 
     Args:
         first: a model, or the path of one.
         second: the other model, in any format.
-        inputs: arrays with which they differ, by name or by position; None: search for them.
-        rtol: |x - y| may be this times |x|; by default as fits the element type.
-        atol: and this much more.
-        seconds: the time limit of one run of one model.
+        inputs: arrays with which they differ, by name or by position; if None, such arrays are
+        searched for. rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default
+        depends on the element type. atol: the absolute tolerance. seconds: the time limit of one
+        run of one model.
 
     Raises:
         UsageError: when the models do not differ with any inputs.
@@ -873,16 +873,15 @@ def random_inputs(
 ) -> dict[str, Any]:
     """Generate inputs with which a model can run, by name; equal seeds give equal inputs.
 
-    Types and shapes are respected, indices stay inside their axes, trip counts are small and
-    conditions true. Unknown dimensions get sizes with which the built-in executor runs the model;
-    if it cannot run it at all, the sizes are 2.
+    The inputs have the declared types and shapes, indices are inside their axes, trip counts are
+    small and conditions are true. Unknown dimensions get sizes with which the built-in executor
+    runs the model; if it cannot run it at all, the sizes are 2.
 
     Args:
         model: a model, or the path of one.
-        seed: of the numbers.
-        dims: sizes of unknown dimensions, by name ("?": those without a name).
-        shapes: shapes of inputs, by name; None is an unknown dimension.
-        types: element types for inputs whose type is dynamic, by name, as "f32".
+        seed: the seed of the random numbers. dims: sizes of unknown dimensions, by name ("?": those
+        without a name). shapes: shapes of inputs, by name; None is an unknown dimension. types:
+        element types for inputs whose type is dynamic, by name, as "f32".
 
     Raises:
         ReadError: when the file is not the model it claims to be.
@@ -974,7 +973,7 @@ def rules() -> tuple[type[Rule], ...]:
 
 @guarded("listing operations")
 def operations() -> tuple[Coverage, ...]:
-    """What irloop can do with each operation of both dialects, one item for each version."""
+    """For each version of each operation of both dialects, what irloop can do with it."""
     from irloop.conversion import coverage
 
     return coverage.operations()
@@ -1023,13 +1022,13 @@ def _told(
 
 
 def _model(model: Model | Path, *, functions: bool = False) -> Model:
-    """The model itself, or the one in the file of this path."""
+    """The model itself, or the model in the file with this path."""
     from irloop.graph.model import Model
 
     return model if isinstance(model, Model) else read_model(model, functions=functions)
 
 
-#: The most operations and constants of a picture in a notebook, bodies included.
+#: Maximum number of operations and constants of a picture in a notebook, bodies included.
 _DRAWN = 60
 
 

@@ -1,5 +1,5 @@
-"""The limits for the work on one model, in memory, seconds and steps. The system and the budget
-enforce them.
+"""The limits for the work on one model, in memory, seconds and steps, which the operating system
+and the budget enforce.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from irloop.errors import LimitError
 
 __all__ = ["Allowance", "allowance_for"]
 
-#: The limits for a small file, suitable for CI machines. The only run of a model may take
-#: `ALL_STEPS`, each of several runs `STEPS`.
+#: The limits for a small file, suitable for CI machines. If a command runs the model once, the run
+#: may take `ALL_STEPS`; otherwise each run may take `STEPS`.
 MEMORY = 2 << 30
 SECONDS = 60.0
 STEPS = 400_000
 ALL_STEPS = 1_000_000
 
-#: How the limits grow with a file: by these bytes of memory for each of its bytes, by a second for
-#: these bytes, and by the steps of a small file for these bytes. (A convolution uses each weight
-#: thousands of times.)
+#: How the limits grow with the size of a file: the bytes of memory per byte, the bytes per
+#: additional second, and the bytes for which the steps of a small file are added. (A convolution
+#: uses each weight thousands of times.)
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
 BYTES_ALL_STEPS = 1 << 20
 
-#: Address space that NumPy's threads reserve for each processor, used or not.
+#: Address space that NumPy's threads reserve for each processor, even if they are not used.
 _A_PROCESSOR = 64 << 20
 
 
@@ -83,7 +83,7 @@ def allowance_for(
     runs: float = 1.0,
     full_runs: float | None = None,
 ) -> Allowance:
-    """The limits for the work on these files, unless the user gives them.
+    """The limits for the work on these files; limits that the user gives replace them.
 
     `runs` multiplies the seconds, for commands that run models many times; `full_runs` bounds how
     many of these runs may take all the steps that a run may take.
@@ -118,7 +118,7 @@ def _bounded_memory(memory: int) -> Iterator[None]:
         with open("/proc/self/statm", "rb", buffering=0) as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
-        # Without either, only work that asks the budget is limited.
+        # Without either of these, only work that asks the budget is limited.
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)

@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Decorate an API function so that only `IrloopError` leaves it; `step` describes its work."""
+    """Decorate an API function so that it raises only `IrloopError`; `step` describes its work."""
 
     def wrap(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @functools.wraps(function)
@@ -130,7 +130,7 @@ def _is_of(value: object, annotation: str) -> bool:
 def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
     """The items of the argument `name`, which must be a list or another iterable.
 
-    A text is refused, because its letters would be taken for items.
+    A text is refused, because its letters would be used as items.
 
     Raises:
         UsageError: for a text, or anything else that is not iterable.

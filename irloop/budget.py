@@ -1,8 +1,8 @@
 """The budget of the work on one model: memory, seconds and steps.
 
 A `Budget` is entered once, at the boundary, and everything below asks the current one: `reserve`
-before it allocates memory, `spend` before Python does work step by step, `check` from time to time.
-No function has to pass it on. Without a budget, a single step may take 8 GB.
+before it allocates memory, `spend` before Python does work step by step, and `check` from time to
+time. Functions need not pass the budget on. Without a budget, a single step may take 8 GB.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["Budget", "Expired", "current", "out_of_time", "reserve", "spend"]
 
 
 class Expired(BaseException):
-    """Time has run out. This is no `Exception`, so that code that tolerates errors does not
-    catch it.
+    """Raised if time has run out. It is not an `Exception`, so that code that tolerates errors does
+    not catch it.
     """
 
 
@@ -46,8 +46,8 @@ class Budget:
 
     @contextmanager
     def entered(self) -> Iterator[Budget]:
-        """Make this the budget of all work inside the block; an outer budget applies as well, and
-        pays for the work, too.
+        """Make this the budget of all work inside the block; an outer budget also applies, and is
+        charged for the work, too.
         """
         outer = self._outer = _CURRENT.get()
         if self.seconds is not None:
@@ -103,7 +103,7 @@ class Budget:
         return math.inf if self._deadline is None else self._deadline - time.monotonic()
 
     def of_a_run(self) -> Budget:
-        """A budget inside of this one, for one run of a model."""
+        """A budget for one run of a model, which is charged to this budget, too."""
         return Budget(operations=self.operations_a_run)
 
     def check(self, what: str) -> None:
@@ -127,7 +127,7 @@ def out_of_time(what: str) -> LimitError:
     return error
 
 
-#: The budget without an entered one: more than any single step needs.
+#: The budget if none was entered: more than any single step needs.
 _STANDARD = Budget(memory=8 << 30)
 _CURRENT: ContextVar[Budget] = ContextVar("irloop_budget", default=_STANDARD)
 

@@ -283,7 +283,7 @@ MISUSES: list[tuple[str, Callable[[irloop.Builder], object], str]] = [
     ("onnx", lambda b: b.op("Add", b.constant(1.0), 2), "constant"),  # type: ignore[arg-type]
     ("onnx", lambda b: b.op("Abs", *[b.constant(1.0)] * 2), "no input 1"),
     ("onnx", lambda b: b.op("Softmax", b.constant([1.0]), axes=1), "no attribute 'axes'.*axis"),
-    ("onnx", lambda b: b.op("Softmax", b.constant([1.0]), axis="1"), "'axis' does not fit"),
+    ("onnx", lambda b: b.op("Softmax", b.constant([1.0]), axis="1"), "'axis' is invalid"),
     ("onnx", lambda b: b.op("Concat", b.constant([1.0])), "needs the attribute 'axis'"),
     ("onnx", lambda b: b.op("Gelu", b.constant([1.0])), "does not exist in opset 17.*20"),
     ("onnx", lambda b: b.op("Loop", b.constant(1)), "use loop"),

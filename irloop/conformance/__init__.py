@@ -1,1 +1,3 @@
-"""A conformance suite for loops: small models with the results that the specifications demand."""
+"""A conformance suite for loops, which consists of small models and the results that the
+specifications demand.
+"""

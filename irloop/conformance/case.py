@@ -17,7 +17,7 @@ class Run:
 
     Values are numbers or nested lists, and get the element types that the model declares; None is
     an output that the specification leaves undefined. All runs of a case are successive inferences
-    of one compiled model, so an engine must not carry anything over from one run to the next.
+    of one compiled model, and an engine must not carry values over from one run to the next.
     """
 
     inputs: tuple[Any, ...]
@@ -30,11 +30,11 @@ class Case:
 
     `feature` is the row of the table. `model` is an ONNX model in ONNX's text format, or a function
     that builds an IR. `text` is the sentence of the specification that determines the expected
-    outputs, and `source` the operator and version it is from. If no specification allows the model,
-    although such files exist, the case `may_be_refused`: both refusing it and the given outputs are
-    right. A case that is `on_demand` runs only if it is named, because all engines, including
-    irloop, deviate from the specification in the same way, or because the case alone does not show
-    the fault.
+    outputs, and `source` the operator and version from which it is taken. If no specification
+    allows the model, although such files exist, the case `may_be_refused`: both refusing it and the
+    given outputs are right. A case that is `on_demand` runs only if it is named, because all
+    engines, including irloop, deviate from the specification in the same way, or because the case
+    alone does not show the fault.
     """
 
     name: str
@@ -54,7 +54,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """An array without elements: only its shape, which a nested list cannot express."""
+    """An array without elements, given by its shape, because a nested list cannot express the
+    shape.
+    """
 
     shape: tuple[int, ...]
 
@@ -65,5 +67,5 @@ def empty(*shape: int) -> Empty:
 
 
 def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> Run:
-    """One inference."""
+    """Make a `Run` from lists of inputs and outputs."""
     return Run(tuple(inputs), tuple(outputs))

@@ -1,4 +1,4 @@
-"""A compact way to write IR models with loops in code."""
+"""A compact way to write IR models with loops in Python."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ class IrModel:
         return self.builder(op, *inputs)
 
     def tensor_iterator(self) -> IrLoop:
-        """A TensorIterator without inputs and outputs yet."""
+        """Begin a TensorIterator, which has no inputs and outputs yet."""
         return IrLoop(self.builder, ov.TensorIterator(), ())
 
     def loop(self, trips: Value, starts: Value | None = None) -> IrLoop:
-        """A Loop of at most `trips` iterations; without `starts` the first condition is true."""
+        """Begin a Loop of at most `trips` iterations; without `starts` the first condition is
+        true.
+        """
         first = self.constant(True, ElementType.BOOLEAN) if starts is None else starts
         return IrLoop(self.builder, ov.Loop(), (trips, first))
 
@@ -135,13 +137,15 @@ class IrLoop:
         self._condition = value
 
     def last(self, value: Value) -> None:
-        """An output: the value after the last iteration."""
+        """Add an output: the value after the last iteration."""
         self._leaving.append((value, LastValue(0, len(self._leaving))))
 
     def last_of(self, state: Value) -> None:
-        """An output: the state after the loop; its initial value if the body never ran.
+        """Add an output: the state after the loop, which is its initial value if the body never
+        ran.
 
-        The state gets its own Result, because a Result that several states share has no such value.
+        The state gets its own Result, because a Result that several states share has no initial
+        value of its own.
         """
         self._own.add(state)
         self._leaving.append((state, LastValue(0, len(self._leaving))))
@@ -155,7 +159,7 @@ class IrLoop:
         stride: int = 1,
         part_size: int = 1,
     ) -> None:
-        """An output: the values of all iterations, concatenated along `axis`."""
+        """Add an output: the values of all iterations, concatenated along `axis`."""
         port = Concatenated(0, len(self._leaving), axis, start, end, stride, part_size)
         self._leaving.append((value, port))
 

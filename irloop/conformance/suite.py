@@ -74,9 +74,9 @@ def run_cases(
         engine: the engine, which must read the format of every case.
         cases: what to run, in this order.
         seconds: the limit of each inference, and of loading a model.
-        memory: the memory limit of the engine's process in bytes; None: unlimited.
-        jobs: how many processes run at a time.
-        progress: called with the number of finished cases and the number of all cases.
+        memory: the memory limit of the engine's process in bytes; None means no limit. jobs: the
+        number of processes that run at a time. progress: called with the number of finished cases
+        and the number of all cases.
     """
     outcomes: list[Outcome] = []
     with (
@@ -167,7 +167,7 @@ def _difference(found: Array, expected: Array, element: ElementType) -> str:
         exact = expected.astype(np.float64)
         near = NEARNESS[expected.dtype.itemsize] * np.maximum(np.abs(exact), 1.0)
         with np.errstate(invalid="ignore"):
-            # Memory that an engine did not write may be NaN, which is close to nothing.
+            # Memory that an engine did not write may hold NaN, which is not close to any number.
             same = bool(np.all(np.abs(found.astype(np.float64) - exact) <= near))
     else:
         same = np.array_equal(found, expected)

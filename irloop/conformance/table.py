@@ -14,7 +14,7 @@ __all__ = ["Conformance", "Row"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One feature: how many of its cases had each verdict."""
+    """A row of the table: a feature, and the number of its cases with each verdict."""
 
     feature: str
     counts: dict[Verdict, int]

@@ -25,18 +25,19 @@ __all__ = ["Member", "TooBigError", "copy", "extract", "is_archive", "models_in"
 
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 
-#: The largest directory of a ZIP in bytes, about 500,000 names; zipfile keeps it in memory.
+#: Maximum size of the directory of a ZIP in bytes, about 500,000 names; zipfile keeps it in memory.
 DIRECTORY = 48 << 20
 
-#: The largest header in a tar (such as a long name) in bytes; tarfile keeps it in memory.
+#: Maximum size of a header in a tar (such as a long name) in bytes; tarfile keeps it in memory.
 HEADER = 1 << 20
 
-#: How many models without weights, and weights without model, are kept while a tar is read.
+#: Maximum number of models without weights, and of weights without a model, that are kept while a
+#: tar is read.
 WAITING = 10_000
 
 CHUNK = 1 << 20
 
-#: What the readers of archives raise for damaged data.
+#: The exceptions that the readers of archives raise for damaged data.
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError)
 
 #: Opens a member for reading.
@@ -44,11 +45,11 @@ _Opened = Callable[[], IO[bytes]]
 
 
 class TooBigError(Exception):
-    """A file is larger than allowed."""
+    """Raised if a file is larger than allowed."""
 
 
 class Member(NamedTuple):
-    """A model in an archive; `size` and `weights` as in `sources.Entry`."""
+    """A model in an archive; `size` and `weights` have the same meaning as in `sources.Entry`."""
 
     name: str
     size: int
@@ -108,7 +109,7 @@ def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str
         most: the largest allowed size of a file in bytes.
 
     Returns:
-        A problem for each member that is larger or cannot be read, by its name; its file is
+        The problem of each member that is larger or cannot be read, keyed by its name; its file is
         incomplete or missing.
 
     Raises:
@@ -236,7 +237,7 @@ def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile
     """The regular files of a tar, read front to back without seeking."""
     with tarfile.open(fileobj=_unpacked(stream), mode="r|", tarinfo=_Header) as archive:
         for info in archive:
-            # Otherwise the archive keeps every member that it has read.
+            # Otherwise the archive would keep every member that it has read.
             archive.members.clear()  # type: ignore[attr-defined]
             if info.isreg():
                 yield info, archive
@@ -257,7 +258,7 @@ class _Again:
 def _unpacked(stream: Any) -> Any:
     """The content of a compressed tar.
 
-    tarfile could unpack it, too, but in time that grows with the square of the compression ratio.
+    tarfile could unpack it, too, but its time grows with the square of the compression ratio.
     """
     start = stream.read(6)
     stream = _Again(start, stream)

@@ -40,7 +40,7 @@ __all__ = ["LIFELINE", "main"]
 #: The environment variable with the number of a pipe that closes when the parent dies.
 LIFELINE = "IRLOOP_LIFELINE"
 
-#: The maximum number of findings kept for a step, and the maximum length of the text of a finding.
+#: Maximum number of findings that are kept for a step, and maximum length of the text of a finding.
 FINDINGS_KEPT = 500
 LONGEST = 1000
 
@@ -77,7 +77,9 @@ def main() -> None:
 
 
 def _load_modules(steps: Iterable[str], loaded: set[str]) -> None:
-    """Import the modules of the steps, so that the first model is not charged for it."""
+    """Import the modules of the steps in advance, so that this time does not count for the first
+    model.
+    """
     for step in steps:
         if step not in loaded:
             for module in _MODULES[step]:
@@ -106,12 +108,12 @@ def _data_files(path: str) -> list[str]:
         with allowance_for([path]).held():
             return list(data_files(path))
     except (IrloopError, ValueError):
-        # The steps will report the problems of the file.
+        # The steps report the problems of the file.
         return []
 
 
 class _Model:
-    """A model of a request, and what its steps leave for later ones.
+    """A model of a request, with the results that a step leaves for later steps.
 
     `file` is parsed only once, unless validation finds errors: then conversion reads the file
     itself, as it would without validation. `converted` has the names of the converted files.
@@ -134,7 +136,7 @@ class _Model:
         return self._allowances[runs]
 
     def start_anew(self) -> None:
-        """Forget what was parsed."""
+        """Forget the parsed file."""
         self.file.close()
         self.file = ParsedOnce(self.path)
 

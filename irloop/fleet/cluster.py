@@ -17,7 +17,8 @@ from irloop.fleet.task import versions
 
 __all__ = ["BIG", "Cluster", "Remote", "Tls"]
 
-#: A batch of big models takes this resource of a worker, which therefore gets one at a time.
+#: A batch of big models uses this resource of a worker, so that each worker gets only one such
+#: batch at a time.
 BIG = "irloop-big"
 
 #: Seconds between two attempts to connect.
@@ -75,8 +76,8 @@ class Cluster:
         """Connect.
 
         Args:
-            remote: the scheduler; None: start one and `workers` processes on this machine.
-            workers: the number of processes.
+            remote: the scheduler; None means to start one, and `workers` processes, on this
+            machine. workers: the number of processes.
 
         Raises:
             UsageError: when there is no scheduler or no worker.
@@ -123,7 +124,7 @@ class Cluster:
         from distributed import Client
 
         if self._own is not None:
-            # Results need not pass through the scheduler, which is this process.
+            # Results can go directly to this process, because it is the scheduler.
             return Client(self._own, set_as_default=False, direct_to_workers=True)
         assert self._remote is not None
         remote = self._remote
@@ -177,7 +178,7 @@ class Cluster:
         first: tuple[tuple[str, str], ...] = tuple(tuple(item) for item in next(iter(different)))
         here, there = (dict(found)["irloop"] for found in (versions(), first))
         if here != there:
-            # The command and the workers exchange objects of irloop.
+            # The command and the workers exchange objects of irloop, so the versions must agree.
             raise UsageError(
                 "the workers have another version of irloop than this command",
                 expected=f"irloop {here}",
@@ -212,7 +213,7 @@ def _local(workers: int) -> Any:
             # Dask's status pages would need no certificate, so they are not served.
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],
-            # A batch takes seconds, and nobody reads profiles of the workers.
+            # A batch takes only seconds, and nobody reads profiles of the workers.
             "distributed.worker.profile.enabled": False,
             "distributed.worker.profile.interval": "1s",
             "distributed.admin.system-monitor.interval": "5s",

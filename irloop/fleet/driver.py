@@ -25,13 +25,13 @@ from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, vers
 
 __all__ = ["Plan", "Progress", "sweep"]
 
-#: The seconds that a batch should take, and the maximum number of batches that should end in a
-#: second. The scheduler needs some milliseconds for each batch, so with many workers batches are
-#: longer.
+#: The number of seconds that a batch should take, and the maximum number of batches that should end
+#: per second. The scheduler needs some milliseconds per batch, so batches are longer if there are
+#: many workers.
 BATCH_SECONDS = 2.0
 BATCHES_A_SECOND = 50.0
 
-#: Bounds of a batch.
+#: The number of models in the first batch, and bounds for later batches.
 FIRST_BATCH = 8
 LONGEST_BATCH = 256
 BATCH_BYTES = 64 << 20
@@ -40,11 +40,12 @@ BATCH_BYTES = 64 << 20
 ROWS = 5000
 SECONDS = 15.0
 
-#: How often a batch is tried that failed for a reason other than its models.
+#: Maximum number of attempts for a batch that failed for a reason other than its models.
 TRIES = 3
 
 #: A running sweep rewrites its file of known steps after KNOWN_AGAIN seconds. It removes files of
-#: other sweeps that are older than KNOWN_OLD seconds: their commands were killed.
+#: other sweeps that are older than KNOWN_OLD seconds, because the commands of these sweeps were
+#: killed.
 KNOWN_AGAIN = 3600.0
 KNOWN_OLD = 24 * 3600.0
 
@@ -54,7 +55,7 @@ NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of a sweep. Models with a verdict in `again` are done again.
+    """The settings of a sweep. Models whose verdict is in `again` are processed again.
 
     A worker runs only one model of `big` bytes or more at a time; files of more than `most` bytes
     are not fetched.
@@ -221,15 +222,17 @@ class _Sweep:
         return True
 
     def _take(self, future: Any) -> None:
-        """Take the rows of a finished task; if it failed, retry or give up its models."""
+        """Take the rows of a finished task; if the task failed, retry its models or give them
+        up.
+        """
         batch = self._running.pop(future, None)
         if batch is None:
             # The task belongs to a lost connection.
             return
         if future.status == "finished":
             try:
-                # Dask itself unpickles what the workers of its cluster send, so they are trusted
-                # anyway.
+                # Dask itself unpickles the results from the workers of its cluster, so they have to
+                # be trusted anyway.
                 rows: list[Row] = pickle.loads(future.result(timeout=60))  # noqa: S301
             except Exception:
                 # The worker died before its result was fetched.
@@ -314,7 +317,7 @@ class _Sweep:
                 yield copied
 
     def _fits(self, row: Mapping[str, Any]) -> bool:
-        """True when a row was made with the same options and versions."""
+        """True if a row was made with the options and versions of this sweep."""
         step = row["step"]
         return bool(
             row["settings"] == settings_of(step, self._plan.to)
@@ -354,7 +357,7 @@ class _Sweep:
             place.fs.rm_file(place.path)
 
     def _batches(self) -> Iterator[_Batch]:
-        """Batches of the models that are left to do, each of about `BATCH_SECONDS`."""
+        """Batches of the remaining models, each of about `BATCH_SECONDS`."""
         jobs: list[Job] = []
         size = 0
         for entry in entries(self._plan.sources, self._plan.shard):

@@ -45,7 +45,7 @@ class Fetched:
 
     @property
     def is_copy(self) -> bool:
-        """True when `folder` exists and holds copies of the files."""
+        """True if the files are copies, in the existing folder `folder`."""
         return bool(self.entry.archive) or self.path != self.entry.address
 
     @property

@@ -1,4 +1,6 @@
-"""The steps that earlier sweeps did, as sorted numbers: eight bytes for each row of the table."""
+"""The steps that earlier sweeps have finished, as sorted numbers of eight bytes, one for each row
+of the table.
+"""
 
 from __future__ import annotations
 

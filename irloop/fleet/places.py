@@ -1,4 +1,4 @@
-"""Addresses of files: local paths, and everything that fsspec opens (s3://, gs://, https://).
+"""Addresses of files: local paths, and all addresses that fsspec can open (s3://, gs://, https://).
 
 Credentials are never taken from arguments: fsspec's packages read them from their own environment
 variables and configuration files.
@@ -31,7 +31,7 @@ __all__ = [
 #: Stores that never show a partly written file.
 _WHOLE = {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "memory"}
 
-#: The packages that open addresses of a kind; the extra `fleet` does not install them.
+#: The packages that open each kind of address; the extra `fleet` does not install them.
 _PACKAGES = {
     **dict.fromkeys(("http", "https"), "aiohttp"),
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
@@ -41,7 +41,7 @@ _PACKAGES = {
     "hf": "huggingface_hub",
 }
 
-#: The kinds of addresses that results are not written to, with the reason.
+#: The kinds of addresses to which results cannot be written, each with the reason.
 _READ_ONLY = {
     "hf": "each file would be a commit of its own in the repository",
     **dict.fromkeys(("http", "https"), "web servers do not accept files"),
@@ -93,7 +93,7 @@ def place_of(address: str) -> Place:
         return Place(fsspec.filesystem("file"), path, local=True)
     shown = without_secrets(address)
     try:
-        # Listings must not be cached: a store may have millions of entries.
+        # Listings must not be cached, because a store may have millions of entries.
         fs, path = fsspec.core.url_to_fs(address, use_listings_cache=False)
     except ImportError as error:
         found = _PROTOCOL.match(address)
@@ -114,7 +114,7 @@ def place_of(address: str) -> Place:
 
 
 def target_of(address: str) -> str:
-    """The address of results as workers use it: a local path becomes absolute.
+    """The address of results in the form that workers use: a local path becomes absolute.
 
     Raises:
         UsageError: for a kind of address that results are not written to.
@@ -194,5 +194,5 @@ def remove_older(folder: str, seconds: float) -> None:
 
 
 def _as_utc(time: datetime) -> datetime:
-    # A time without a zone is in UTC for fsspec.
+    # fsspec returns times without a zone in UTC.
     return time if time.tzinfo else time.replace(tzinfo=UTC)

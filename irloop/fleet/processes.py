@@ -1,4 +1,6 @@
-"""The processes of a local cluster: forked from one that has imported what all of them need."""
+"""Starts the processes of a local cluster by forking a process that has imported the modules that
+all of them need.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ __all__ = ["METHOD", "THREADS", "prepare"]
 #: The way in which Dask starts the processes of a local cluster.
 METHOD = "forkserver"
 
-#: NumPy and the engines compute in one thread: there is a worker for each processor.
+#: NumPy and the engines compute in one thread, because there is a worker for each processor.
 THREADS = {
     name: os.environ.get(name, "1")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -21,10 +23,10 @@ THREADS = {
 def prepare() -> None:
     """Start the process from which workers are forked; it imports their modules meanwhile.
 
-    A terminal sends Ctrl-C to all processes. Only this one takes it, and ends the others: the
-    signal stays blocked in that process and in the workers.
+    A terminal sends Ctrl-C to all processes. Only this process handles it, and ends the others; the
+    signal stays blocked in the started process and in the workers.
     """
-    # Starting this process unblocks the signal, so it comes first.
+    # Starting this process unblocks the signal, so start it first.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     new = THREADS.keys() - os.environ.keys()

@@ -1,4 +1,4 @@
-"""Runs the steps on models in a child process, and survives its crashes and hangs."""
+"""Runs the steps on models in a child process, and handles crashes and hangs of this process."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from irloop.fleet.child import LIFELINE
 __all__ = ["Limits", "Runner", "Task"]
 
 #: The environment variables that a child process inherits: those of the system, of Python, of
-#: threads and of the engines. Credentials of stores are not among them: the worker fetches the
-#: models, and a hostile one could only run in the child.
+#: threads and of the engines. Credentials of stores are not among them, because the worker fetches
+#: the models, and only the child runs a model that may be hostile.
 _NEEDED = re.compile(
     r"PATH|HOME|USER|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|LD_LIBRARY_PATH|DYLD_\w+|VIRTUAL_ENV"
     r"|PYTHON\w*|OMP_\w+|OPENBLAS_\w+|MKL_\w+|KMP_\w+|VECLIB_\w+|ORT_\w+|ONNXRUNTIME_\w+"
     r"|OV_\w+|OPENVINO_\w+|CUDA_\w+|COVERAGE_\w+|COV_\w+"
 )
 
-#: The parent's default limits for a child process: the memory and the seconds beyond the limits
-#: that the child sets itself.
+#: Added to the limits that the child sets itself, these are the parent's limits for the child:
+#: bytes of memory, and seconds.
 SPARE_MEMORY = 2 << 30
 GRACE = 15.0
 
 #: A child that still holds more than this after a model is replaced.
 TIRED = 1 << 30
 
-#: The longest answer that is read, in bytes.
+#: Maximum length of an answer that is read, in bytes.
 LONGEST = 16 << 20
 
-#: Models of at most SMALL bytes with requests of at most SHORT characters are sent before earlier
-#: ones are finished, up to AHEAD of them: together less than a pipe holds. When only FEW are
-#: unfinished, more are sent; while there are more than that, answers are read every PAUSE seconds.
+#: Models of at most SMALL bytes, with requests of at most SHORT characters, are sent before earlier
+#: models are finished. At most AHEAD are sent, which together are less than a pipe holds. More are
+#: sent when only FEW are unfinished; until then, answers are read every PAUSE seconds.
 SMALL = 1 << 20
 SHORT = 1000
 AHEAD = 24
@@ -54,7 +54,9 @@ PAUSE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for a model in bytes and seconds; None: by its size, as in irloop's commands."""
+    """Limits for a model in bytes and seconds; None means that they depend on its size, as in
+    irloop's commands.
+    """
 
     memory: int | None = None
     seconds: float | None = None
@@ -67,7 +69,7 @@ class Limits:
 
 
 class _LostError(Exception):
-    """The child ended or was killed, for the reason in `verdict` and the message."""
+    """Raised if the child ended or was killed, for the reason in `verdict` and the message."""
 
     def __init__(self, verdict: str, detail: str) -> None:
         super().__init__(detail)
@@ -78,7 +80,7 @@ class _LostError(Exception):
 class Task:
     """A model, the steps to run on it, and their answers so far.
 
-    `size` is that of its files in bytes. A converted model is written to `output`.
+    `size` is the size of its files in bytes. A converted model is written to `output`.
     """
 
     model: str
@@ -102,9 +104,9 @@ class Runner:
     """A child process that works on one model after the other; it is replaced when it dies.
 
     Small models are sent before the child has finished earlier ones, so that it never waits and
-    this process wakes up once for several answers. Limits and crashes still concern one model: the
-    child answers in the order of the requests, so the first task without all answers is the one
-    that it works on.
+    this process wakes up once for several answers. Limits and crashes still concern only one model:
+    the child answers in the order of the requests, so it works on the first task without all
+    answers.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -113,7 +115,7 @@ class Runner:
         self._lifeline = -1
         self._unread = b""
         self._given: deque[Task] = deque()
-        #: When the child began what it works on, and when its memory was last looked at.
+        #: When the child began its current model, and when its memory was last measured.
         self._since = 0.0
         self._looked = 0.0
 
@@ -131,7 +133,7 @@ class Runner:
                 continue
             names = self._parsed(lines[0]).get("data")
         except _LostError:
-            # The model crashes the reader, which the steps will report.
+            # If the model crashes the reader, the steps will report this.
             self.close()
             return []
         return [str(name) for name in names] if isinstance(names, list) else []
@@ -186,7 +188,7 @@ class Runner:
 
     def _take(self, answer: dict[str, Any]) -> Iterator[Task]:
         if not self._given:
-            # Nothing was asked, so the child cannot be relied on.
+            # The child sent something although nothing was requested, so it cannot be relied on.
             self.close()
             return
         task = self._given[0]
@@ -196,7 +198,7 @@ class Runner:
             yield task
 
     def _lost(self, error: _LostError) -> Iterator[Task]:
-        """Try the first task again, or give it up; send all unfinished ones to a new child."""
+        """Try the first task again, or give it up; send all unfinished tasks to a new child."""
         task = self._given[0]
         task.crashes += error.verdict == "crashed"
         if error.verdict != "crashed" or task.crashes == 2:
@@ -221,7 +223,7 @@ class Runner:
                 if stream is not None:
                     stream.close()
             except OSError:
-                # The child has ended: closing fails where buffered data cannot be written to it.
+                # The child has ended, so closing fails if buffered data cannot be written to it.
                 continue
         os.close(self._lifeline)
         child.wait()
@@ -273,7 +275,7 @@ class Runner:
         assert child is not None
         assert child.stdout is not None
         if len(self._given) > FEW:
-            # The child has enough to do: read several answers at once.
+            # The child has enough to do, so read several answers at once.
             time.sleep(PAUSE)
         lines: list[bytes] = []
         if select.select([child.stdout], [], [], PERIOD)[0]:

@@ -23,7 +23,8 @@ __all__ = ["Entry", "Shard", "entries", "in_shard"]
 
 MODELS = (".xml", ".onnx")
 
-#: How many weights are kept until the model of the same name appears in a paged listing.
+#: Maximum number of weights that are kept until the model of the same name appears in a paged
+#: listing.
 WAITING = 10_000
 
 #: The number of entries in a page.
@@ -69,7 +70,7 @@ class Listed(NamedTuple):
 
 
 def in_shard(path: str, shard: Shard) -> bool:
-    """True when a model belongs to a part, which only depends on its path."""
+    """True if a model belongs to a part of the sweep; this depends only on its path."""
     digest = hashlib.blake2b(path.encode("utf-8", "surrogateescape"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % shard.parts == shard.number - 1
 
@@ -99,7 +100,7 @@ def _of_source(source: str) -> Iterator[Entry]:
 def _is_pattern(source: str) -> bool:
     if is_local(source):
         return glob.has_magic(source) and not os.path.lexists(source)
-    # `?` is no wildcard: it begins the query of a web address.
+    # `?` is not a wildcard, because it begins the query of a web address.
     return "*" in source or "[" in source
 
 
@@ -113,7 +114,7 @@ def _lines(address: str) -> Iterator[str]:
 
 
 def _named(source: str) -> Iterator[Entry]:
-    """The models of a file, an archive or a folder."""
+    """The models in a source that is a file, an archive or a folder."""
     place = place_of(source)
     name = place.path.lower()
     if is_local(source) and not os.path.lexists(place.path):
@@ -129,7 +130,9 @@ def _named(source: str) -> Iterator[Entry]:
 
 
 def _one(place: Place) -> Entry:
-    """A model given by name; an unknown size is determined when it is fetched."""
+    """The entry of a model given by name; an unknown size is determined when the model is
+    fetched.
+    """
     if not place.local:
         return Entry(place.address(place.path))
     status = os.stat(place.path)
@@ -187,7 +190,7 @@ def _paired(
         elif kind == ".xml":
             found = waiting.pop(stem, None)
             if found is None:
-                # Sorted by name, weights precede their model, so this model has none.
+                # In a listing sorted by name, weights precede their model, so this model has none.
                 mark = f"{file.mark}+none" if file.mark and not forgotten else ""
                 yield Entry(place.address(file.path), file.size, mark)
                 continue
@@ -245,7 +248,7 @@ def _remote_files(place: Place) -> Iterator[Listed]:
             return
         pending = [place.path]
         while pending:
-            # Sorted by name, weights (.bin) precede their model (.xml).
+            # In a listing sorted by name, weights (.bin) precede their model (.xml).
             found = sorted(place.fs.ls(pending.pop(), detail=True), key=_name)
             place.fs.invalidate_cache()
             pending += [_name(item) for item in found if item.get("type") == "directory"]

@@ -24,7 +24,7 @@ COLUMNS = (
     *("max_abs", "max_rel", "output", "versions"),
 )
 
-#: The most rows in each list, and the most findings for SARIF and JUnit.
+#: Maximum number of rows in each list, and of findings for SARIF and JUnit.
 LISTED = 1000
 TOP = 20
 FOUND = 25_000
@@ -53,10 +53,11 @@ class Changes:
 class Summary:
     """The content of a table; for each model and step, the last row counts.
 
-    `verdicts` counts (step, verdict), `families` (folder, kind of verdict), `codes` rows with a
-    code, `operations` refusals of an operation. `examples` has a path for each code and operation.
-    `slowest`, `biggest` and `farthest` are rows with the most seconds, memory and error.
-    `failures` are the rows of findings; the keys of `diagnostics` are their findings.
+    `verdicts` counts pairs (step, verdict), `families` pairs (folder, kind of verdict), `codes` the
+    rows with each code, and `operations` the refusals of each operation. `examples` has a path for
+    each code and operation. `slowest`, `biggest` and `farthest` are rows with the most seconds,
+    memory and error. `failures` are the rows of findings; the keys of `diagnostics` are their
+    findings.
     """
 
     models: int = 0
@@ -159,7 +160,7 @@ def _count(found: Summary, row: Row) -> None:
         found.failures.append(row)
     for item in codes:
         if len(found.diagnostics) < FOUND:
-            # Several steps may report the same finding.
+            # Several steps may report the same finding, so duplicates are removed.
             found.diagnostics.setdefault(_diagnostic(path, item))
 
 
@@ -199,7 +200,7 @@ class _Tops:
 
 
 class _Before:
-    """The verdicts and codes of an older table, in about 20 bytes a row."""
+    """The verdicts and codes of an older table, in about 20 bytes per row."""
 
     def __init__(self, target: str) -> None:
         table.exists(target)

@@ -110,7 +110,8 @@ def exists(target: str) -> None:
 
 
 def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[str, list[Any]]]]:
-    """Read columns piece by piece; each piece is its day, its step, and the values by column.
+    """Read columns piece by piece; each piece is a tuple of its day, its step, and its values,
+    keyed by column.
 
     Raises:
         UsageError: when a file cannot be read.
@@ -125,7 +126,7 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """For each row, in the order of `scan`: is it the last of its model and step?
+    """For each row, in the order of `scan`, true if it is the last row of its model and step.
 
     Returns an array of booleans.
     """
@@ -149,10 +150,10 @@ def latest(target: str) -> Any:
 def rows_of(
     target: str, digests: Iterable[str], fits: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[dict[tuple[str, str], Row], set[tuple[str, str, str]]]:
-    """Find a row for each of these digests and each step, among the rows that fit.
+    """Find a row for each of these digests and each step, among the rows for which `fits` is true.
 
     Returns:
-        The rows by digest and step, and the paths, digests and steps of all that fit.
+        The rows, keyed by digest and step, and the paths, digests and steps of all rows that fit.
 
     Raises:
         UsageError: when a file cannot be read.

@@ -36,10 +36,10 @@ Row = dict[str, Any]
 #: Packages whose versions a sweep records.
 PACKAGES = ("irloop", "onnx", "onnxruntime", "openvino")
 
-#: The longest text from a model that is kept, in characters.
+#: Maximum length of a text from a model that is kept, in characters.
 LONGEST = 2000
 
-#: How many models are fetched while the steps run on another one.
+#: Number of models that are fetched while the steps run on another one.
 AHEAD = 2
 
 
@@ -76,7 +76,9 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def _changed(place: str) -> int:
-    """When an entry was last added to a folder, or removed from it; 0 if it does not exist."""
+    """The time at which an entry was last added to a folder or removed from it; 0 if the folder
+    does not exist.
+    """
     try:
         return os.stat(place or ".").st_mtime_ns
     except OSError:
@@ -99,12 +101,13 @@ def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
     """Run the steps on models; return a row for each model and step.
 
     A row has no verdict if the step was done before on a file with the same digest. Batch and rows
-    are pickled (`pickle.dumps`): Dask handles bytes as a whole, but looks into each part of a list.
+    are pickled (`pickle.dumps`): Dask passes bytes on as a whole, but inspects each part of a list.
 
     Args:
         orders: the settings of the sweep.
         batch: the jobs, a sequence of `Job`.
-        big: these models are big, so this process runs no other batch of big ones meanwhile.
+        big: true if these models are big; the process then runs no other batch of big models
+        meanwhile.
 
     Raises:
         UsageError: when this machine has different versions than the sweep, or results cannot be
@@ -239,7 +242,8 @@ class _Work:
                 yield None
                 continue
             if found.may_have_data and not found.verdict:
-                # The child is asked for the names of the data, so it must have nothing else to do.
+                # The child is asked for the names of the data files, so it must have nothing else
+                # to do.
                 yield None
                 names = self._runner.data_files(found.path, found.size)
                 add_data(found, names, self._orders.most)
@@ -248,13 +252,13 @@ class _Work:
                 self._drop(found)
                 continue
             if model.output in self._unfinished:
-                # An equal model, which is written to the same file.
+                # An equal model is in work, and would be written to the same file.
                 yield None
             self._unfinished.add(model.output)
             yield model
 
     def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
-        """The task for a model, without the steps for which it adds rows at once."""
+        """The task for a model, without the steps for which rows are added immediately."""
         # The mark of the model does not change when its external data does.
         has_data = found.may_have_data and len(found.files) > 1
         digest = found.digest if found.files else ""
@@ -286,7 +290,7 @@ class _Work:
             if row["step"] == "convert" and row["verdict"] == "converted":
                 row["output"] = _kept_at(model.output, model.to)
                 kept = True
-        # The child reads the converted model again in later steps, so it is moved at the end.
+        # The child reads the converted model again in later steps, so it is moved only at the end.
         if kept:
             self._keep(model.output)
         else:

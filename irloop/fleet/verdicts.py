@@ -64,6 +64,8 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 
 
 def done_key(*parts: Any) -> int:
-    """A hash of a finished step: path and mark, or digest; step, settings, versions."""
+    """A hash of a finished step, made from path and mark (or the digest), step, settings and
+    versions.
+    """
     text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

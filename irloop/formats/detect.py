@@ -51,7 +51,7 @@ def detect(path: str | os.PathLike[str]) -> str:
     head = first_bytes(path)
     by_suffix = format_of_suffix(path)
     if by_suffix is not None:
-        # The reader of that format can best tell what else the file may be.
+        # The reader of that format can best find out what else the file may be.
         return by_suffix
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff")):

@@ -44,7 +44,8 @@ class _Header(NamedTuple):
 
 
 def arrays_in(path: str | os.PathLike[str]) -> tuple[bool, dict[str, Array]]:
-    """Whether a file is a .npz, and its arrays by name; the one array of a .npy is called "".
+    """True if a file is a .npz, and its arrays, keyed by name; the single array of a .npy is called
+    "".
 
     Raises:
         UsageError: when the file cannot be read, is neither, is damaged or encrypted, contains

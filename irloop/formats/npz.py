@@ -80,7 +80,7 @@ def write(path: str | os.PathLike[str], values: Mapping[str, Item]) -> None:
 def _write_archive(file: Any, arrays: Mapping[str, Array]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for key, array in arrays.items():
-            # A fixed date, so that equal values give equal bytes.
+            # A fixed date makes the bytes of equal values equal.
             entry = zipfile.ZipInfo(f"{key}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(entry, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

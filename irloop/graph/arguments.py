@@ -1,7 +1,7 @@
 """The interface through which an operation reads its inputs during type inference.
 
-`Arguments` is the interface that `Op.infer` receives; `irloop.graph.inference` implements it. It
-has a module of its own because operations must not import graphs or inference: graphs hold
+`Arguments` is the interface that `Op.infer` receives; `irloop.graph.inference` implements it. It is
+in a separate module, because operations must not import graphs or inference: graphs contain
 operations, and inference works on graphs.
 """
 
@@ -27,11 +27,13 @@ class Arguments(Protocol):
 
     @property
     def types(self) -> tuple[ValueType | None, ...]:
-        """The types of all inputs; None for an omitted one."""
+        """The types of all inputs; None for an omitted input."""
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
-        """The types that the outputs have now; inside `infer_dims`, those that `infer` returned."""
+        """The current types of the outputs; inside `infer_dims`, the types that `infer`
+        returned.
+        """
 
     @property
     def n_outputs(self) -> int:
@@ -70,7 +72,7 @@ class Arguments(Protocol):
         """The value of an input that is constant and small, or None."""
 
     def ints(self, position: int) -> tuple[int, ...] | None:
-        """The elements of a constant integer input (one for a scalar), or None."""
+        """The elements of a constant integer input (one element for a scalar), or None."""
 
     def dims(self, position: int) -> tuple[Dim, ...] | None:
         """The elements of an integer input as far as they are known; None if none is known."""
@@ -83,7 +85,7 @@ class Arguments(Protocol):
     ) -> list[ValueType]:
         """Infer a body from the types of its parameters; return the types of its results.
 
-        `constants` gives parameters that are the same constant in every iteration.
+        `constants` holds the values of parameters that are the same constant in every iteration.
         """
 
     def constant_result(self, body: Any, result: int) -> Array | None:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Builder", "Names"]
 
-#: Budget steps per created node. Converting 200,000 layers creates 400,000 nodes, which the budget
-#: for a file of that size covers.
+#: Steps of the budget for creating a node. Converting 200,000 layers creates 400,000 nodes, which
+#: the budget for a file of that size covers.
 STEPS_A_NODE = 10
 
 
 class Names:
-    """The names in use, shared by a graph and all its bodies."""
+    """The names in use; a graph and all its bodies share them."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -55,7 +55,7 @@ class Builder:
     """Appends nodes to one graph and infers each of them.
 
     Builders of bodies share `names` and `inference` with the builder of the outer graph. New nodes
-    get `location` and `prefix`: set them for each source node.
+    get `location` and `prefix`; set these for each source node.
     """
 
     def __init__(
@@ -94,13 +94,15 @@ class Builder:
         return value
 
     def constant(self, data: Any, element: ElementType, name: str = "") -> Value:
-        """A small constant from a number, a (nested) list or an array; equal ones are shared."""
+        """A small constant from a number, a (nested) list or an array; equal constants share one
+        node.
+        """
         import numpy as np
 
         if element is ElementType.DYNAMIC:
             raise InferenceError(f"{self.prefix!r} needs a constant of a type that is not known")
         array = np.asarray(data)
-        # Zeros take no memory before they are copied.
+        # Zeros take no memory until they are copied.
         budget.reserve(2 * array.nbytes, "making a constant")
         try:
             array = array.astype(element.numpy())
@@ -132,7 +134,8 @@ class Builder:
         bodies: tuple[Body, ...] = (),
         types: tuple[ValueType, ...] = (),
     ) -> Node:
-        """Append a node; `n_outputs` defaults to that of the op class.
+        """Append a node; the default of `n_outputs` is the number of outputs in the operation
+        class.
 
         Raises:
             InferenceError: when the inputs contradict the operation's specification.
@@ -140,7 +143,7 @@ class Builder:
         """
         count = op.n_outputs if n_outputs is None else n_outputs
         assert count is not None, f"{op.label} needs n_outputs"
-        # An attribute of a few bytes may ask for any number of operations or outputs.
+        # An attribute of a few bytes may request any number of operations or outputs.
         budget.spend(STEPS_A_NODE + count // 2, "building a graph")
         given = list(inputs)
         while given and given[-1] is None:

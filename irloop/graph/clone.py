@@ -44,7 +44,7 @@ def clone_graph(graph: Graph) -> Graph:
 def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
     """A graph without inputs that computes the outputs of a copy of `node`.
 
-    The node must depend on no parameter except through `known` values. Constants share their data.
+    The node may depend on parameters only through `known` values. Constants share their data.
     """
     assert node.graph is not None
     needed, pending, used = {node}, [node], dict[Value, None]()

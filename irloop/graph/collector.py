@@ -9,15 +9,17 @@ from contextlib import contextmanager
 __all__ = ["collector_paused"]
 
 
-#: Holds True once the process is found to have frozen objects. It is remembered because counting
+#: Holds True once the process is known to have frozen objects. It is remembered, because counting
 #: frozen objects visits each of them.
 _FROZEN: list[bool] = []
 
-#: How many objects were marked as old since old objects were searched last, and how many were left
-#: then. Python does not count what becomes old in this way, and would never search it.
+#: The number of objects that were marked as old since old objects were last searched, and the
+#: number that were left then. Python does not count objects that become old in this way, and would
+#: never search them.
 _MARKED, _LEFT = [0], [0]
 
-#: Old objects are searched after so many new ones: a command that reads one model never does it.
+#: Old objects are searched after so many new ones that a command that reads one model never does
+#: it.
 MANY = 250_000
 
 
@@ -27,11 +29,11 @@ def collector_paused() -> Iterator[None]:
 
     A graph consists of many objects, none of which is garbage: repeated searches while they are
     created take longer than creating them. At the end they are marked as old, so that the next
-    collection skips them, too. A process that has frozen objects itself (`gc.freeze`) is an
-    exception: marking would unfreeze these objects, so it is left out.
+    collection skips them, too. If the process itself has frozen objects (`gc.freeze`), they are not
+    marked, because marking would unfreeze the frozen objects.
 
     Graphs contain cycles, which only the collector frees. A process that reads many models
-    therefore searches the old objects when they have grown by `MANY` and by a quarter.
+    therefore searches the old objects once their number has grown by `MANY` and by a quarter.
     """
     if not gc.isenabled():
         yield

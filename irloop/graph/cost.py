@@ -2,8 +2,8 @@
 
 Constants are folded while a model is read, inferred and converted, because shapes depend on them.
 Folding a model of a hundred bytes may take terabytes, or never end because of a regular expression.
-Therefore an operation is folded only if its cost follows from sizes, and only after the estimate
-made here.
+Therefore an operation is folded only if its cost follows from sizes, and if this estimate allows
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["bytes_to_fold", "is_known"]
 _TEMPORARIES = 3
 _WIDEST = 16
 
-#: A product that is folded takes at most this many steps: about a second.
+#: A product that is folded takes at most this many steps, which is about a second.
 _MOST_STEPS = 1 << 31
 
 

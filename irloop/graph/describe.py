@@ -35,7 +35,7 @@ def constant(op: Constant) -> str:
         try:
             return _numbers(op.tensor.numpy().tolist())
         except (IrloopError, ValueError, OSError):
-            # The weights are missing or too short; the type is still known.
+            # The weights are missing or too short, but the type is known.
             return f"const {op.tensor.type}"
     return f"const {op.tensor.type}"
 

@@ -16,8 +16,8 @@ __all__ = ["Families"]
 class Families:
     """The modules of a package, found by the names that they define.
 
-    `table` has the names by the module's name below the package, separated by spaces. Several
-    modules may define one name: one the operation of old opsets, another that of new ones.
+    `table` maps the name of each module, below the package, to the names that it defines, separated
+    by spaces. Several modules may define the same name: one for old opsets, another for new ones.
     """
 
     def __init__(
@@ -40,7 +40,9 @@ class Families:
         return name.lower() if self._ignore_case else name
 
     def types_of(self, class_name: str) -> Iterator[str]:
-        """The names in the table that a class name may begin with, before digits for a version."""
+        """The names in the table with which a class name may begin; the digits of a version may
+        follow.
+        """
         stem = class_name.rstrip("0123456789")
         for end in range(len(class_name), len(stem) - 1, -1):
             if self._key(class_name[:end]) in self._modules:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Inference", "NodeArguments", "known_dims"]
 
-#: Larger constants are not folded: they are weights, not shapes.
+#: Larger constants are not folded, because they are weights and not shapes.
 FOLD_LIMIT = 4096
 
 #: Folding one operation may take at most this many bytes, temporaries included (see
@@ -50,7 +50,8 @@ _NO_SIZES = frozenset(
     if element.is_float or element in (ElementType.BOOLEAN, ElementType.STRING)
 )
 
-#: Nested loops multiply the visits; without a limit, inference of a hostile file might never end.
+#: Nested loops multiply the number of visits. Without a limit, inference of a hostile file might
+#: never end.
 VISIT_LIMIT = 5_000_000
 
 
@@ -111,7 +112,7 @@ class NodeArguments:
         return None if value is None else self._inference.constant(value)
 
     def ints(self, position: int) -> tuple[int, ...] | None:
-        """The elements of a constant integer input (a scalar gives one), or None."""
+        """The elements of a constant integer input (one element for a scalar), or None."""
         array = self.constant(position)
         if array is None or array.dtype.kind not in "biu":
             return None
@@ -125,7 +126,7 @@ class NodeArguments:
         found = self._inference.dims(value)
         type = self.types[position]
         has_sizes = not isinstance(type, TensorType) or type.element not in _NO_SIZES
-        # For the other element types the answer None follows from the type alone.
+        # For the other element types, None follows from the type alone.
         self.looked |= found is not None or has_sizes
         return found
 
@@ -147,7 +148,7 @@ class NodeArguments:
     ) -> list[ValueType]:
         """Infer a body with these parameter types and return the types of its results.
 
-        `constants` gives parameters that are the same constant in every iteration.
+        `constants` holds the values of parameters that are the same constant in every iteration.
         """
         self._inference.run(body.graph, types, constants)
         return [value.type for value in body.graph.outputs]
@@ -203,7 +204,7 @@ class _Known(NamedTuple):
 
 
 class Inference:
-    """Infers graphs and remembers the constants it found.
+    """Infers the types in graphs, and remembers the constants that it finds.
 
     With `tolerant`, an operation that contradicts itself gets its declared types and the error is
     kept in `errors`; otherwise the error is raised.
@@ -217,9 +218,10 @@ class Inference:
         self._declared: dict[Value, ValueType] = {}
         self._hints: dict[Value, TensorType] = {}
         self._seen: dict[Graph, tuple[int, tuple[ValueType, ...], dict[int, bytes]]] = {}
-        #: The types of outputs by operation, identity of the input types, and declared types.
+        #: The types of outputs, keyed by operation, identity of the input types, and declared
+        #: types.
         self._known: dict[tuple[Any, ...], _Known] = {}
-        #: Equal types share one object, so that keys of `_known` are equal.
+        #: Equal types are represented by one object, so that keys of `_known` are equal.
         self._types: dict[ValueType, ValueType] = {}
         self._visits = 0
 
@@ -238,7 +240,7 @@ class Inference:
             known = constants or {}
             seen = (len(graph), tuple(types), {at: known[at].tobytes() for at in sorted(known)})
             if self._seen.get(graph) == seen:
-                # Otherwise a nested loop would be inferred again for every loop around it.
+                # Otherwise a nested loop would be inferred again for every enclosing loop.
                 return
             self._seen[graph] = seen
             for node, given in zip(graph.parameters, types, strict=True):
@@ -357,7 +359,7 @@ class Inference:
         return not looked
 
     def declare(self, value: Value, type: ValueType) -> None:
-        """Use `type` where inference of `value` finds nothing."""
+        """Use `type` for `value` if inference finds no type."""
         self._declared[value] = type
         value.type = _completed(value.type, type)
 
@@ -366,12 +368,12 @@ class Inference:
         return self._declared.get(value, value.type)
 
     def hint(self, value: Value, type: ValueType) -> None:
-        """Use the dimensions of `type` where inference finds none."""
+        """Use the dimensions of `type` for those that inference leaves unknown."""
         if isinstance(type, TensorType) and type.shape.dims is not None:
             self._hints[value] = type
 
     def constant(self, value: Value) -> Array | None:
-        """The value of a constant of at most `FOLD_LIMIT` elements, or None."""
+        """The value of `value` if it is a constant of at most `FOLD_LIMIT` elements, or None."""
         if value in self._constants:
             return self._constants[value]
         op = value.producer.op
@@ -421,14 +423,16 @@ class Inference:
                 result = node.op.kernel_of_constants(len(node.outputs))(*inputs)
         except (
             Exception
-        ):  # A kernel that raises leaves the value unknown; running it reports the error.
+        ):  # If a kernel raises, the value stays unknown, and running it reports the error.
             return
         results = result if isinstance(result, tuple) else (result,)
         for value, array in zip(node.outputs, results, strict=False):
             self._constants[value] = np.asarray(array)
 
     def _may_be_constant(self, value: Value) -> bool:
-        """False if `constant` would certainly return None; found out without reading weights."""
+        """False if `constant` would certainly return None; this is determined without reading
+        weights.
+        """
         return self._constants.get(value) is not None or isinstance(value.producer.op, Constant)
 
     def _fold_dims(self, node: Node, partial: tuple[Dim, ...] | None) -> None:
@@ -453,8 +457,8 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
     """The output types of the operation.
 
     Raises:
-        InferenceError: if it contradicts itself. Other exceptions of `infer` are turned into this
-            one, because attributes and inputs in a file may be anything.
+        InferenceError: if it contradicts itself. Other exceptions of `infer` are converted to this
+            one, because attributes and inputs in a file may have any value.
     """
     wrong = misfit(node)
     if wrong is not None:

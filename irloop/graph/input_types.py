@@ -1,4 +1,4 @@
-"""Sets the shapes and element types of a model's inputs that a user gives by input name."""
+"""Sets the shapes and element types that a user gives for inputs of a model, by input name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
 
 
 def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | None]]) -> None:
-    """Refine the shapes of inputs of a model, named by tensor or by layer; None is unknown.
+    """Refine the shapes of inputs of a model, found by the name of the tensor or of the layer; None
+    is an unknown dimension.
 
     Raises:
         UsageError: for a name that no input has, a shape that is not a sequence of sizes, or a
@@ -57,7 +58,8 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | N
 
 
 def set_input_types(model: Model, types: Mapping[str, str]) -> None:
-    """Set the element types of inputs whose type is dynamic, named by tensor or by layer.
+    """Set the element types of inputs whose type is dynamic, found by the name of the tensor or of
+    the layer.
 
     Raises:
         UsageError: for a name that no input has, an unknown element type, or an input that already

@@ -1,4 +1,4 @@
-"""The wiring of a body to the operation that owns it: port maps and back edges, typed.
+"""The wiring of a body to the operation that owns it: port maps and back edges as typed records.
 
 All numbers are positions, never identifiers of a file format: `external` counts the inputs (or
 outputs) of the owning node, `parameter` the parameters of the body, `result` its results.
@@ -44,7 +44,9 @@ class Invariant(Record):
 
 
 class Carried(Record):
-    """A state: starts from `external`, continues with body result `result` (a back edge)."""
+    """A state: it starts from `external`, and its next value is body result `result` (a back
+    edge).
+    """
 
     external: int
     parameter: int
@@ -54,9 +56,9 @@ class Carried(Record):
 class Sliced(Record):
     """Slices of input `external` along `axis`; they keep the axis.
 
-    `start` and `end` bound the range as OpenVINO counts: with N elements, a negative value v means
-    N + 1 + v, so 0..-1 is the whole axis. With a negative `stride` the first slice is at the end. A
-    Loop ignores the range: its slices start at an end of the axis.
+    `start` and `end` bound the range, counted as in OpenVINO: with N elements, a negative value v
+    means N + 1 + v, so 0..-1 is the whole axis. With a negative `stride` the first slice is at the
+    end. A Loop ignores the range: its slices start at an end of the axis.
     """
 
     external: int
@@ -69,7 +71,9 @@ class Sliced(Record):
 
 
 class ScanInput(Record):
-    """Elements of input `external` along `axis`, without that axis; in reverse if `reverse`."""
+    """Elements of input `external` along `axis`, without that axis; in reverse order if
+    `reverse`.
+    """
 
     external: int
     parameter: int
@@ -87,8 +91,8 @@ class LastValue(Record):
 class Concatenated(Record):
     """Output `external` joins body result `result` of all iterations along `axis`.
 
-    With a negative `stride` part i is at position n-1-i. `start` and `end` give the
-    number of iterations of a TensorIterator that slices no input.
+    With a negative `stride` part i is at position n-1-i. `start` and `end` determine the number of
+    iterations of a TensorIterator that slices no input.
     """
 
     result: int

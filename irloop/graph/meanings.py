@@ -18,11 +18,13 @@ class TripCount(Meaning):
 
 
 class Condition(Meaning):
-    """Whether a loop runs its first iteration, or which branch runs."""
+    """A condition, which decides whether a loop runs its first iteration, or which branch runs."""
 
 
 class Indices(Meaning):
-    """Indices into an axis of the input `data`: the attribute `axis` or, without one, any axis."""
+    """Indices into an axis of the input `data`: the axis in the attribute `axis` or, without one,
+    any axis.
+    """
 
     data: int
 

@@ -2,8 +2,8 @@
 
 A `Graph` is closed: every value a body uses enters through one of its parameters. Inputs are
 `Parameter` nodes and outputs are `Result` nodes, so that every use of a value is a node's
-input. Building a graph goes through `Graph` and `Builder`; changing one goes through
-`Rewriter`, which alone keeps values and their uses right.
+input. Graphs are built through `Graph` and `Builder`, and changed through `Rewriter`, which alone
+keeps values and their uses consistent.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Value:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """Every (node, input position) that reads this value, in the order they were made."""
+        """Every (node, input position) that reads this value, in the order in which they were
+        added.
+        """
         return tuple(self._uses)
 
     @property
@@ -181,7 +183,7 @@ class Graph:
 
     @property
     def inputs(self) -> tuple[Value, ...]:
-        """The values that enter, in order."""
+        """The values that enter the graph, in order."""
         return tuple(node.outputs[0] for node in self.parameters)
 
     @property
@@ -263,8 +265,8 @@ class Graph:
 class Nodes(Sequence[Node]):
     """The nodes of a graph as a sequence: `nodes[0]`, `nodes[-1]`, `nodes[2:5]`, `len(nodes)`.
 
-    It shows the graph as it is now. Iterating while nodes are added or removed is safe; an index
-    walks from the nearer end, so a loop is faster than many indices.
+    It shows the graph as it is now. Iterating while nodes are added or removed is safe; an index is
+    found by walking from the nearer end, so a loop is faster than many indices.
     """
 
     __slots__ = ("_graph",)
@@ -329,7 +331,7 @@ def make_node(
         if value is not None:
             value._uses[(node, position)] = None
     if n_outputs == 1:
-        # Nearly every node takes this path, which dominates building a large graph.
+        # Nearly every node takes this path, which takes most of the time of building a large graph.
         type = types[0] if types else UNKNOWN_TYPE
         node.outputs = (Value(node, 0, type, names[0] if names else ()),)
     else:
@@ -365,7 +367,9 @@ def link(graph: Graph, node: Node, before: Node | None) -> None:
 
 
 def unlink(node: Node) -> None:
-    """Remove `node` from its graph's list; its own links stay, so a running iteration continues."""
+    """Remove `node` from its graph's list; the node keeps its own links, so that a running
+    iteration continues.
+    """
     graph = node.graph
     assert graph is not None
     if node._previous is None:
@@ -381,7 +385,7 @@ def unlink(node: Node) -> None:
 
 
 def take_apart(graph: Graph) -> None:
-    """Cut all links in a graph and its bodies. Neither may be used afterwards.
+    """Cut all links in a graph and its bodies, which must not be used afterwards.
 
     The links form cycles, whose memory is otherwise freed only once the garbage collector finds
     them.
@@ -404,9 +408,8 @@ class Model:
     """A graph and the facts in its file.
 
     `dialect` is "openvino" or "onnx". `version` is the IR version (10, 11) or the ONNX IR version.
-    `opsets` maps an ONNX domain to its opset ("" is ai.onnx); an OpenVINO node's opset is its op's
-    own.
-    `metadata` is kept as read and written back.
+    `opsets` maps an ONNX domain to its opset ("" is ai.onnx); the opset of an OpenVINO node is that
+    of its operation class. `metadata` is kept as it was read, and written back.
     """
 
     graph: Graph
@@ -419,8 +422,8 @@ class Model:
     def _repr_html_(self) -> str:
         """HTML for notebooks: inputs, outputs, operations and, for a small model, a picture.
 
-        Operations are in tables, in which bodies open by a click. Next to a picture the tables of
-        operations are closed at first.
+        Operations are listed in tables, in which a click opens a body. If there is a picture, the
+        tables of operations are closed at first.
         """
         opsets = ", ".join(f"{name or 'ai.onnx'} {n}" for name, n in sorted(self.opsets.items()))
         words = f"{self.dialect} {self.version}" + (f", opset {opsets}" if opsets else "")
@@ -436,7 +439,7 @@ class Model:
         return f"{head}{html_picture(drawn)}{border}{closed}"
 
 
-#: At most this many bodies are shown inside each other in a notebook.
+#: Maximum number of bodies that are shown inside each other in a notebook.
 NESTED = 4
 
 

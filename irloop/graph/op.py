@@ -6,8 +6,8 @@
         def infer(self, args: Arguments) -> list[ValueType]: ...
         def kernel(self, n_outputs: int = 1) -> Kernel: ...
 
-Defining the class registers it with its dialect; the schema, the documentation, the reader,
-the writer and the coverage page derive from it. A change is ``replace(op, axis=1)``.
+Defining the class registers it with its dialect; the schema, the documentation, the reader, the
+writer and the coverage page are derived from it. A change is ``replace(op, axis=1)``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Takes arrays (None for an omitted input); returns one array or a tuple of arrays.
+#: A kernel takes arrays (None for an omitted input), and returns one array or a tuple of arrays.
 Kernel = Callable[..., Any]
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Registry:
-    """The operation classes of one dialect by type and the opset that introduced them."""
+    """The operation classes of one dialect, found by type and by the opset that introduced them."""
 
     def __init__(self, *, ignore_case: bool = False) -> None:
         self._ignore_case = ignore_case
@@ -57,7 +57,7 @@ class Registry:
         """Call `load(type, domain)` before a type is looked up, so that it imports the module with
         its class.
 
-        The type is None to import every class of every domain.
+        If the type is None, `load` must import every class of every domain.
         """
         self._load = load
 
@@ -78,7 +78,7 @@ class Registry:
         versions = self._classes.get(key, [])
         if any(other.since == cls.since for other in versions):
             raise TypeError(f"two classes for {cls.type} since {cls.since}")
-        # Another thread may be reading the list: it is replaced, never changed.
+        # Another thread may be reading the list, so it is replaced and never changed.
         self._classes[key] = sorted([*versions, cls], key=lambda item: item.since)
         self._found.clear()
 
@@ -115,7 +115,7 @@ class Registry:
 
     def registered(self) -> tuple[type[Op], ...]:
         """The classes whose modules are imported, by type and version."""
-        # A copy: another thread may import a family meanwhile.
+        # Use a copy, because another thread may import a family meanwhile.
         classes = [cls for versions in list(self._classes.values()) for cls in versions]
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))
 
@@ -124,9 +124,10 @@ class Op(Record):
     """The base of every operation; subclasses are frozen dataclasses.
 
     Class keywords: `type` the name in the file, `since` the opset that introduced this
-    meaning, `until` the last opset that has it (None: still there), `inputs` the smallest and
-    largest number of inputs (None: no limit), `outputs` the number of outputs (None: varies).
-    A class whose result is not a function of its inputs (random, state) sets `pure = False`.
+    meaning, `until` the last opset that has it (None if the newest has it), `inputs` the smallest
+    and the largest number of inputs (None means no limit), `outputs` the number of outputs (None
+    means that it varies). A class whose result is not a function of its inputs (random, state) sets
+    `pure = False`.
     """
 
     type: ClassVar[str] = ""
@@ -150,12 +151,13 @@ class Op(Record):
     #: The output has the shape of the operands, broadcast, and each of its elements depends on the
     #: elements at the same position only.
     elementwise: ClassVar[bool] = False
-    #: How the time and memory of the kernel follow from sizes. "linear": with the elements of the
-    #: inputs and outputs. "parts": with those of the outputs alone. "product": as linear, and each
-    #: output element takes as many steps as the last axis of input 0 has elements. Elementwise
-    #: operations are linear. "": unknown; such an operation is not folded.
+    #: How the time and memory of the kernel depend on sizes. "linear": on the numbers of elements
+    #: of inputs and outputs. "parts": on the number of elements of the outputs alone. "product": as
+    #: linear, but each output element takes as many steps as the last axis of input 0 has elements.
+    #: Elementwise operations are linear. "" means unknown; such an operation is not folded.
     cost: ClassVar[Literal["", "linear", "parts", "product"]] = ""
-    #: Strings among the inputs do not get longer; true for every operation of cost "parts".
+    #: True if strings among the inputs do not get longer. This holds for every operation of cost
+    #: "parts".
     moves_text: ClassVar[bool] = False
     #: The output has the elements of the first operand, in their order, in another shape.
     reshapes: ClassVar[bool] = False
@@ -167,7 +169,8 @@ class Op(Record):
     body_labels: ClassVar[tuple[str, ...]] = ()
     #: The meanings of inputs for which not every value is valid.
     meanings: ClassVar[tuple[Meaning, ...]] = ()
-    #: The number of inputs before those passed to bodies: trip count, condition, sequence lengths.
+    #: The number of inputs before the inputs that are passed to bodies: trip count, condition,
+    #: sequence lengths.
     leading_inputs: ClassVar[int] = 0
     registry: ClassVar[Registry | None] = None
 
@@ -211,7 +214,8 @@ class Op(Record):
     def infer_dims(self, args: Arguments) -> tuple[Dim, ...] | None:
         """The elements of an integer vector (or scalar) output as far as they are known.
 
-        Only operations that models compute shapes with need this: ShapeOf, Gather, Concat...
+        Only operations with which models compute shapes need this, such as ShapeOf, Gather and
+        Concat.
         """
         return None
 
@@ -229,8 +233,8 @@ class Op(Record):
     def kernel_of_constants(self, n_outputs: int = 1) -> Kernel:
         """The kernel with which engines fold this operation if all its inputs are constants.
 
-        An operation overrides it only if engines fold it by another rule than the one they run it
-        by.
+        An operation overrides it only if engines compute it differently when they fold it than when
+        they run it.
 
         Raises:
             NotImplementedError: when this operation cannot be run by irloop.
@@ -244,16 +248,16 @@ class Op(Record):
 
     @property
     def label(self) -> str:
-        """The type and version as people write them, as in ``Loop-5``."""
+        """The type and version, such as ``Loop-5``."""
         return f"{self.type}-{self.since}"
 
 
 class Parameter(Op, type="Parameter", inputs=0):
-    """An input of a graph or body; its one output is the value."""
+    """An input of a graph or body; its only output is the value."""
 
 
 class Result(Op, type="Result", inputs=1, outputs=0):
-    """An output of a graph or body; its one input is the value."""
+    """An output of a graph or body; its only input is the value."""
 
 
 class Constant(Op, type="Const", inputs=0):
@@ -269,9 +273,9 @@ class Constant(Op, type="Const", inputs=0):
 
 
 class UnknownOp(Op):
-    """An operation that no class describes: read, validated, written, never run.
+    """An operation without a class, which can be read, validated and written, but not run.
 
-    `version` is the text of the file; `attributes` are kept as the format gave them.
+    `version` is the text of the file; `attributes` are kept as they were in the file.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Frozen dataclasses that are cheap to define.
 
 `dataclasses.dataclass` compiles the text of every method that it generates, which takes at least a
-quarter of a millisecond for each class. irloop has hundreds of small classes, and a pipeline starts
-it for every file. Therefore these methods are written once, in a base class.
+quarter of a millisecond for each class. irloop has hundreds of small classes, and a CI pipeline may
+start it once per file. Therefore these methods are written once, in a base class.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ def attribute(
     """A dataclass field with the properties of an attribute that its type does not express.
 
     Args:
-        default: its value if the file does not have it; without a default, the file must have it.
-        name: its name in the file, if that differs from the name of the field.
-        words: the texts it may be, in any letter case.
-        least: the smallest valid number; in a list, of each entry.
-        most: the largest valid number; in a list, of each entry.
-        entries: the smallest and the largest number of entries of a list (None: no limit).
-        needed: True when OpenVINO refuses a file without it, although the specification gives
+        default: the value if the file does not have the attribute; without a default, the file must
+        have it. name: the name in the file, if it differs from the name of the field. words: the
+        allowed texts, in any letter case. least: the smallest valid number; in a list, of each
+        entry. most: the largest valid number; in a list, of each entry. entries: the smallest and
+        the largest number of entries of a list (None: no limit). needed: True when OpenVINO refuses
+        a file without it, although the specification gives
             a default; irloop reads such a file with the default.
-        absent: the text that OpenVINO 2026.4 was measured to take where a file lacks it; files
-            should have it all the same.
+        absent: the text that OpenVINO 2026.4 uses (measured) if a file lacks the attribute,
+            although files should have it.
     """
     metadata = {
         "name": name,
@@ -58,9 +57,10 @@ def attribute(
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, attribute))
 class Record:
-    """The base of frozen dataclasses: `fields`, `replace`, equality, hash, patterns as usual.
+    """The base of frozen dataclasses; `fields`, `replace`, equality, hash and patterns work as
+    usual.
 
-    Equality and hash go by the class and by all fields. There is no `__post_init__`.
+    Equality and hash depend on the class and on all fields. There is no `__post_init__`.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -73,7 +73,7 @@ class Record:
         if len(cls.__bases__) == 1 and hasattr(cls, "__dataclass_fields__"):
             texts = get_annotations(cls).values()
             if all(str(text).startswith("ClassVar") for text in texts):
-                return  # A class without annotations has the fields of its base.
+                return  # A class without annotations has the same fields as its base.
         dataclass(init=False, repr=False, eq=False)(cls)
         own: tuple[Any, ...] = fields(cast("Any", cls))
         cls._fields = tuple(item.name for item in own)

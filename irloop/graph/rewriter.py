@@ -28,7 +28,7 @@ class Rewriter:
         self._new: set[Node] = set()
 
     def on_change(self, node: Node) -> None:
-        """Called for every node that was inserted or whose inputs changed."""
+        """Called for every node that is inserted or whose inputs change."""
 
     def insert(
         self,
@@ -73,7 +73,7 @@ class Rewriter:
         self._changed(node)
 
     def set_inputs(self, node: Node, values: tuple[Value | None, ...]) -> None:
-        """Give `node` another list of inputs, of any length."""
+        """Replace the inputs of `node` by a list of any length."""
         for position, old in enumerate(node.inputs):
             if old is not None:
                 del old._uses[(node, position)]

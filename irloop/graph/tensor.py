@@ -1,8 +1,8 @@
-"""Constant data: windows into mapped files, arrays in memory, strings.
+"""The data of constants: windows into mapped files, arrays in memory, and strings.
 
-A `Tensor` is immutable. `raw()` gives its bytes as a file stores them (little-endian, packed below
-8 bits); `numpy()` gives an array with one item for each element: a read-only view of the mapping if
-the type and the alignment allow it.
+A `Tensor` is immutable. `raw()` returns its bytes as a file stores them (little-endian, and packed
+if elements have less than 8 bits). `numpy()` returns an array with one item for each element; it is
+a read-only view of the mapping if the type and the alignment allow that.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = [
 ]
 
 
-#: Windows of fewer bytes are read, not mapped.
+#: Windows of fewer bytes are read instead of mapped.
 MAPPED = 1 << 16
 
 #: At most this many files stay open.
 OPEN = 32
 
-#: The number of bytes copied at once.
+#: Number of bytes that are copied at a time.
 PIECE = 1 << 20
 
 
@@ -72,7 +72,7 @@ class Tensor(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of `raw()`."""
+        """The number of bytes of `raw()`."""
         return self.element.nbytes(self.count)
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Tensor(ABC):
         return bytes(raw[:count]), bytes(raw[-count:])
 
     def loaded(self) -> Array:
-        """Like `numpy`, in memory that later changes of a file do not affect."""
+        """Like `numpy`, but in memory that later changes of a file do not affect."""
         return self.numpy()
 
     def __repr__(self) -> str:
@@ -106,11 +106,11 @@ class MappedFile:
     """A file whose bytes are read only when the elements of a tensor are needed.
 
     Large weights therefore do not slow down reading a model. Small windows are read; large ones are
-    mapped, after the size of the file is checked again: reading mapped bytes that another process
-    has truncated would kill this process. `read` and `chunks` never map.
+    mapped, after the size of the file is checked again: reading mapped bytes of a file that another
+    process has truncated would kill this process. `read` and `chunks` never map.
 
-    However many models there are, only a few files are open at a time. A file that is opened
-    again must be the same file: one that was replaced in the meantime is an error.
+    However many models there are, only a few files are open at a time. A file that is opened again
+    must be the same file; if it was replaced in the meantime, an error is raised.
     """
 
     __slots__ = ("__weakref__", "_identity", "_size", "_view", "path")
@@ -152,7 +152,7 @@ class MappedFile:
             raise self._shorter()
         if self._view is None:
             try:
-                # The views outlive this object: the mapping is left to the garbage collector.
+                # Views may outlive this object, so the mapping is left to the garbage collector.
                 self._view = memoryview(_mapped(opened.handle))
             except (OSError, ValueError) as error:
                 raise ReadError(f"{self.path} cannot be mapped: {error}") from error
@@ -250,7 +250,7 @@ class _Descriptor:
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
-            # No descriptors are left: close the files that are only kept open to save time.
+            # If no descriptors are left, close the files that are only kept open to save time.
             _DESCRIPTORS.clear()
             self.handle = _handle_of(path)
 
@@ -271,8 +271,8 @@ class _Descriptor:
 
 
 class _Descriptors:
-    """The files that were read last. They stay open until other files take their positions. A
-    thread that reads holds the descriptor itself, so that no other thread closes it.
+    """The files that were read last. They stay open until newer files replace them. A thread that
+    reads holds a reference to the descriptor, so that no other thread closes it.
     """
 
     def __init__(self) -> None:
@@ -379,7 +379,7 @@ class ArrayTensor(Tensor):
 
 
 class BytesTensor(Tensor):
-    """A constant held as bytes in the form of a file, so that it can be made without NumPy."""
+    """A constant that is stored as the bytes of a file, so that it can be made without NumPy."""
 
     __slots__ = ("_bytes",)
 
@@ -494,10 +494,11 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
     if element.bits >= 8:
         array = np.frombuffer(raw, dtype=np.uint8)
         if element is ElementType.BOOLEAN:
-            # Bytes other than 0 and 1 mean true as well, but NumPy would keep their value.
+            # Bytes other than 0 and 1 also mean true, but NumPy would keep their value.
             truth: Array = (array != 0).reshape(shape)
             return truth
-        # A byte view allows any alignment; numpy copies where an operation needs aligned data.
+        # A view of bytes allows any alignment; NumPy copies the data if an operation needs it
+        # aligned.
         typed: Array = array.view(kind.newbyteorder("<") if kind.kind in "iufc" else kind)
         return typed.reshape(shape)
     count = 1

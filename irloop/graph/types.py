@@ -1,7 +1,7 @@
 """Element types, dimensions, shapes and the types of values.
 
-NumPy is imported only when a caller asks for a NumPy type, so that validating a file
-never pays for it.
+NumPy is imported only when a caller asks for a NumPy type, because validating a file does not need
+NumPy.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class ElementType(Enum):
     def __str__(self) -> str:
         return str(self.value)
 
-    # Enum's own hash formats the name at every call; members are unique, identity is enough.
+    # Enum's own hash formats the name at every call. Members are unique, so identity is enough.
     __hash__ = object.__hash__
 
     @property
     def bits(self) -> int:
-        """Bits of one element as stored; 0 for strings and for an unknown type."""
+        """The number of bits of one stored element; 0 for strings and for an unknown type."""
         return _BITS[self]
 
     @property
@@ -101,11 +101,12 @@ class ElementType(Enum):
         return self in _INTEGERS
 
     def nbytes(self, count: int) -> int:
-        """Bytes that `count` packed elements take, the last byte padded."""
+        """The number of bytes of `count` packed elements; the last byte is padded."""
         return (self.bits * count + 7) // 8
 
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type an array of this element has in memory (one element an item).
+        """The NumPy type of an array with this element type in memory, in which each item is one
+        element.
 
         Types of less than 8 bits without an ml_dtypes counterpart (u1, u3, u6) are held
         as uint8; nf4 is held as its 4-bit code in uint8.
@@ -220,7 +221,7 @@ def _numpy_names() -> dict[ElementType, np.dtype[Any]]:
         ElementType.C128: np.complex128,
         ElementType.BOOLEAN: np.bool_,
         ElementType.STRING: np.object_,
-        # There is no NumPy or ml_dtypes type for these: each code is held in one byte.
+        # NumPy and ml_dtypes have no types for these, so each code is held in one byte.
         ElementType.U6: np.uint8,
         ElementType.U3: np.uint8,
         ElementType.U1: np.uint8,
@@ -281,7 +282,7 @@ def _refine(left: Dim, right: Dim) -> Dim | None:
 
 
 class NoAxisError(InferenceError):
-    """A tensor lacks an axis; inference names the operation that asked for it."""
+    """Raised if a tensor lacks an axis; inference names the operation that asked for the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +345,9 @@ class Shape:
         return self.dims[axis]
 
     def with_dim(self, axis: int, dim: Dim) -> Shape:
-        """The same shape with one dimension changed (unchanged when the rank is unknown)."""
+        """A copy of the shape with one dimension changed; the shape itself if the rank is
+        unknown.
+        """
         if self.dims is None:
             return self
         dims = list(self.dims)
@@ -358,7 +361,9 @@ class Shape:
         return Shape(tuple(map(_widen, self.dims, other.dims)))
 
     def refine(self, other: Shape) -> Shape | None:
-        """The shape with what is known of either; None if they contradict each other."""
+        """The shape with the dimensions that are known in either shape; None if the two contradict
+        each other.
+        """
         if self.dims is None:
             return other
         if other.dims is None:
@@ -407,7 +412,7 @@ class SequenceType:
 
 @dataclass(frozen=True, slots=True)
 class OptionalType:
-    """An ONNX optional: a value of this type, or nothing."""
+    """An ONNX optional, which holds a value of this type or is empty."""
 
     item: ValueType
 
@@ -420,7 +425,9 @@ UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
 
 
 def refine_type(type: ValueType, other: ValueType) -> ValueType:
-    """`type` with the dimensions that only `other` knows; unchanged if the shapes contradict."""
+    """`type` with the dimensions that are known only in `other`; `type` itself if the shapes
+    contradict each other.
+    """
     if not isinstance(type, TensorType) or not isinstance(other, TensorType):
         return type
     shape = type.shape.refine(other.shape)

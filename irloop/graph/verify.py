@@ -1,4 +1,4 @@
-"""Checks that a graph is consistent: after a pass, in tests, and before writing."""
+"""Checks that a graph is consistent. This is used after passes, in tests, and before writing."""
 
 from __future__ import annotations
 

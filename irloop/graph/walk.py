@@ -12,9 +12,10 @@ __all__ = ["all_graphs", "all_nodes", "is_constant", "node_path", "topological"]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
-    """Every node of a graph and its bodies; a node is followed by the nodes of its bodies.
+    """Yield every node of a graph and its bodies; a node is followed by the nodes of its bodies.
 
-    Parameters and results are left out."""
+    Parameters and results are left out.
+    """
     stack = [iter(graph.nodes)]
     while stack:
         for node in stack[-1]:
@@ -27,7 +28,7 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:
-    """The graph and every body below it, outermost first."""
+    """Yield the graph and all bodies in it, outermost first."""
     yield graph
     for node in all_nodes(graph):
         for body in node.bodies:

@@ -1,7 +1,7 @@
 """Checks that a node has the inputs, bodies and wires that its operation requires.
 
-A file may lack any of them. Inference, conversion and execution check a node here first, so that
-the code of an operation may rely on its inputs and bodies.
+The nodes of a file may lack any of these. Inference, conversion and execution check a node here
+first, so that the code of an operation may rely on its inputs and bodies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Misfit", "misfit", "require_wellformed"]
 
 
 class Misfit(NamedTuple):
-    """What a node lacks that its operation requires; `kind` is that of `InferenceError`."""
+    """Describes what a node lacks that its operation requires; `kind` is as in `InferenceError`."""
 
     message: str
     expected: str = ""
@@ -76,7 +76,9 @@ def require_wellformed(graph: Graph) -> None:
 
 
 def _output_misfit(node: Node) -> Misfit | None:
-    """Return the problem of a body that does not give each output of its node exactly once."""
+    """The problem of a body that does not return each output of its node exactly once; None if
+    there is none.
+    """
     for body in node.bodies:
         given = Counter(out.external for out in body.ports.outputs)
         for place in range(len(node.outputs)):

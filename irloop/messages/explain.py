@@ -46,7 +46,7 @@ def explanations(text: str) -> list[Explanation]:
     line = " ".join(text.split())
     found = list(_matches(line))
     precise = [item for message, item in found if not message.general]
-    # Many messages match several engines, but each cause is reported only once.
+    # Many messages match the patterns of several engines, but each cause is reported only once.
     unique = {item.cause: item for item in precise or [item for _, item in found]}
     return list(unique.values())
 

@@ -1,4 +1,4 @@
-"""One entry of the catalogue: a kind of message, its cause, and what to do about it."""
+"""An entry of the catalogue: a kind of message, its cause, and the advice."""
 
 from __future__ import annotations
 

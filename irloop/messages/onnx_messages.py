@@ -9,7 +9,7 @@ __all__ = ["MESSAGES"]
 _ORT = "ONNX Runtime"
 _BOTH = "ONNX Runtime, onnx.checker"
 
-#: Every entry.
+#: All entries for these messages.
 MESSAGES = (
     Message(
         _BOTH,

@@ -362,5 +362,5 @@ _OPERATIONS = (
         general=True,
     ),
 )
-#: Every entry.
+#: All entries for these messages.
 MESSAGES = (*_BODIES, *_OPERATIONS)

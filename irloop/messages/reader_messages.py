@@ -253,5 +253,5 @@ _STRUCTURE = (
         "their layers",
     ),
 )
-#: Every entry.
+#: All entries for these messages.
 MESSAGES = (*_FILES, *_STRUCTURE)

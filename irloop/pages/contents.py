@@ -1,4 +1,5 @@
-"""The content of a page about a model: graphs, nodes, edges and wires, as plain data for JSON.
+"""Collects the content of a page about a model (graphs, nodes, edges and wires) as plain data for
+JSON.
 
 The data is flat, even if bodies are nested: nodes and graphs are numbered, and refer to each other
 by these numbers.

@@ -6,8 +6,8 @@ from typing import Any
 
 __all__ = ["grouped"]
 
-#: Graphs with more than LIMIT nodes are grouped: MEMBERS nodes form a group, WIDEST groups a larger
-#: group.
+#: A graph with more than LIMIT nodes is grouped: MEMBERS nodes form a group, and WIDEST groups form
+#: a larger group.
 LIMIT, MEMBERS, WIDEST = 300, 100, 60
 
 Tree = list[Any]

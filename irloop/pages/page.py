@@ -1,8 +1,8 @@
 """Assembles a page: one template, one style, one script, and the data.
 
 The data is the only part that depends on a model. It is embedded once, as JSON in which `<` is
-escaped, and the script puts it into the page as text, never as markup. The page's own policy
-(Content-Security-Policy) allows exactly the scripts and the style that are in it, and no network.
+escaped, and the script puts it into the page as text, never as markup. The Content-Security-Policy
+of the page allows only the scripts and the style that are in the page, and no network.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def page(data: Mapping[str, Any]) -> str:
         "script": script,
     }
     pieces = _asset("page.html").split("@@")
-    # Every second piece is the name of a part. The texts of parts may contain such names, too.
+    # Every second piece is the name of a part. The names are not replaced one after the other,
+    # because the texts of parts may contain such names, too.
     return "".join(parts[piece] if at % 2 else piece for at, piece in enumerate(pieces))
 
 

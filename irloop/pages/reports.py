@@ -93,7 +93,7 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
-    """The path of the difference in each model; an empty text if there is none."""
+    """The path of the node that differs in each model; an empty text if there is none."""
     paths = ["", ""]
     if result.divergence is not None:
         paths = [result.divergence.path, result.divergence.other]
@@ -104,7 +104,9 @@ def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
-    """The path of the node that a place belongs to; the place may be one of its bodies or wires."""
+    """The path of the node to which a location belongs; the location may be one of its bodies or
+    wires.
+    """
     known = {node["path"] for data in drawn for node in data["nodes"]}
     place = path.partition(" (")[0]
     while place and place not in known:

@@ -9,7 +9,7 @@ from irloop.files import open_regular
 
 __all__ = ["source_lines"]
 
-#: The most bytes that are read of the file, shown of one line, and shown of all lines.
+#: Maximum number of bytes that are read of the file, shown of one line, and shown of all lines.
 MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
 
 
@@ -30,7 +30,7 @@ def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
                 read += len(text)
                 line += 1
     except OSError:
-        # If the file no longer exists, the page shows only the number of the line.
+        # If the file no longer exists, the page shows only the line number.
         return found
     return found
 

@@ -1,4 +1,6 @@
-"""All intermediate tensors of two compared models: ranges, errors, iterations that differ first."""
+"""Compares all intermediate tensors of two models: ranges, errors, and the first iterations that
+differ.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from irloop.pages.weights import number, summary
 
 __all__ = ["Row", "Tensors", "tensors_of"]
 
-#: The maximum number of rows of the table, of states in the plot, and of iterations of a state.
+#: Maximum number of rows of the table, of states in the plot, and of iterations of a state.
 ROWS, CURVES, POINTS = 20_000, 24, 1000
 
 Made = Mapping[tuple[int, ...], Any]
@@ -28,7 +30,8 @@ Made = Mapping[tuple[int, ...], Any]
 
 @dataclass(slots=True)
 class Row:
-    """A tensor of one model, or two that correspond; `error` is None without a counterpart.
+    """A tensor of one model, or two corresponding tensors; `error` is None if the tensor has no
+    counterpart.
 
     `first` is the first iteration that differs, one number for each loop around the tensors, and
     `largest` the largest magnitude in each model.
@@ -45,7 +48,9 @@ class Row:
 
 @dataclass(slots=True)
 class Tensors:
-    """The rows of the table, how many are left out, and the error of each state by iteration."""
+    """The rows of the table, the number of rows that are left out, and the error of each state by
+    iteration.
+    """
 
     rows: list[Row] = field(default_factory=list)
     left_out: int = 0
@@ -74,7 +79,7 @@ def tensors_of(evidence: Evidence) -> Tensors:
 
 
 def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
-    """The recorded arrays by value; constants are left out."""
+    """The recorded arrays, keyed by value; constants are left out."""
     found: dict[Value, dict[tuple[int, ...], Any]] = {}
     for (value, at), made in recording.values.items():
         if not isinstance(value.producer.op, Constant):
@@ -152,7 +157,7 @@ def _error(before: Any, made: Any, evidence: Evidence) -> float:
         return 0.0
     x, y = np.asarray(before).reshape(-1), np.asarray(made).reshape(-1)
     if x.size == y.size and x.dtype.kind in "biu" and y.dtype.kind in "biu":
-        # Trip counts and iteration numbers have other types in each format.
+        # The two formats have different types for trip counts and iteration numbers.
         x, y = x.astype(np.float64), y.astype(np.float64)
     if x.dtype != y.dtype or x.size != y.size:
         return float("inf")

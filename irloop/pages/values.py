@@ -1,4 +1,6 @@
-"""The values of a run for a page: each node in each iteration, up to a maximum number."""
+"""Collects the values of a run for a page: those of each node in each iteration, up to a maximum
+number.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from irloop.pages.weights import small_values, summary
 
 __all__ = ["Values"]
 
-#: The number of iterations that are kept of each loop, in addition to the last one.
+#: Number of iterations of each loop that are kept, in addition to the last one.
 FIRST = 100
 
-#: The maximum number of values on a page, and of elements of a tensor that is kept whole.
+#: Maximum number of values on a page, and of elements of a tensor that is kept whole.
 MOST, WHOLE = 40_000, 32
 
-#: The summary of a larger tensor describes only this many first elements.
+#: The summary of a larger tensor describes only this many elements from its start.
 SUMMARISED = 1 << 22
 
 Iterations = tuple[int, ...]
@@ -34,7 +36,7 @@ class Values:
         self._left_out = 0
 
     def __call__(self, event: TraceEvent) -> None:
-        # Parameters are not traced: their values are seen only as inputs of other nodes.
+        # Parameters are not traced; their values are seen only as inputs of other nodes.
         pairs = zip(event.node.read_inputs, event.inputs, strict=False)
         for value, made in pairs:
             if value is not None and not value.producer.inputs:
@@ -43,7 +45,7 @@ class Values:
             self._keep(value, event.iterations, made)
 
     def add_outputs(self, results: list[Node], outputs: list[Any]) -> None:
-        """Add the values of the model's outputs, which no node may read."""
+        """Add the values of the model's outputs, because possibly no node reads them."""
         for node, made in zip(results, outputs, strict=False):
             if node in self._numbers:
                 self._kept[self._numbers[node], ()] = {0: described(made)}

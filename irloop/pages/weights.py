@@ -14,10 +14,11 @@ __all__ = ["Weights", "number", "small_values", "summary"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The maximum number of elements read from one constant, and from all constants of a page.
+#: Maximum number of elements that are read from one constant, and from all constants of a page.
 ONE, ALL = 1 << 20, 1 << 25
 
-#: The number of bars of a histogram, and of elements up to which a tensor is shown whole.
+#: The number of bars of a histogram, and the maximum number of elements of a tensor that is shown
+#: whole.
 BARS, WHOLE = 24, 64
 
 
@@ -37,7 +38,7 @@ class Weights:
         try:
             array = tensor.numpy().reshape(-1)
             step = -(-array.size // min(ONE, self._left))
-            # The elements in between are not read from the disk.
+            # The elements in between are not read from disk.
             sample = np.array(array[::step])
         except (IrloopError, OSError, ValueError) as error:
             return {**found, "problem": f"cannot be read: {error}"}
@@ -53,7 +54,7 @@ class Weights:
 
 
 def summary(array: Array) -> dict[str, Any]:
-    """The smallest, largest and mean number, and the counts of NaNs and infinities."""
+    """The minimum, maximum and mean of the elements, and the numbers of NaNs and infinities."""
     if array.size == 0 or array.dtype.kind in "OSU":
         return {}
     if array.dtype.kind == "c":
@@ -78,7 +79,7 @@ def number(value: Any) -> float | int | str | bool:
     if isinstance(item, bool | str):
         return item
     if isinstance(item, int):
-        # JavaScript rounds larger integers.
+        # JavaScript would round larger integers.
         return item if abs(item) < 2**53 else str(item)
     if isinstance(item, float):
         return float(f"{item:.7g}") if np.isfinite(item) else str(item)
@@ -103,6 +104,6 @@ def _bars(array: Array) -> list[int]:
     low, high = float(array.min()), float(array.max())
     if not low < high or not np.isfinite(high - low):
         return []
-    # Dividing by the width of a bar could fail: it may be too small for a float.
+    # Do not divide by the width of a bar, because it may be too small for a float.
     places = np.minimum(((array - low) / (high - low) * BARS).astype(int), BARS - 1)
     return [int(count) for count in np.bincount(places, minlength=BARS)]

@@ -1,4 +1,6 @@
-"""ONNX If: either branch, captured values, results that share a value, different shapes."""
+"""Cases of ONNX If: either branch, captured values, results that share a value, different
+shapes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""States and scan outputs of every element type that ONNX Runtime and OpenVINO share."""
+"""Cases with states and scan outputs of every element type that both ONNX Runtime and OpenVINO
+support.
+"""
 
 from __future__ import annotations
 

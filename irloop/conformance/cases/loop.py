@@ -1,4 +1,4 @@
-"""ONNX Loop: trip count and condition, zero iterations."""
+"""Cases of ONNX Loop: trip count and condition, zero iterations."""
 
 from __future__ import annotations
 

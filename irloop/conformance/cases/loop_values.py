@@ -1,4 +1,4 @@
-"""ONNX Loop: states, scan outputs, captured values."""
+"""Cases of ONNX Loop: states, scan outputs, captured values."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ g (int64 n, float[k] x) => (float[m] y) {
     t = Add (s, one)  r = Concat <axis = 0> (a, t)
   }> (n, "", x)
 }"""),
-        # Each iteration appends 1 more than the sum of all before.
+        # Each iteration appends 1 plus the sum of all elements before it.
         (run([2, [5]], [[5, 6, 12]]), run([3, empty(0)], [[1, 2, 4]])),
     ),
     Case(

@@ -1,4 +1,4 @@
-"""Loops, Scans and branches nested in each other's bodies."""
+"""Cases of Loops, Scans and branches that are nested in each other's bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Valid ONNX outside of loops that ONNX Runtime computes wrongly or crashes on."""
+"""Cases of valid ONNX outside of loops that ONNX Runtime computes wrongly, or on which it
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ g (float[n, 2, 2, 1] x, float[n, 2, 2, 1] w) => (float[n, 2, 2, 2] y) {
 g (float[1, 1, 1] x, float[1, 3] w) => (float[1, 1, 1] y) {
   y = com.microsoft.Attention <num_heads = 1> (x, w)
 }""",
-        # One position attends to itself alone: the result is its value, 2 * 5.
+        # With only one position, attention returns its value, 2 * 5.
         (run([[[[2]]], [[3, 4, 5]]], [[[[10]]]]),),
     ),
 )

@@ -1,4 +1,4 @@
-"""Valid IR that few exporters write: the patterns in which engines have faults."""
+"""Cases of valid IR that few exporters write, in which engines have faults."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _backwards() -> Model:
     loop = m.loop(m.constant(3, I64))
     part = loop.slice(m.input("x", 3, 1), 0, -1, 0, -1)
     state = loop.state(m.input("s", 1, 1))
-    # Nothing reads it: OpenVINO rewrites such a Loop.
+    # Nothing reads this value; OpenVINO rewrites such a Loop.
     loop.invariant(m.input("u", 1))
     total = loop(Add(), state, part)
     loop.carry(state, total)

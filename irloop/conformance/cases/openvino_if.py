@@ -1,4 +1,4 @@
-"""If-8: either branch, captured values, different shapes."""
+"""Cases of If-8: either branch, captured values, different shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Loop-5: trip count and condition, states, concatenated outputs, sliced inputs, nesting."""
+"""Cases of Loop-5: trip count and condition, states, concatenated outputs, sliced inputs,
+nesting.
+"""
 
 from __future__ import annotations
 

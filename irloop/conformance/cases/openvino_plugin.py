@@ -1,4 +1,6 @@
-"""Allowed IR that OpenVINO's CPU plugin computes wrongly, refuses, or crashes on."""
+"""Cases of valid IR that OpenVINO's CPU plugin computes wrongly or refuses, or on which it
+crashes.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +187,8 @@ def _unread_beside_shared() -> Model:
 
 
 def dropped_before_iteration(*, follows: bool = True) -> Model:
-    """A body whose first parameter no branch reads, before that of the iteration number.
+    """A Loop whose first body parameter is only passed to a branch that does not read it, and is
+    before the parameter of the iteration number.
 
     With `follows` another parameter comes after the iteration number; its value is an input.
     """

@@ -1,4 +1,4 @@
-"""Files that exist although no specification allows them."""
+"""Cases of files that exist although no specification allows them."""
 
 from __future__ import annotations
 

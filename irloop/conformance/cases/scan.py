@@ -1,4 +1,4 @@
-"""ONNX Scan since opset 9: axes, directions, states, and results that share a value."""
+"""Cases of ONNX Scan since opset 9: axes, directions, states, and results that share a value."""
 
 from __future__ import annotations
 
@@ -353,8 +353,8 @@ g (float[2] h, float[2] k, float[3, 2] x) => (float[2] y, float[2] z) {
     body = b (float[2] a, float[2] c, float[2] e)
       => (float[2] c, float[2] r) { r = Add (a, e) }> (h, k, x)
 }"""),
-        # The states exchange places and one takes the element up: the first column goes through
-        # 0 and 1, 1 and 1, 1 and 4, 4 and 6, the second through 5 and 6, 6 and 7, 7 and 10.
+        # The states exchange their values, and one of them adds the element: the first column goes
+        # through 0 and 1, 1 and 1, 1 and 4, 4 and 6, the second through 5 and 6, 6 and 7, 7 and 10.
         (run([[0, 5], [1, 6], [[1, 2], [3, 4], [5, 6]]], [[4, 10], [6, 13]]),),
     ),
     Case(

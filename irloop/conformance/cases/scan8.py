@@ -1,4 +1,4 @@
-"""ONNX Scan of opset 8: batches and sequence lengths."""
+"""Cases of ONNX Scan in opset 8: batches and sequence lengths."""
 
 from __future__ import annotations
 

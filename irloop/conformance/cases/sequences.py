@@ -1,4 +1,4 @@
-"""ONNX Loops that carry sequences of tensors."""
+"""Cases of ONNX Loops that carry sequences of tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorIterator-1: slices, strides, parts, reversal, back edges, concatenated outputs."""
+"""Cases of TensorIterator-1: slices, strides, parts, reversal, back edges, concatenated outputs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""Random programs with loops: generated from a seed, computed in NumPy, written as models."""
+"""Random programs with loops, which are generated from a seed, computed in NumPy and written as
+models.
+"""

@@ -18,7 +18,7 @@ __all__ = ["as_onnx"]
 
 
 def as_onnx(program: Program) -> str:
-    """The model: opset 17, repetitions as Loop, walks as Scan, choices as If."""
+    """The model in opset 17: repetitions become Loops, walks Scans, and choices Ifs."""
     return f'<ir_version: 8, opset_import: ["": 17]>\n{_Writer().model(program)}'
 
 

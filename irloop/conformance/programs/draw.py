@@ -21,7 +21,8 @@ __all__ = ["draw"]
 
 DEPTH = 3
 
-#: Trip counts of the inferences, so that loops run several times, not at all, once, and again.
+#: Trip counts of the inferences: the loops run several times, not at all, once, and several times
+#: again.
 TRIPS = (3, 0, 1, 4)
 
 LIMIT = 20.0

@@ -40,7 +40,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """`name` is the result of an operation on earlier values."""
+    """A statement: `name` is the result of an operation on earlier values."""
 
     name: str
     operation: str
@@ -49,7 +49,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements, and their results."""
+    """Statements, and the names of their results."""
 
     statements: tuple[Statement, ...]
     results: tuple[str, ...]
@@ -57,7 +57,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A loop that runs `count` times, or until `limit` is exceeded.
+    """A loop that runs at most `count` times, and ends when a value reaches `limit`.
 
     The body sees its states under the names in `states` (each with the name of its initial value),
     and every outer value. Its first results are the next values of the states, the others are
@@ -88,7 +88,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """One of two blocks: the first if the sum of `by` is positive, else the second."""
+    """A choice of two blocks: the first runs if the sum of `by` is positive, else the second."""
 
     names: tuple[str, ...]
     by: str

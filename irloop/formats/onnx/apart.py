@@ -1,8 +1,9 @@
-"""Steps of the onnx package that infer types, in a child process, so that a crash is an error.
+"""Runs the steps of the onnx package that infer types in a child process, so that a crash becomes
+an error.
 
-The inference of onnx trusts numbers of the model: for example an axis that is out of range makes it
-write to memory outside of the shape, which ends the process or damages it. So a model that nobody
-has judged yet must not be inferred in this process.
+The inference of onnx trusts the numbers in a model. For example, an axis that is out of range makes
+it write to memory outside of the shape, which crashes or corrupts the process. So a model that is
+not known to be sound must not be inferred in this process.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ SECONDS = 600.0
 
 
 class ApartError(Exception):
-    """The step failed; the text is that of onnx, or tells how the process ended."""
+    """Raised if a step fails; the text is the message of onnx, or describes how the process
+    ended.
+    """
 
 
 def check(path: str, *, full_check: bool) -> None:
@@ -73,7 +76,7 @@ def _answer(head: dict[str, Any], data: bytes) -> bytes:
 
 
 def main() -> int:
-    """Do the step that stdin names; the answer or the text of the error goes to stdout."""
+    """Do the step that stdin names, and write the answer or the text of the error to stdout."""
     answers = os.fdopen(os.dup(1), "wb")
     # Text that onnx prints must not mix with the answer.
     os.dup2(2, 1)
@@ -91,7 +94,7 @@ def main() -> int:
 
 
 def _limit(seconds: float) -> None:
-    """Let the system end this process even if its parent was killed."""
+    """Set limits after which the system ends this process, even if its parent was killed."""
     if os.name != "posix":
         return
     import resource

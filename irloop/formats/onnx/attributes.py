@@ -38,7 +38,7 @@ A = onnx.AttributeProto
 
 
 class Opaque(Record):
-    """An attribute without a plain Python form: the bytes of its AttributeProto."""
+    """An attribute that has no plain Python form, as the bytes of its AttributeProto."""
 
     data: bytes
 
@@ -83,7 +83,8 @@ def read_value(proto: onnx.AttributeProto, files: ExternalFiles, where: str) -> 
         return sparse_from_proto(proto.sparse_tensor, files, where)
     values: list[Any] = []
     if kind == A.INTS:
-        # An empty list does not show its type: the writer makes every empty list one of integers.
+        # An empty list does not show its type; the writer makes every empty list a list of
+        # integers.
         return list(map(int, proto.ints))
     if kind == A.FLOATS:
         values = list(map(float, proto.floats))

@@ -44,7 +44,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
         and not item.type.tensor_type.HasField("shape")
     ]
     for item in unranked:
-        # The checker demands a shape, although a value of unknown rank has none.
+        # The checker demands a shape, but a value of unknown rank has none.
         item.shape.SetInParent()
     try:
         with scratch() as folder, store.standing_in(folder):

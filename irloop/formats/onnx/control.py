@@ -262,7 +262,7 @@ def fold(node: Node) -> FoldedNode:
             )
         )
     if isinstance(node.op, If):
-        # A branch may capture its condition, too.
+        # A branch may also capture its own condition.
         captured.discard(0)
     inputs = [value for index, value in enumerate(node.inputs) if index not in captured]
     return FoldedNode(inputs, list(node.outputs), bodies)

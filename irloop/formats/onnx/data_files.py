@@ -1,4 +1,4 @@
-"""The names of the external data files of an ONNX model, without opening them."""
+"""Finds the names of the external data files of an ONNX model, without opening them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["data_files"]
 def data_files(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The locations of all external data in an .onnx file, as the file gives them.
 
-    They may be hostile: absolute, or leading out of the folder of the model.
+    They may be hostile: absolute paths, or paths that leave the folder of the model.
 
     Raises:
         ReadError: when the file cannot be read or has another format.

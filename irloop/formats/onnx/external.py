@@ -36,7 +36,9 @@ class ExternalFiles:
         self._windows: dict[bytes, tuple[int, int]] = {}
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
-        """Remember where the weights inside the model file are: (offset, size), keyed by token."""
+        """Remember the positions (offset, size) of the weights inside the model file, keyed by
+        token.
+        """
         self._own = file
         self._windows = windows
 

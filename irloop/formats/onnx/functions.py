@@ -1,4 +1,4 @@
-"""Expands functions: those of the model, and on request those of the standard."""
+"""Expands the functions of a model and, on request, those of the standard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["expand_functions", "inline", "is_function"]
 #: Maximum depth to which functions of the standard consist of other functions.
 DEPTH_LIMIT = 8
 
-#: A function of the standard that takes optional bodies; it must be expanded to include them.
+#: A function of the standard with optional bodies, which must be expanded to include them.
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 

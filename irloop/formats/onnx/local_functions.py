@@ -53,8 +53,8 @@ def expand_local_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of the model with its own functions expanded.
 
     Raises:
-        ReadError: for functions that call themselves, that become too many nodes, that read values
-            they do not define, or whose opsets contradict the model's.
+        ReadError: for functions that call themselves, expand to too many nodes, read values that
+            they do not define, or have opsets that contradict the model's.
     """
     functions: _Functions = {(domain_of(f.domain), f.name, f.overload): f for f in model.functions}
     _require_few(model, functions)
@@ -109,7 +109,7 @@ def _require_sound(function: onnx.FunctionProto) -> None:
 
 
 def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
-    """Refuse functions that call themselves, or that would become too many nodes."""
+    """Refuse functions that call themselves, or that would expand to too many nodes."""
     calls = {key: [_key(n) for n in all_nodes(f.node)] for key, f in functions.items()}
     sizes: dict[_Key, tuple[int, int]] = {}
     for start in functions:
@@ -121,7 +121,7 @@ def _require_few(model: onnx.ModelProto, functions: _Functions) -> None:
             if callee is None:
                 inner = [sizes[item] for item in calls[key] if item in functions]
                 own, size = len(calls[key]), functions[key].ByteSize()
-                # A call counts as well, because it is work even if the function has no nodes.
+                # A call counts, too, because it is work even if the function has no nodes.
                 sizes[key] = (
                     min(own + sum(n for n, _ in inner), _MANY),
                     min(size + sum(b for _, b in inner), _MANY),
@@ -176,7 +176,8 @@ class _Expansion:
                     self.expand(body, depth + 1)
             return
         nodes: list[onnx.NodeProto] = []
-        # The list is reversed to pop the next node from its end; expanded nodes are processed, too.
+        # The list is reversed so that the next node can be popped from its end. Expanded nodes are
+        # processed, too.
         pending = list(reversed(graph.node))
         while pending:
             node = pending.pop()
@@ -212,7 +213,7 @@ class _Expansion:
             if inner not in names:
                 names[inner] = outer or copy.fresh(inner)
             elif outer and names[inner]:
-                # The function returns one of its inputs, or one value twice.
+                # The function returns one of its inputs, or one value as two outputs.
                 name = copy.fresh(f"{function.name}_{inner}")
                 after.append(onnx.helper.make_node("Identity", [names[inner]], [outer], name=name))
         nodes = [onnx.NodeProto() for _ in function.node]
@@ -315,7 +316,9 @@ class _Copy:
                     names[name] = self.fresh(name)
 
     def rename(self, node: onnx.NodeProto, names: _Names) -> None:
-        """Rename a node and its bodies, and resolve attributes that refer to the function's."""
+        """Rename the values in a node and its bodies, and resolve attributes that refer to
+        attributes of the function.
+        """
         if node.name:
             node.name = self.fresh(node.name)
         node.input[:] = [names[name] if name else "" for name in node.input]
@@ -341,7 +344,7 @@ class _Copy:
             for graph in (value.g, *value.graphs):
                 self.pasted += 1 + sum(1 for _ in all_nodes(graph.node))
         else:
-            # A long list or a tensor counts as a node for every 4096 bytes.
+            # A long list or a tensor counts as one node for every 4096 bytes.
             self.pasted += value.ByteSize() // 4096
         found = onnx.AttributeProto()
         found.CopyFrom(value)

@@ -1,4 +1,6 @@
-"""Information that the graph cannot represent, and the keys under which it is kept for writing."""
+"""Keeps information that the graph cannot represent, so that it can be written back, and defines
+its keys.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ DECLARED = "onnx.declared"
 DEFAULT = "onnx.default"
 #: The key of `Value.info` for the TypeProto, which is kept if `Value.type` cannot represent it.
 TYPE = "onnx.type"
-#: Parts of a ModelProto that are kept as bytes and not parsed (the last one is new in IR 11).
+#: Parts of a ModelProto that are kept as bytes and not parsed; IR version 11 added the last one.
 UNREAD = ("training_info", "configuration")
 #: Key of `Node.info`; its value is a `NodeNotes`.
 _NOTES = "onnx"
@@ -37,7 +39,8 @@ _NOTES = "onnx"
 
 @dataclass(frozen=True, slots=True)
 class NodeNotes:
-    """The parts of a NodeProto that are not attributes; `is_node` marks a constant from a node.
+    """The parts of a NodeProto that are not attributes; `is_node` marks a constant that was a
+    Constant node.
 
     `graphs` holds the notes of its bodies, keyed by attribute.
     """

@@ -1,4 +1,4 @@
-"""The opset imports of an ONNX file, read and changed in its bytes; all other bytes are kept."""
+"""Reads and changes the opset imports of an ONNX file in its bytes; all other bytes are kept."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def imported_by(data: bytes) -> list[str]:
 
 
 def smallest_opset(types: set[str], above: int) -> int | None:
-    """The smallest opset of ai.onnx after `above` that has all these operations; None if none."""
+    """The smallest opset of ai.onnx after `above` that has all these operations; None if there is
+    none.
+    """
     return next((n for n in range(above + 1, NEWEST + 1) if _has_all(types, n)), None)
 
 
@@ -81,7 +83,9 @@ def _has_all(types: set[str], opset: int) -> bool:
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Each opset import: where its field starts, where its content starts and ends."""
+    """For each opset import, the positions at which its field starts, and at which its content
+    starts and ends.
+    """
     at = 0
     while at < len(data):
         start = at

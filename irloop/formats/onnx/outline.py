@@ -1,7 +1,7 @@
-"""The unchanged content of an .onnx file: names, types, nodes and bodies.
+"""The content of an .onnx file as it is in the file: names, types, nodes and bodies.
 
-The reader repairs files where it can (order, shadowed names, missing types); an `Outline` shows
-validation the file itself.
+The reader repairs files where it can (order, shadowed names, missing types); for validation, an
+`Outline` shows the file without repairs.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class OutlineGraph:
         return None
 
     def walk(self) -> Iterator[OutlineGraph]:
-        """This graph and every body in it, outermost first."""
+        """Yield this graph and every body in it, outermost first."""
         stack = [self]
         while stack:
             graph = stack.pop()
@@ -230,7 +230,7 @@ def _misdeclared(graph: OutlineGraph, proto: onnx.ValueInfoProto) -> None:
     if kind != "tensor_type":
         return
     tensor = inner.tensor_type
-    # Exporters leave the types in bodies to inference; OpenVINO reads such files.
+    # Exporters leave the types in bodies to inference, and OpenVINO reads such files.
     is_missing = not tensor.elem_type and not (graph.path and inner is proto.type)
     if is_missing or tensor.elem_type not in ELEMENT_TYPES:
         graph.unknown_types[proto.name] = tensor.elem_type

@@ -70,7 +70,7 @@ Expand = Callable[[str, str], bool]
 
 
 def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model:
-    """Read the model in an .onnx file; a `ParsedOnce` is loaded only if that has not happened yet.
+    """Read the model in an .onnx file; a `ParsedOnce` is loaded only once.
 
     Weights are mapped, not read, so constants of any size are cheap. Functions of the model are
     expanded; operations that the standard defines as functions are expanded if `expand` returns
@@ -115,7 +115,7 @@ def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model
 
 def _placed(error: IrloopError, location: Location) -> IrloopError:
     placed = (item.in_file(location.file or "") for item in error.diagnostics)
-    # Every command reports an unreadable model with the code of validation.
+    # Commands report an unreadable model with the same code as validation.
     found = tuple(
         replace(item, code="ONX101") if item.code == ReadError.code else item for item in placed
     )
@@ -389,7 +389,7 @@ class _Reader:
                 expected=", ".join(labels) or "no body",
                 found=", ".join(source.bodies) or "no body",
             )
-        # Bodies in the order of the operation, not of the file.
+        # The bodies are in the order of the operation, not of the file.
         names = list(source.bodies if labels is None else labels)
         return [
             ReadBody(

@@ -1,4 +1,4 @@
-"""The captures of a file's bodies, and an order in which its nodes can run.
+"""Finds the captures of a file's bodies, and an order in which its nodes can run.
 
 Names in a GraphProto may come from its outer graphs. A `GraphSource` is a GraphProto with its
 nodes, the bodies of each node, and the names it captures.

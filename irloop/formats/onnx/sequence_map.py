@@ -40,7 +40,7 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
         ReadError: for a SequenceMap whose body does not match it, or if it is unknown which inputs
             are sequences, or which types its outputs have.
     """
-    # This refuses names that cannot be written again.
+    # This call refuses names that cannot be written again.
     source_of(model.graph)
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -50,7 +50,9 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 
 
 class _Kinds:
-    """The known facts about a graph's values: declared types, and the nodes that produce them."""
+    """The known facts about a graph's values: their declared types, and the nodes that produce
+    them.
+    """
 
     def __init__(self, graph: onnx.GraphProto, outer: _Kinds | None, opset: int) -> None:
         self._outer = outer
@@ -167,7 +169,7 @@ def _sources(
 def _collect(
     loop: onnx.NodeProto, inner: onnx.GraphProto, result: str, code: int, names: StemNames
 ) -> onnx.NodeProto:
-    """Add a state to the Loop that collects a result; returns the node for its initial value."""
+    """Add a state that collects a result to the Loop; return the node for its initial value."""
     empty, so_far, longer = names.fresh("empty"), names.fresh("so_far"), names.fresh("longer")
     loop.input.append(empty)
     type = helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, None))
@@ -196,7 +198,9 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
 
 
 def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
-    """The body of the Loop: iteration number, condition, and the constants of the map's body."""
+    """The body of the Loop, with the iteration number, the condition, and the constants of the
+    map's body.
+    """
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)
     for name, code in ((number, TensorProto.INT64), (before, TensorProto.BOOL)):

@@ -1,4 +1,4 @@
-"""Reads what tools hold in memory: a ModelProto, its bytes, or a single NodeProto."""
+"""Reads models that tools hold in memory: a ModelProto, its bytes, or a single NodeProto."""
 
 from __future__ import annotations
 

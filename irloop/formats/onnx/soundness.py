@@ -12,7 +12,9 @@ __all__ = ["is_sound"]
 
 
 class _Judgement(Inference):
-    """Inference that remembers which operations it visited, and any error, even an ignored one."""
+    """Inference that remembers which operations it visited, and whether any error occurred, even an
+    ignored one.
+    """
 
     def __init__(self) -> None:
         super().__init__(tolerant=True)
@@ -29,8 +31,9 @@ class _Judgement(Inference):
 def is_sound(model: Model) -> bool:
     """True if irloop's own inference finds no error in any operation; the types stay as they are.
 
-    The inference of onnx trusts attributes and may crash where ours finds an error. Operations that
-    irloop does not know, and bodies that it does not infer because they never run, are not sound.
+    The inference of onnx trusts attributes, and may crash where irloop's inference finds an error.
+    A model is not sound if it has operations that irloop does not know, or bodies that irloop does
+    not infer because they never run.
     """
     graphs = list(all_graphs(model.graph))
     nodes = [node for graph in graphs for node in (*graph.parameters, *graph.nodes)]

@@ -1,4 +1,4 @@
-"""Opens a file as a ModelProto; if it is another kind of file, the error names the kind."""
+"""Opens a file as a ModelProto. If it is another kind of file, the error names that kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from irloop.graph.tensor import MappedFile
 
 __all__ = ["Loaded", "load", "loaded"]
 
-#: For other kinds of files: their first bytes, what they are, and what to do.
+#: For other kinds of files: their first bytes, the kind, and the advice.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (
         LFS_POINTER,
@@ -38,15 +38,15 @@ _OTHERS: tuple[tuple[bytes, str, str], ...] = (
 #: Maximum number of bytes of a protobuf.
 PROTOBUF_LIMIT = (1 << 31) - 1
 
-#: Files of fewer bytes are read as a whole.
+#: Files of fewer bytes than this are read as a whole.
 BIG = 1 << 20
 
-#: The number of bytes that are read at once while searching for the weights.
+#: Number of bytes that are read at a time while searching for the weights.
 PAGE = 1 << 16
 
 
 class Loaded:
-    """A ModelProto, which nobody may change, and the files with its weights."""
+    """A ModelProto, which must not be changed, and the files with its weights."""
 
     def __init__(self, proto: onnx.ModelProto, files: ExternalFiles) -> None:
         self.proto = proto
@@ -58,7 +58,7 @@ class Loaded:
 
 
 def loaded(path: str | os.PathLike[str]) -> Loaded:
-    """The ModelProto in a file; that of a `ParsedOnce` is loaded at the first call only.
+    """The ModelProto in a file; a `ParsedOnce` is loaded at the first call only.
 
     Raises:
         ReadError: as `load`.

@@ -1,4 +1,6 @@
-"""Stores the weights of a written model: in the file, next to it, or in an existing file."""
+"""Stores the weights of a model that is written: in the file, next to it, or in an existing
+file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SMALL = 1024
 PAGED = 1 << 16
 PAGE = 4096
 ALIGNMENT = 64
-#: The number of bytes written at once.
+#: Number of bytes that are written at a time.
 CHUNK = 1 << 22
 #: Number of bytes of a protobuf that are reserved for everything except the weights.
 MARGIN = 1 << 26
@@ -75,7 +77,7 @@ class Store:
 
     @contextmanager
     def standing_in(self, folder: str) -> Iterator[None]:
-        """In this context the weights are external data in a file of the right size in `folder`.
+        """A context in which the weights are external data in a file of the right size in `folder`.
 
         The file is sparse and takes no space; the checker only looks at its size.
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
 
-#: A sparse tensor is refused if its dense form would have more elements or bytes than this.
+#: A sparse tensor is refused if its dense form has more elements or bytes than this.
 DENSE_LIMIT = 1 << 31
 
 #: NumPy refuses arrays whose extent exceeds the address space, even if they are empty.

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def domain_of(domain: str) -> str:
-    """The graph's name for a domain: "" for ai.onnx under either name."""
+    """The name of a domain in the graph: "" for ai.onnx, which has two names."""
     return "" if domain == "ai.onnx" else domain
 
 
@@ -28,7 +28,7 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
     """The opset of each domain that a model imports.
 
     If a domain is imported in several versions, ONNX Runtime uses the last and OpenVINO the newest;
-    irloop reads the model only if both are the same.
+    irloop reads the model only if both agree.
 
     Raises:
         ReadError: for versions of one domain that engines interpret differently, or an opset that
@@ -106,7 +106,7 @@ def schema_of(type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
 
 
 def ir_version_for(opsets: dict[str, int]) -> int:
-    """The smallest IR version that allows these opsets, which most runtimes can load."""
+    """The smallest IR version that allows these opsets, because most runtimes can load it."""
     needed = 3
     for entry in onnx.helper.VERSION_TABLE:
         ir_version, opset = int(entry[1]), int(entry[2])

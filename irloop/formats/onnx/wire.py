@@ -1,8 +1,8 @@
 """The part of the protobuf encoding that is needed for weights.
 
 Large `raw_data` fields are cut out of a file before it is decoded (their bytes stay in the mapped
-file), and inserted after a file was encoded, so that protobuf never holds a weight. In between, a
-token replaces them.
+file), and inserted after a file is encoded. In between, tokens replace them, so that protobuf never
+holds the weights.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from irloop.graph.tensor import Tensor
 
 __all__ = ["Encoded", "Piece", "Source", "Tokens", "cut", "size_of", "splice"]
 
-#: Fields that can contain graphs and tensors, by message (onnx.proto); None is raw_data itself.
+#: For each message, the fields that can contain graphs and tensors (onnx.proto); None is raw_data
+#: itself.
 _TENSOR: Mapping[int, Any] = {9: None}
 _GRAPH: dict[int, Any] = {5: _TENSOR}
 _ATTRIBUTE: Mapping[int, Any] = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH}
@@ -28,7 +29,7 @@ CUT_LIMIT = 1 << 16
 
 #: A part of a file: bytes, or a tensor whose bytes are read when they are written.
 Piece = bytes | memoryview | Tensor
-#: The new content of a raw_data field at (start, end), or None to keep it.
+#: Returns the new content of the raw_data field at (start, end), or None to keep it.
 Replace = Callable[[int, int], Piece | None]
 
 
@@ -67,7 +68,9 @@ class Encoded:
 
 
 class Tokens:
-    """Bytes that represent data; no file can contain one, because its prefix cannot be guessed."""
+    """Tokens, which are bytes that represent data. No file can contain one by accident or
+    intention, because the prefix cannot be guessed.
+    """
 
     def __init__(self) -> None:
         self.prefix = os.urandom(16)

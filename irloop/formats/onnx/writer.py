@@ -1,6 +1,6 @@
 """Writes ONNX: folds captures back, makes names unique, streams weights.
 
-The file is replaced at once, when it is complete.
+The old file is replaced in one step, when the new one is complete.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["to_proto_model", "write"]
 #: Maximum nesting depth of bodies: protobuf decodes 100 nested messages, and a body takes three.
 NESTING_LIMIT = 31
 
-#: Operations whose outputs all get a name: ONNX Runtime crashes if a Loop output has none.
+#: Operations whose outputs all get a name, because ONNX Runtime crashes if a Loop output has none.
 _NAMED = (If, Loop, Scan, Scan8)
 
 
@@ -58,7 +58,7 @@ def write(
     weights: Literal["copy", "share"] = "copy",
     check: bool = True,
 ) -> tuple[Path, ...]:
-    """Write a model of the ONNX dialect as an .onnx file, which is replaced at once.
+    """Write a model of the ONNX dialect as an .onnx file, which is replaced in one step.
 
     `external_data` puts the weights into ``<name>.data`` next to the file; None does so if a
     protobuf would be too large. With `weights="share"` constants that are mapped from a file of the
@@ -95,8 +95,8 @@ def _ir_version(model: Model) -> int:
     """The IR version of the file: the model's own, or the smallest that allows its opsets.
 
     Before version 4 an initializer must be a model input, so constants are written as nodes. But
-    Constant-1, which opset 9 replaced, creates only floats: other constants need an initializer,
-    and so version 4.
+    Constant-1, which opset 9 replaced, can only hold floats; other constants need an initializer,
+    and therefore version 4.
     """
     version = model.version if model.version > 0 else ir_version_for(model.opsets)
     if version >= 4 or model.opsets.get("", 9) >= 9:
@@ -359,9 +359,9 @@ class _Writer:
 
 
 def _has_negative_size(type: onnx.TypeProto) -> bool:
-    """True for a size such as -1, which exporters write for one that is not known.
+    """True for a type with a negative size; exporters write -1 for an unknown size.
 
-    The inference of the onnx package takes it for a size, and ends the process.
+    The inference of the onnx package uses it as a size, and crashes the process.
     """
     return any(dim.dim_value < 0 for dim in type.tensor_type.shape.dim)
 
@@ -394,7 +394,8 @@ def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
                 found=repr(value)[:80],
             )
         required = described is not None and described.required
-        # A missing attribute has its default value, so only required ones are written anyway.
+        # A missing attribute means its default, so write a default only if the attribute is
+        # required.
         if required or value != codec.default:
             values[codec.name] = codec.dump(value)
     return values

@@ -40,8 +40,8 @@ __all__ = [
 class AttributeProblem(ValueError):  # noqa: N818 (not an error that leaves: the reader places it)
     """Raised for a text that is invalid for an attribute.
 
-    `code` is that of the diagnostic, `what` completes a sentence about the attribute, `expected`
-    describes valid texts, and `name` is that of the attribute.
+    `code` is the code of the diagnostic, `what` completes a sentence about the attribute,
+    `expected` describes valid texts, and `name` is the name of the attribute.
     """
 
     def __init__(self, what: str, *, expected: str, code: str = "IRL115", name: str = "") -> None:
@@ -74,7 +74,7 @@ INTEGER = "an integer of 64 bits"
 NUMBER = "a number (inf, -inf, nan in lower case)"
 
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
-#: Stands for an invalid text that OpenVINO ignores, so that the default applies.
+#: Marks an invalid text that OpenVINO ignores, so that the default applies.
 _IGNORED = object()
 
 
@@ -202,7 +202,7 @@ _SCALARS: dict[Any, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
 
 
 def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
-    """How a field of type `kind` is read and written.
+    """The functions that read and write a field of type `kind`.
 
     Raises:
         TypeError: when a field has a type without text form.

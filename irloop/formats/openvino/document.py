@@ -1,4 +1,6 @@
-"""Records of the elements of an .xml file; `xml.parse` fills them and keeps attributes as text."""
+"""Records of the elements of an .xml file, which `xml.parse` creates; attributes are kept as
+text.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,8 @@ __all__ = [
     "PortMapSection",
 ]
 
-# Records are compared by identity; generated comparison methods would cost time at every start.
+# Records are compared by identity, because generated comparison methods would take time at every
+# start.
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -59,7 +62,9 @@ class Port:
 
 @dataclass(slots=True, eq=False, repr=False)
 class MapEntry:
-    """An `<input>` or `<output>` of a port map, the `number`-th from 1: its attributes as text."""
+    """An `<input>` or `<output>` of a port map, with its attributes as text; `number` counts from
+    1.
+    """
 
     kind: str
     attributes: Mapping[str, str]
@@ -69,7 +74,7 @@ class MapEntry:
 
 @dataclass(slots=True, eq=False, repr=False)
 class BackEdge:
-    """An `<edge>` of `<back_edges>`, the `number`-th from 1."""
+    """An `<edge>` of `<back_edges>`; `number` counts from 1."""
 
     from_layer: str | None
     to_layer: str | None
@@ -160,7 +165,7 @@ class Document:
     data: bytes = field(repr=False)
     #: All distinct lists of dimensions of ports.
     all_dims: Collection[tuple[str, ...]] = field(repr=False, default=())
-    #: Every element and attribute is one that the schema allows. False also when this is not known.
+    #: True if the schema allows every element and attribute; False also if that is not known.
     conforms: bool = False
 
     def clear(self) -> None:
@@ -188,7 +193,8 @@ class Document:
         """
         from lxml import etree
 
-        # huge_tree lifts libxml2's limits; depth and size were already checked against ours.
+        # huge_tree lifts libxml2's limits, because depth and size were already checked against
+        # irloop's limits.
         parser = etree.XMLParser(
             resolve_entities=False, load_dtd=False, no_network=True, huge_tree=True
         )

@@ -98,7 +98,9 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True when two edits concern one attribute, or one is inside an element the other removes."""
+    """True if two edits concern the same attribute, or if one is inside an element that the other
+    removes.
+    """
     if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
         return (first.element, first.name) == (second.element, second.name)
     places = [edit.parent if isinstance(edit, AddElement) else edit.element
@@ -116,7 +118,8 @@ def _spans(document: Document) -> dict[str, _Span]:
     """The bytes of each element by its path; if several have the same path, the first."""
     data = document.data
     found: dict[str, _Span] = {}
-    #: The open elements: path, first byte, and how many children there were of each tag.
+    #: The open elements: for each the path, the first byte, and the number of children with each
+    #: tag so far.
     stack: list[tuple[str, int, dict[str, int]]] = []
 
     def begin(tag: str, attributes: dict[str, str]) -> None:
@@ -222,7 +225,8 @@ def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, 
 
 def escaped(value: str) -> str:
     """Escape the characters of a text that are reserved in XML."""
-    # xml.sax.saxutils has this function, and imports an HTTP client with it.
+    # This replaces the function in xml.sax.saxutils, because importing that module also imports an
+    # HTTP client.
     for character, reference in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         value = value.replace(character, reference)
     return value
@@ -258,7 +262,7 @@ def _is_outside_quotes(tag: bytes, at: int) -> bool:
 
 
 def _line(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The range, extended to its whole line if nothing else is on the line."""
+    """Extend a range to its whole line if nothing else is on the line."""
     first = data.rfind(b"\n", 0, start) + 1
     last = data.find(b"\n", end)
     last = len(data) if last < 0 else last + 1

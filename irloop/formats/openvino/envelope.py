@@ -1,7 +1,8 @@
 """Checks while an .xml is parsed whether it conforms to the schema of IR (``ir-v10.xsd``).
 
-Nearly every file does. Then the schema check, which parses the file again with libxml2, is not
-needed. The answer "no" means only that this is not known: the schema check finds what is wrong.
+Nearly every file does. For these files, the schema check, which parses the file again with libxml2,
+is not needed. The answer "no" only means that this is not known; the schema check then finds what
+is wrong.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ class Envelope:
 
     def __init__(self) -> None:
         self.conforms = True
-        #: The lists of attribute names that were found valid, by element.
+        #: The lists of attribute names that were found valid, keyed by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
-        #: The tags of the children so far of the open layer, which may have each child once.
+        #: The tags of the children of the open layer so far; a layer may have each child once.
         self._children: set[str] = set()
-        #: The sections of the open body, which may have each once; None in the root, which may
-        #: repeat its sections.
+        #: The sections of the open body so far; a body may have each section once. None in the
+        #: root, which may repeat its sections.
         self._parts: set[str] | None = None
         self._outside: list[tuple[set[str], set[str] | None]] = []
 
@@ -78,7 +79,7 @@ class Envelope:
         self.check("layer", attributes)
 
     def open_child(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check a child of a layer that has no attributes."""
+        """Check a child of a layer; the child must have no attributes."""
         if name in self._children or attributes:
             self.conforms = False
         self._children.add(name)
@@ -114,7 +115,8 @@ class Envelope:
     def inside(self, name: str, attributes: Mapping[str, str]) -> None:
         """Check an element that may have any attributes.
 
-        Its names must be ASCII and have no namespace, with which the schema would see other names.
+        Its names must be ASCII, and must have no namespace, because the schema would see other
+        names with a namespace.
         """
         text = " ".join((name, *attributes))
         if ":" in text or "xmlns" in text or not text.isascii():

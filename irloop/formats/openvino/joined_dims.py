@@ -17,7 +17,7 @@ __all__ = ["ATTRIBUTE", "joined"]
 #: The attribute with the dimensions, separated by spaces.
 ATTRIBUTE = "_dims_"
 
-#: The end of a start tag, and the dimensions after it; dimensions elsewhere stay elements.
+#: The end of a start tag, and the dimensions after it; dimensions in other positions stay elements.
 _DIMS = re.compile(rb'">[ \t\r\n]*+(?:<dim>[^<>\s&"]*+</dim>[ \t\r\n]*+)++')
 
 #: Encodings in which the tags are the bytes of ASCII.

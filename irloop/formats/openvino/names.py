@@ -2,8 +2,8 @@
 
 When OpenVINO reads a version 10 file, it adds the layer name of each Parameter, and of the layer
 before each Result, to the tensor names of the model's inputs and outputs. It refuses a model in
-which one name then refers to two of them, or in which a value with tensor names is two of them.
-Version 11 has no such rule.
+which one name then refers to two inputs or outputs, or in which a value with tensor names is two of
+these. Version 11 has no such rule.
 
 When OpenVINO compiles a model, it removes operations that add 0 or multiply by 1, and gives their
 layer name to the operand. Before an output, that name must not be a tensor name of the operand.
@@ -19,7 +19,7 @@ from irloop.graph.op import Constant, Op, Parameter
 
 __all__ = ["Names", "public_names"]
 
-#: The constant operand with which these return the other one.
+#: The constant operand with which these operations return the other operand.
 NEUTRAL: dict[type[Op], int] = {Add: 0, Subtract: 0, Multiply: 1, Divide: 1}
 
 
@@ -122,7 +122,7 @@ def _counted(values: tuple[Value, ...]) -> dict[Value, int]:
 
 
 def _public(value: Value, layer_name: str) -> str:
-    """The name that OpenVINO derives from the layer's for one of its outputs."""
+    """The name that OpenVINO derives for an output of a layer from the layer's name."""
     if len(value.producer.outputs) == 1:
         return layer_name
     return f"{layer_name}.{value.index}"

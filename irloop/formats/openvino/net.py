@@ -40,7 +40,7 @@ class NetReader:
         """The graph of this net.
 
         Raises:
-            ReadError: for the first problem in the layers that its Results depend on.
+            ReadError: for the first problem in the layers on which its Results depend.
         """
         graph = Graph(name)
         index = self.index
@@ -78,7 +78,7 @@ class NetReader:
         return problem.error(self.reader.file)
 
     def _ordered(self) -> Iterator[Layer]:
-        """The layers that a Result or an Assign depends on, each after those it reads.
+        """The layers on which a Result or an Assign depends, each after the layers that it reads.
 
         Raises:
             ReadError: for an edge from an unknown layer, and for a cycle.
@@ -224,7 +224,7 @@ class NetReader:
         return self._first(
             found,
             problems.bad_shape(layer, "shape"),
-            # Evaluated only if all four attributes are present.
+            # Evaluate this only if all four attributes are present.
             None if found else problems.unknown_element_type(layer, "element_type"),
         )
 

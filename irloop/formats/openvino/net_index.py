@@ -1,4 +1,6 @@
-"""An index of one net, for the reader and rules: layers by id and type, edges by their ends."""
+"""An index of one net for the reader and the rules, in which layers are found by id and type, and
+edges by their ends.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _ENDS = frozenset({"Parameter", "Result", "Assign"})
 
 
 class PortFacts:
-    """The ids, precisions and dims that occur in a net's ports; most rules check only these."""
+    """The ids, precisions and dimensions that occur in the ports of a net; most rules check only
+    these.
+    """
 
     def __init__(self, net: Net) -> None:
         self.ids: set[str | None] = set()
@@ -89,7 +93,7 @@ class NetIndex:
 
     @cached_property
     def outgoing(self) -> dict[str, list[Edge]]:
-        """Edges, keyed by the layer they start from."""
+        """The edges, keyed by the id of the layer from which they start."""
         outgoing: dict[str, list[Edge]] = {}
         for edge in self.net.edges:
             source = edge.from_layer
@@ -170,10 +174,10 @@ class NetIndex:
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True if each layer follows those it reads, and each is read by a later one.
+        """True if each layer comes after the layers that it reads, and each is read by a later one.
 
-        This holds for the files of exporters. A layer on which no Result depends would make it
-        false, because it leads to an unread layer.
+        This holds for the files of exporters. It is false if a layer exists on which no Result
+        depends, because this layer, or one after it, is not read.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}
@@ -191,7 +195,7 @@ class NetIndex:
     def reachable(self) -> set[str]:
         """Ids of the layers that a Result or an Assign depends on."""
         incoming, layers = self.incoming, self.layers
-        # If all Results are misspelt (IRL108), use those.
+        # If all Results are misspelt (IRL108), use the misspelt ones.
         sinks = [*self.results, *self.of_type("assign")] or self.of_type("result")
         stack = [layer.id for layer in sinks if layer.id is not None]
         seen = set(stack)

@@ -1,10 +1,10 @@
 """Parses the numbers of an IR as OpenVINO 2026.4 and 2021.4 do (measured).
 
 There are three grammars of integers. Integers of the structure (ids, ends of edges, offsets, sizes,
-port maps, the version) may have white space and a sign before the digits, and nothing after them. A
-`<dim>` is read the same way, but only up to the first character that is not a digit. An attribute
-in `data` is also read up to that character, but a plus sign is refused. All of them must fit into
-64 bits.
+port maps, the version) may have white space and a sign before the digits, but nothing after the
+digits. A `<dim>` is read the same way, but only up to the first character that is not a digit. An
+attribute in `data` is also read up to that character, but a plus sign is refused. All of them must
+fit into 64 bits.
 
 A number with a fraction in `data` may have a plus sign, unless it is `inf` or `nan`; these may be
 followed only by white space. An exponent needs digits, and the number must fit into a double.
@@ -47,7 +47,9 @@ def signed(text: str | None) -> int | None:
     if text is None:
         return None
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii():
-        return int(text)  # nearly every number of a file; regular expressions are slower
+        return int(
+            text
+        )  # nearly every number in a file is like this, and regular expressions are slower
     match = _SIGNED.fullmatch(text)
     return None if match is None else _number(match)
 

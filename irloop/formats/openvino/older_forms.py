@@ -38,7 +38,7 @@ def with_parted_weights(
 ) -> tuple[Value, ...]:
     """The inputs of such a cell, with W and R separated by nodes that are added to `graph`.
 
-    These nodes are located at the line of the cell, and belong to no layer of the file.
+    These nodes have the line of the cell as their location, and belong to no layer of the file.
     """
     weights, size = inputs[_WEIGHTS], getattr(op, "hidden_size", 0)
     place = replace(place, layer_id=None)

@@ -34,7 +34,7 @@ def describe(layer: Layer) -> str:
 
 
 def _position(items: Sequence[object], item: object) -> int:
-    # By identity: two equal entries have different positions.
+    # Compare by identity, because two equal entries have different positions.
     return next(index for index, other in enumerate(items, 1) if other is item)
 
 
@@ -58,7 +58,7 @@ def at_layer(layer: Layer, part: str = "") -> Location:
 def at_data(layer: Layer, attribute: str = "") -> Location:
     """The location of a layer's data element or one of its attributes.
 
-    A layer without a data element gives its own location.
+    The location of the layer itself if it has no data element.
     """
     if layer.data_line is None:
         return at_layer(layer)

@@ -1,4 +1,5 @@
-"""Takes ports and edges in their usual form out of an IR, so that parsing a large one is faster.
+"""Removes ports and edges in their usual form from an IR before it is parsed, so that parsing a
+large one is faster.
 
     <input>                    <input _part_="7"/>
       <port id="0" precision="FP32">
@@ -7,8 +8,8 @@
     </input>
 
 The parser calls Python for every element, and nearly all elements are ports, dimensions and edges.
-They are the same in many layers, so each text is read once, here. Line breaks are kept: the lines
-of all other elements are the same, columns are not.
+They are the same in many layers, so this module reads each distinct text only once. Line breaks are
+kept: the lines of all other elements are the same, columns are not.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Edges:
         self._text = text
 
     def __iter__(self) -> Iterator[tuple[int, tuple[str, str, str, str]]]:
-        """Line (from that of the section on), and the four attributes, for each edge."""
+        """For each edge, its line relative to the line of the section, and its four attributes."""
         line = 0
         for match in _ONE_EDGE.finditer(self._text.decode("ascii"), len("<edges>")):
             space, *ends = match.groups()
@@ -104,9 +105,9 @@ Part = Ports | Edges
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     """The document without its plain parts, the distinct parts, and how many were taken out.
 
-    A text of this form may be outside of layers and nets. The caller counts the parts that it finds
-    where they belong, and reads the original document if some are missing. A document with anything
-    unusual is returned unchanged.
+    A text of this form may also occur outside of layers and nets. The caller counts the parts that
+    it finds where they belong, and reads the original document if some are missing. A document with
+    anything unusual is returned unchanged.
     """
     if any(text in data for text in _UNUSUAL) or _ENCODING.search(data, 0, 1024):
         return data, [], 0

@@ -1,4 +1,6 @@
-"""Problems of port maps and back edges, as reader and rules word them; see `problems`."""
+"""Problems of port maps and back edges, with the wording used by reader and rules; see
+`problems`.
+"""
 
 from __future__ import annotations
 

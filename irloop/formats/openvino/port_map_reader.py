@@ -1,9 +1,9 @@
 """Reads port maps and back edges: how a body is connected to its owner, with OpenVINO's precedence.
 
-OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by theirs. If the
-ports are numbered as every writer numbers them, both identify the port; otherwise the only reading
-that makes sense is chosen. An input with an axis is sliced, even if a back edge leads to it;
-otherwise the first back edge to its Parameter makes it a state.
+OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by their
+`external_port_id`. If the ports are numbered in the way of all writers, both identify the port;
+otherwise the only reading that makes sense is chosen. An input with an axis is sliced, even if a
+back edge leads to it; otherwise the first back edge to its Parameter makes it a state.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.
@@ -201,7 +201,7 @@ class Wiring:
 
     @cached_property
     def back_edges(self) -> list[tuple[BackEdge, Layer | None, Layer | None]]:
-        """Each back edge with the body layers it connects."""
+        """Each back edge, with the two body layers that it connects."""
         layers = {} if self.body is None else self.body.layers
         return [
             (edge, layers.get(edge.from_layer or ""), layers.get(edge.to_layer or ""))
@@ -222,7 +222,9 @@ class Wiring:
 
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
-        """The first back edge to each Parameter and the Result it starts from, by Parameter id."""
+        """For each Parameter, keyed by its id, the first back edge to it, and the Result from which
+        that starts.
+        """
         found: dict[str, tuple[BackEdge, Layer]] = {}
         for edge, source, target in self.back_edges:
             if source is None or target is None or target.id is None:
@@ -233,7 +235,7 @@ class Wiring:
 
     @cached_property
     def entry_of(self) -> dict[str, Entry]:
-        """The first input entry of each Parameter, by Parameter id."""
+        """The first input entry of each Parameter, keyed by the id of the Parameter."""
         found: dict[str, Entry] = {}
         for entry in self.inputs:
             if entry.inner is not None and entry.inner.id is not None:
@@ -252,7 +254,9 @@ class Wiring:
 
     @property
     def carried(self) -> list[tuple[Entry, Layer, BackEdge]]:
-        """The states: entry (with the Parameter as `inner`), Result with the next value, edge."""
+        """The states: for each its entry (with the Parameter as `inner`), the Result with the next
+        value, and the back edge.
+        """
         found = []
         for entry in self.inputs:
             inner = entry.inner

@@ -23,7 +23,9 @@ __all__ = ["Problem"]
 
 
 class Problem(NamedTuple):
-    """One problem of a file; `code` is the rule that reports it; `place` does not name the file."""
+    """One problem of a file. `code` is the code of the rule that reports it; `place` does not
+    contain the name of the file.
+    """
 
     code: str
     place: Location
@@ -124,7 +126,8 @@ def no_result(index: NetIndex) -> Problem:
 
 
 def misspelt_type(layer: Layer) -> Problem | None:
-    """IRL108 to IRL110: the type is Const, Parameter or Result in another case; None if not.
+    """IRL108 to IRL110: the type is Const, Parameter or Result in another letter case; None if it
+    is not.
 
     Only these three types are case-sensitive.
     """
@@ -260,7 +263,8 @@ def no_data(layer: Layer) -> Problem:
 def unknown_element_type(layer: Layer, name: str) -> Problem | None:
     """IRL111: an attribute does not name an element type; None if it does."""
     text = layer.data[name]
-    # The bytes of a constant have a type; `dynamic` and `undefined` are allowed only for inputs.
+    # The bytes of a constant need an element type; `dynamic` and `undefined` are allowed only for
+    # inputs.
     typeless = layer.type == "Const" and text.lower() in ("dynamic", "undefined")
     if text.lower() in texts.ELEMENT_NAMES and not typeless:
         return None

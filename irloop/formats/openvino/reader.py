@@ -1,8 +1,8 @@
 """Reads an IR (.xml and .bin) into a model.
 
 Ports and edges become positions, declared precisions and dimensions become types, bodies become
-graphs. What OpenVINO's reader ignores is ignored here, too: layers that no Result and no Assign
-depends on, declarations of input ports, and runtime information in version 10.
+graphs. As in OpenVINO's reader, layers on which no Result and no Assign depends, declarations of
+input ports, and runtime information in version 10 are ignored.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml; a `ParsedOnce` is parsed only if that has not happened yet.
-        weights: the .bin; by default the file of the same name next to the .xml. It is mapped, and
+        path: the .xml; a `ParsedOnce` is parsed only once. weights: the .bin; by default the file
+        of the same name next to the .xml. It is mapped, and
             bytes are read when a constant is accessed.
 
     Raises:

@@ -45,7 +45,8 @@ _NOT_IN_IR = {
 ELEMENT_NAMES: dict[str, ElementType] = {
     element.value: element for element in ElementType if element not in _NOT_IN_IR
 }
-#: The `precision` that the writer gives a port; even the first runtimes for version 10 know it.
+#: The `precision` that the writer gives a port; even the first runtimes for version 10 know these
+#: names.
 PRECISION_NAMES: dict[ElementType, str] = {
     element: name.upper() for name, element in ELEMENT_NAMES.items()
 } | {
@@ -91,7 +92,9 @@ def parse_dim(text: str) -> Dim | None:
 
 
 def dim_problem(text: str) -> str | None:
-    """Why a `<dim>` cannot be read ("sloppy" if only its beginning is read); None if it can."""
+    """The reason why a `<dim>` cannot be read ("sloppy" if only its beginning is read); None if it
+    can be read.
+    """
     value = dim_integer(text)
     if value is not None:
         return None if _WHOLE.fullmatch(text) else "sloppy"
@@ -104,7 +107,9 @@ def dim_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_dims(texts: tuple[str, ...]) -> Dims | None:
-    """The dimensions of a port, None for an unknown one; None when one of them is malformed."""
+    """The dimensions of a port, with None for an unknown dimension; None instead of the list if one
+    of them is malformed.
+    """
     dims: list[int | None] = []
     for text in texts:
         value = dim_integer(text)
@@ -127,13 +132,15 @@ _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
 
 
 def parse_shape(text: str) -> Shape | None:
-    """A shape text: ``1, 2``, ``[1,2]``, empty (a scalar), ``?``, ``1..5``, ``...``; else None."""
+    """The shape in a text such as ``1, 2``, ``[1,2]``, ``?``, ``1..5``, ``...`` or an empty one (a
+    scalar); else None.
+    """
     found = _shape(text)
     return found if isinstance(found, Shape) else None
 
 
 def shape_problem(text: str) -> str | None:
-    """Why a shape text is malformed; None if it is well-formed."""
+    """The reason why a shape text is malformed; None if it is well-formed."""
     found = _shape(text)
     return found if isinstance(found, str) else None
 

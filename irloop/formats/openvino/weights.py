@@ -41,7 +41,7 @@ def disguise_of(head: bytes) -> str | None:
 
 
 def default_weights(path: str | os.PathLike[str]) -> str:
-    """The default .bin of an .xml: the same name in the same folder."""
+    """The default .bin of an .xml, which has the same name and is in the same folder."""
     return os.fspath(Path(path).with_suffix(".bin"))
 
 
@@ -126,7 +126,7 @@ def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
     them.
     """
     if len(raw) < 8:
-        # An empty table may be stored as no bytes.
+        # An empty table may also be stored as no bytes.
         return f"{len(raw)} bytes" if count else ()
     (stored,) = struct.unpack_from("<i", raw)
     if stored != count or len(raw) < 8 + 4 * count:
@@ -154,7 +154,7 @@ class WeightsWriter:
         self._stream = stream
         self._end = 0
         self._has_empty = False
-        #: The first tensor of each size and sample bytes; digests distinguish all others.
+        #: The first tensor of each size and sample of bytes; digests distinguish all others.
         self._seen: dict[_Look, _Entry] = {}
         self._digests: dict[tuple[_Look, bytes], int] = {}
 
@@ -182,7 +182,7 @@ class WeightsWriter:
     def finish(self) -> None:
         """Pad the file if it holds only empty constants.
 
-        OpenVINO refuses any constant whose .bin is empty.
+        OpenVINO refuses constants if the .bin is empty.
         """
         if self._has_empty and self._end == 0:
             self._stream.write(bytes(8))
@@ -211,10 +211,12 @@ class _Entry:
 
 
 def _are_equal(one: Tensor, other: Tensor) -> bool:
-    """Compare the bytes of two constants of one size, which is much faster than to hash them."""
+    """Compare the bytes of two constants of the same size, which is much faster than hashing
+    them.
+    """
     if one is other:
         return True
-    # Pieces are small, because each larger one would need new pages of memory.
+    # Pieces are small, because each larger piece would need new pages of memory.
     pieces = zip(one.pieces(1 << 16), other.pieces(1 << 16), strict=True)
     return all(bytes(first) == bytes(second) for first, second in pieces)
 

@@ -15,7 +15,7 @@ __all__ = ["WirePlace", "WirePlaces"]
 
 
 class WirePlace(NamedTuple):
-    """An entry of a port map: its external port and line, and the line of its back edge.
+    """The place of a port map entry: its external port and line, and the line of its back edge.
 
     If a Parameter has several back edges, the line is that of the first.
     """

@@ -1,4 +1,6 @@
-"""Writes a model as an IR (.xml and .bin), streamed: no weight is ever in memory as a whole."""
+"""Writes a model as an IR (.xml and .bin) piece by piece, so that no constant is ever in memory as
+a whole.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +112,8 @@ class _Writer:
 
     def __init__(self, stream: BinaryIO, weights: WeightsWriter, version: int) -> None:
         self._stream = stream
-        #: The lines not written yet; one write per line would make up a tenth of the run time.
+        #: The lines that are not written yet. One write per line would take a tenth of the run
+        #: time.
         self._lines: list[str] = []
         self._weights = weights
         self._has_info = version >= 11
@@ -118,12 +121,12 @@ class _Writer:
         self._names = Names()
         #: The precision and the lines of dimensions, keyed by the identity of a type and the depth.
         self._types: dict[tuple[int, int], tuple[str, str]] = {}
-        #: Ports without names and information, keyed by the identity of their type, number and
-        #: depth.
+        #: Ports without names and runtime information as text, keyed by the identity of their type,
+        #: their number and the depth.
         self._plain: dict[tuple[int, int, int], str] = {}
-        #: The type and version of a layer as attributes, by the operation class.
+        #: The type and version of a layer as attributes, keyed by operation class.
         self._kinds: dict[type[Op], str] = {}
-        #: The attributes of equal operations as text; None for classes whose equal attributes may
+        #: The attributes of equal operations as text. None for classes whose equal attributes may
         #: have different texts (0 and -0).
         self._attributes: dict[type[Op], dict[Op, str] | None] = {}
 
@@ -157,7 +160,9 @@ class _Writer:
         self._lines.clear()
 
     def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
-        """Write parameters, nodes and results; `doubled` results are repeated at the end."""
+        """Write parameters, nodes and results; `doubled` results are written a second time at the
+        end.
+        """
         places: dict[Value, tuple[int, int]] = {}
         edges: list[str] = []
         results = graph.results + [graph.results[index] for index in doubled]

@@ -1,4 +1,5 @@
-"""Parses the .xml into layers, ports, edges and port maps, with unchanged texts and exact lines.
+"""Parses the .xml into layers, ports, edges and port maps; texts are kept unchanged, and lines are
+exact.
 
 `parse` refuses dangerous XML (entities, deep nesting) and files that are not XML; it does not check
 the content. Validation rules and the reader both start from a `Document`.
@@ -91,7 +92,9 @@ class _JoinedDims(dict[str, tuple[str, ...]]):
 
 
 class _Builder:
-    """Fills a `Net` from expat's events; each open element has a table of allowed children."""
+    """Fills a `Net` from expat's events; for each open element there is a table of allowed
+    children.
+    """
 
     def __init__(self, file: str, parts: Sequence[Part] = ()) -> None:
         self.file = file
@@ -111,7 +114,8 @@ class _Builder:
         self._parser.buffer_text = True
         self._parser.EntityDeclHandler = self._entity
         self._parser.StartDoctypeDeclHandler = self._doctype
-        #: The table of each open element, and the tags of those closed since the last start.
+        #: The table of each open element, and the tags of the elements that were closed since the
+        #: last start tag.
         self._stack: list[_Table] = [{"net": self._root}]
         self._owners: list[tuple[Net, Layer, int]] = []
         self._extras: list[Extra] = []
@@ -213,7 +217,9 @@ class _Builder:
         )
 
     def _make_start(self) -> Callable[[str, dict[str, str]], None]:
-        """Make the handler of start tags: a closure, which is a third faster than a method."""
+        """Make the handler of start tags, as a closure, because that is a third faster than a
+        method.
+        """
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table
         # True while the last opened element is a dimension, even if it is closed already.
@@ -226,7 +232,7 @@ class _Builder:
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal in_dim
             if ends:
-                # Calling Python at every end tag would cost as much as all the rest, so end tags
+                # Calling Python at every end tag would take as long as all the rest. So end tags
                 # are collected, and their tables are removed when the next element starts.
                 del stack[-len(ends) :]
                 ends.clear()
@@ -242,7 +248,8 @@ class _Builder:
                     found = tuple(dims)
                     self._port.dims = tuples.setdefault(found, found)
             elif table is port_table and name == "dim":
-                # Text is collected only here: elsewhere it is the white space of indentation.
+                # Text is collected only here, because elsewhere it is only the white space of
+                # indentation.
                 in_dim = True
                 parser.CharacterDataHandler = text_of_dim
             if in_dim:
