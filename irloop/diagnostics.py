@@ -65,7 +65,7 @@ def _harmless(match: re.Match[str]) -> str:
 
 
 def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table for notebooks; texts are escaped, None is an empty cell.
+    """An HTML table for notebooks: texts are escaped, and None becomes an empty cell.
 
     It has no colours of its own, so that it fits light and dark notebooks.
     """
@@ -77,7 +77,7 @@ def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def html_text(item: object) -> str:
-    """The text of an item for HTML, with invisible characters as escapes."""
+    """The text of an item as escaped HTML, with invisible characters shown as escapes."""
     # Only notebooks need it; its table of entities would be loaded at every start.
     from html import escape
 
@@ -85,15 +85,16 @@ def html_text(item: object) -> str:
 
 
 def html_picture(svg: str) -> str:
-    """An SVG for notebooks, as an image: neither its styles nor anything else reach the page."""
+    """HTML that shows an SVG as an image, so that its styles do not affect the notebook."""
     from base64 import b64encode
 
     data = b64encode(svg.encode("utf-8", "backslashreplace")).decode()
     return f'<p><img style="max-width:100%" src="data:image/svg+xml;base64,{data}"/></p>'
 
 
-#: The functions that draw a graph with a title as SVG, or return "" if it is too large for a
-#: notebook. The package irloop adds the one it has, since graphs cannot import what draws them.
+#: Functions that draw a graph with a title as SVG; they return "" if it is too large for a
+#: notebook. The package irloop registers its own, because graphs cannot import the code that draws
+#: them.
 DRAWERS: list[Callable[[Any, str], str]] = []
 
 _LEFT = ' style="text-align:left"'
@@ -111,7 +112,7 @@ class Severity(Enum):
 
     @property
     def rank(self) -> int:
-        """0 for errors, 1 for warnings, 2 for information: the order of a report."""
+        """The sort key of a report: 0 for errors, 1 for warnings, 2 for information."""
         return _RANKS[self]
 
 
@@ -197,7 +198,7 @@ class Cap:
         return False
 
     def rest(self) -> Iterator[Diagnostic]:
-        """One finding for all that are not listed of a code and severity of a file."""
+        """For each file, code and severity: one finding that counts those not listed."""
         most = self._most or 0
         for key, place in self._places.items():
             _, code, severity = key

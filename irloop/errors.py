@@ -136,8 +136,8 @@ InferenceKind = Literal["inputs", "elements", "range", "operands"]
 class InferenceError(IrloopError):
     """Operand types, shapes or attributes of one operation contradict each other.
 
-    `kind` tells which of these it is, and determines the code: that of the validation rule that
-    reports the same error.
+    `kind` tells what is wrong, and determines the code of the finding: that of the validation rule
+    that reports the same error.
     """
 
     code = "IRL404"

@@ -121,7 +121,7 @@ def read_regular(path: Path, most: int) -> bytes:
     with io.BufferedReader(open_regular(path)) as stream:
         size = os.fstat(stream.fileno()).st_size
         if size <= most:
-            # One byte more detects a file that grows.
+            # One extra byte is requested, to detect a file that grows while it is read.
             data = stream.read(size + 1)
             size = len(data)
     if size > most:
@@ -343,7 +343,7 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
 
 def _new_scratch(folder: str) -> tuple[str, int | None]:
-    """A new folder, locked if the system can."""
+    """A new folder and, if the system supports it, the descriptor that locks it."""
     import tempfile
 
     while True:

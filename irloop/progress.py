@@ -21,15 +21,16 @@ Listener = Callable[[str, int, int | None], None]
 
 
 def listener() -> Listener | None:
-    """The listener of this thread, for work that asks for it once."""
+    """The progress listener of this thread, or None; work that reports often looks it up once."""
     return _LISTENER.get()
 
 
 def told(what: str, done: int, total: int | None = None) -> None:
     """Report that `done` of `total` pieces of the work `what` are finished.
 
-    A work that begins before another one is finished counts as a part of its next piece, so the
-    last call of a work with a total gives `done` equal to `total`, or `counted` is used.
+    Work that begins before other work is finished counts as part of the other's next piece.
+    Therefore the last call for work with a total must give `done` equal to `total`; `counted` takes
+    care of this.
     """
     call = _LISTENER.get()
     if call is not None:

@@ -127,7 +127,9 @@ def _tiles(images: Array, rows: int, count: int, window: Window) -> Array:
 
 
 def _as_tiles(made: Array, rows: int, count: int) -> Array:
-    """The first results of [C, rows of the image, W] as a view [C, count, rows, W]."""
+    """A view [C, count, rows, W] of the first `count` * `rows` rows of results [C, rows of the
+    image, W].
+    """
     channel, row, element = made.strides
     shape = len(made), count, rows, made.shape[2]
     return as_strided(made, shape, (channel, rows * row, row, element))

@@ -123,10 +123,10 @@ class Window:
 
 
 def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, int, int]:
-    """Which of the `count` places start, start + stride, ... are among `size` elements.
+    """Which of the `count` places start, start + stride, ... lie on an axis of `size` elements.
 
-    Returns the number of the first of these, the number after that of the last, and the place of
-    the first.
+    Returns the index of the first place on the axis, the index after the last one, and the position
+    of the first one.
     """
     low = min(max(0, -(start // stride)), count)
     high = min(count, (size - 1 - start) // stride + 1)

@@ -56,7 +56,7 @@ def unwarned(function: Function) -> Function:
 
 
 def bare(kernel: Function, *, of_floats: bool) -> Function:
-    """The kernel without those of its wrappers that have nothing to do inside `silence`.
+    """The kernel without the wrappers that are unnecessary inside `silence`.
 
     With `of_floats` the first operand is known to be f32 or f64, so that the wrapper that converts
     other types is left out, too. Calling such a wrapper takes as long as a small operation.

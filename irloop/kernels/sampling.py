@@ -130,7 +130,7 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
 
 
 def _reserve(data: Array, places: Array, corners: int) -> None:
-    """Ask for the memory of sampling: an index and a weight for each corner along each axis, and
+    """Reserve the memory of sampling: an index and a weight for each corner along each axis, and
     sums of the data.
     """
     points, axes = places.shape[0] * places.shape[1], places.shape[2]

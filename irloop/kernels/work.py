@@ -99,7 +99,7 @@ def steps_of_values(
     """The steps for making results once, and for reading operands once, unless only parts of them
     are read.
 
-    A result that is a view of an operand costs nothing; a view of anything else was made.
+    A result that is a view of an operand costs nothing; a view of any other array counts as made.
     """
     operands, results = list(operands), list(results)
     owners: set[int] | None = None
