@@ -32,7 +32,7 @@ from irloop.graph.op import Constant
 OPCONF = Path(__file__).resolve().parents[1].parent / "shared" / "opconf" / "cases"
 Arrays = Sequence[Any]
 
-# The same examples on every machine, and no limit of time: a busy processor is no error.
+# The same examples on every machine, and no time limit, because a busy processor is not an error.
 hypothesis.settings.register_profile(
     "irloop",
     derandomize=True,
@@ -68,7 +68,7 @@ def _type_of(case: Path) -> str:
 def _backend_tests() -> dict[str, Any]:
     loader = pytest.importorskip("onnx.backend.test.loader")
     with warnings.catch_warnings():
-        # The generators of the cases themselves overflow on purpose.
+        # The generators of the cases overflow on purpose.
         warnings.simplefilter("ignore")
         return {test.name: test for test in loader.load_model_tests(kind="node")}
 
@@ -84,7 +84,7 @@ def _backend_names(listed: str, domain: str) -> list[str]:
 
 
 def assert_close(found: Any, expected: Any, rtol: float, atol: float) -> None:
-    """Same type, shape and, within the tolerance, values; NaN equals NaN."""
+    """Assert equal types and shapes, and values within the tolerance; NaN equals NaN."""
     array, wanted = np.asarray(found), np.asarray(expected)
     assert array.shape == wanted.shape
     if wanted.dtype.kind in "SUO":
@@ -171,7 +171,9 @@ def _backend_data(name: str) -> tuple[Any, list[Any], list[Any]]:
 
 @pytest.fixture
 def check_backend() -> Callable[..., None]:
-    """Run a node test of ONNX and compare with its stored outputs, to `rtol` if it is given."""
+    """Run a node test of ONNX and compare with its stored outputs, with the tolerance `rtol` if it
+    is given.
+    """
 
     def check(name: str, rtol: float = 0.0) -> None:
         test, inputs, outputs = _backend_data(name)
@@ -183,7 +185,8 @@ def check_backend() -> Callable[..., None]:
 
 @pytest.fixture
 def check_import() -> Callable[..., None]:
-    """Convert a node test to OpenVINO operations of at most `opset`; the outputs stay the same.
+    """Convert a node test to OpenVINO operations of at most `opset`, and assert that it returns the
+    same.
 
     Raises:
         UnsupportedError: where the conversion refuses.
@@ -198,7 +201,8 @@ def check_import() -> Callable[..., None]:
             if node.op.since > opset and not isinstance(node.op, Constant)
         ]
         assert not newer
-        # Several operations round more often than the one operation that they replace.
+        # A composition of several operations rounds more often than the single operation it
+        # replaces.
         tolerance = {"rtol": max(test.rtol, rtol), "atol": max(test.atol, 1e-6)}
         _compare(run_model(model, inputs), outputs, tolerance)
 
@@ -209,7 +213,9 @@ def check_import() -> Callable[..., None]:
 def check_import_or_refusal(
     check_import: Callable[[str, int], None], refused: Callable[[Callable[[], None]], str]
 ) -> Callable[[str, int, str], None]:
-    """As `check_import`; tests whose name holds the pattern have to be refused, with a reason."""
+    """Like `check_import`, but tests whose names match the pattern must be refused with a
+    reason.
+    """
 
     def check(name: str, opset: int, pattern: str) -> None:
         if re.search(pattern, name):
@@ -222,7 +228,7 @@ def check_import_or_refusal(
 
 @pytest.fixture
 def check_import_of_constants() -> Callable[[str, int], None]:
-    """As `check_import`, all inputs but the first put into the model as constants.
+    """Like `check_import`, but all inputs except the first become constants of the model.
 
     Raises:
         UnsupportedError: where the conversion refuses.

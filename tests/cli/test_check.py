@@ -59,7 +59,7 @@ def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx
 def test_nothing_compared_is_neither_equal_nor_different(
     irloop: Irloop, recurrent: Path, onnx: Path
 ) -> None:
-    """The time limit is exceeded before anything has run."""
+    """Nothing can be compared, because the time limit is exceeded before anything has run."""
     for options in ((), ("--engines", "numpy")):
         result = irloop("check", recurrent, onnx, "--seconds", "0.0000001", *options)
         assert result.exit_code == 2
@@ -129,16 +129,16 @@ def test_given_inputs_and_several_of_them(
     assert result.stdout.startswith("equal: 2 of 2 trials ran")
 
 
-def test_another_engine_in_a_process_of_its_own(
-    irloop: Irloop, recurrent: Path, onnx: Path
-) -> None:
+def test_another_engine_in_a_separate_process(irloop: Irloop, recurrent: Path, onnx: Path) -> None:
     pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
     result = irloop("check", recurrent, onnx, "--engine-b", "onnxruntime", "--seeds", 1)
     assert result.exit_code == 0
     assert "first model: numpy; second model: onnxruntime" in result.stdout
 
 
-def test_weights_elsewhere(irloop: Irloop, recurrent: Path, onnx: Path, tmp_path: Path) -> None:
+def test_weights_in_another_folder(
+    irloop: Irloop, recurrent: Path, onnx: Path, tmp_path: Path
+) -> None:
     lonely = tmp_path / "lonely.xml"
     lonely.write_bytes(recurrent.read_bytes())
     weights = recurrent.with_suffix(".bin")
@@ -160,13 +160,17 @@ def test_weights_elsewhere(irloop: Irloop, recurrent: Path, onnx: Path, tmp_path
         ["--rtol", "-1"],
     ],
 )
-def test_wrong_usage(irloop: Irloop, recurrent: Path, onnx: Path, options: list[str]) -> None:
+def test_contradictory_or_unknown_options_are_wrong_usage(
+    irloop: Irloop, recurrent: Path, onnx: Path, options: list[str]
+) -> None:
     result = irloop("check", recurrent, onnx, *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr
 
 
-def test_models_that_do_not_fit_together(irloop: Irloop, halving: Path, onnx: Path) -> None:
+def test_models_with_different_inputs_are_wrong_usage(
+    irloop: Irloop, halving: Path, onnx: Path
+) -> None:
     result = irloop("check", halving, onnx, "--engines", "numpy")
     assert result.exit_code == 1
     assert "NOT equal: 0 of" in result.stdout
@@ -192,7 +196,7 @@ def test_a_correct_conversion_is_equal(
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
 
 
-def test_a_proof_of_an_ir_and_of_shared_weights(
+def test_checked_conversions_to_ir_and_with_shared_weights(
     irloop: Irloop, recurrent: Path, onnx: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"

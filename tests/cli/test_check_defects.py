@@ -1,4 +1,4 @@
-"""Defects that conversions had, put back one by one: ``convert --check`` must report each.
+"""Former defects of conversions, put back one by one: ``convert --check`` must report each.
 
 irloop's own executor computes each of these right, by the specification; only the engine that
 runs the result shows them.

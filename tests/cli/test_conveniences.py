@@ -1,4 +1,4 @@
-"""Details that commands share: standard input, completion, one code for each fault."""
+"""Details that commands share: standard input, completion, and one code for each fault."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_report_on_the_standard_output(irloop: Irloop, recurrent: Path) -> Non
 
 
 def test_reports_call_the_standard_input_by_name(recurrent: Path) -> None:
-    """The copy in a temporary folder is nothing that a user knows."""
+    """Users do not know the temporary file that holds the copy of the standard input."""
     bin_file = recurrent.with_suffix(".bin")
     data = recurrent.read_bytes().replace(b'axis="1"', b'axis="-2"')
     found = piped(data, "validate", "-", "--bin", bin_file)
@@ -142,7 +142,7 @@ def test_an_output_that_cannot_be_written_is_status_2(
 def test_a_missing_folder_of_an_output_is_found_before_the_work(
     irloop: Irloop, recurrent: Path, tmp_path: Path, command: list[str]
 ) -> None:
-    """Nothing is printed, as it would be after the work."""
+    """Nothing is printed before the folder is checked."""
     missing = str(tmp_path / "missing" / "out")
     given = [part.replace("MODEL", str(recurrent)).replace("OUT", missing) for part in command]
     result = irloop(*given)
@@ -153,13 +153,15 @@ def test_a_missing_folder_of_an_output_is_found_before_the_work(
 def test_a_folder_that_cannot_be_made_is_found_before_models_are_reduced(
     irloop: Irloop, recurrent: Path
 ) -> None:
-    """A file is where the folder would be; the models do not differ, which is found later."""
+    """A file is in the place of the folder. The models are equal, but this would be found only
+    later.
+    """
     result = irloop("reduce", recurrent, recurrent, "-o", recurrent / "small")
     assert result.exit_code == 2
     assert "cannot be made" in result.stderr
 
 
-def test_the_size_of_an_unknown_dimension_has_to_be_of_one(irloop: Irloop, tmp_path: Path) -> None:
+def test_dim_must_name_an_unknown_dimension(irloop: Irloop, tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["" : 17]> m (float[batch,2] x) => (float[batch,2] y) '
     path = tmp_path / "named.onnx"
     onnx.save(onnx.parser.parse_model(text + "{ y = Abs (x) }"), path)
@@ -253,7 +255,7 @@ def test_a_converted_model_on_stdout(recurrent: Path, tmp_path: Path) -> None:
 
 
 def test_arrays_and_passes_in_a_pipe(halving: Path, tmp_path: Path) -> None:
-    """Halved until it is below 1: 5, 2.5, 1.25, 0.625."""
+    """The state is halved until it is below 1: 5, 2.5, 1.25, 0.625."""
     given = io.BytesIO()
     np.savez(given, x=np.array([[10, -3]], np.float32))
     made = piped(given.getvalue(), "run", halving, "--inputs", "-", "--outputs", "-")
@@ -278,7 +280,9 @@ def test_arrays_and_passes_in_a_pipe(halving: Path, tmp_path: Path) -> None:
         (("transform", "MODEL", "-o", "-", "--pass", "dead_code"), b"it consists of two files"),
     ],
 )
-def test_what_one_stream_cannot_be(halving: Path, arguments: tuple[str, ...], said: bytes) -> None:
+def test_options_that_cannot_be_combined_with_a_pipe_are_refused(
+    halving: Path, arguments: tuple[str, ...], said: bytes
+) -> None:
     named = [str(halving) if item == "MODEL" else item for item in arguments]
     found = piped(halving.read_bytes(), *named)
     assert (found.returncode, found.stdout) == (2, b"")

@@ -35,7 +35,7 @@ def outputs(path: Path) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.flo
     return api.run(str(path), [x])
 
 
-def test_there_and_back_keeps_names_order_and_numbers(
+def test_a_round_trip_keeps_names_order_and_numbers(
     irloop: Irloop, source: Path, tmp_path: Path
 ) -> None:
     onnx, back = tmp_path / "m.onnx", tmp_path / "back.xml"
@@ -65,7 +65,7 @@ def test_onnx_runtime_agrees(irloop: Irloop, source: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_an_ir_is_written_again_in_either_version(
+def test_an_ir_can_be_rewritten_in_either_version(
     irloop: Irloop, source: Path, tmp_path: Path, version: int
 ) -> None:
     path = tmp_path / "again.xml"
@@ -81,7 +81,7 @@ def test_version_10_is_the_default(irloop: Irloop, recurrent: Path, tmp_path: Pa
     assert api.read_model(older).version == 10
 
 
-def test_the_opset_asked_for_is_written(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_the_requested_opset_is_written(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     assert irloop("convert", recurrent, "-o", path, "--opset", 18).exit_code == 0
     assert api.read_model(path).opsets[""] == 18
@@ -108,7 +108,7 @@ def test_external_data_is_written_beside(irloop: Irloop, tmp_path: Path) -> None
 
 
 def large(folder: Path) -> Path:
-    """x W with a W of 64 x 64 in the .bin."""
+    """A model that computes x @ W; W is 64 x 64 and in the .bin."""
     weights = np.arange(64 * 64, dtype=np.float32)
     path = folder / "large.xml"
     path.with_suffix(".bin").write_bytes(weights.tobytes())

@@ -76,9 +76,7 @@ def test_an_ir_is_downgraded_for_an_older_runtime(
     np.testing.assert_allclose(got.reshape(-1), expected(x), rtol=1e-5)
 
 
-def test_a_length_that_is_not_known_is_refused_by_name(
-    irloop: Irloop, source: Path, tmp_path: Path
-) -> None:
+def test_an_unknown_length_is_refused_by_name(irloop: Irloop, source: Path, tmp_path: Path) -> None:
     output = tmp_path / "edge.xml"
     result = irloop("convert", source, "-o", output, "--target", "openvino-2021.4")
     assert result.exit_code == 1
@@ -101,7 +99,8 @@ def test_weights_are_stored_as_f16_and_the_error_is_reported(
     result = irloop("convert", source, "-o", output, "--compress-to-fp16", "--shape", "x0=2,3,4")
     assert result.exit_code == 0, result.stdout
     assert "CNV106" not in result.stdout
-    # Between 0.5 and 1 neighbours of f16 are 2^-11 apart: rounding moves by up to half of that.
+    # Between 0.5 and 1, neighbouring f16 numbers are 2^-11 apart, so rounding changes a number by
+    # at most half of that.
     assert (
         "1 constants stored as f16, 192 bytes less; largest rounding error 0.000" in result.stderr
     )
@@ -133,7 +132,7 @@ def test_layers_of_outputs_do_not_share_a_name_with_an_input() -> None:
     np.testing.assert_array_equal(doubled, 2 * x)
 
 
-def test_what_has_no_elements_is_refused_by_name() -> None:
+def test_tensors_without_elements_are_refused_by_name() -> None:
     model = model_of(
         lambda b, x: b(slicing.StridedSlice((0,), (0,)), x, b.i64([2]), b.i64([2]), b.i64([1])),
         (ElementType.F32, (3,)),
@@ -150,7 +149,7 @@ def test_a_type_that_the_runtime_lacks_is_refused_by_name() -> None:
         api.convert(model, target="openvino-2021.4")
 
 
-def test_what_the_runtime_computes_otherwise_is_refused_by_name() -> None:
+def test_operations_that_the_runtime_computes_differently_are_refused_by_name() -> None:
     def build(b: Builder, x: Value, boxes: Value) -> Value:
         return b(roi.ROIAlign(2, 2, 2, 1.0, "max"), x, boxes, b.i64([0]))
 

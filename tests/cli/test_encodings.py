@@ -1,4 +1,4 @@
-"""Commands in a pipe of Windows: stdout in cp1252, and names that it does not have."""
+"""Commands whose stdout is a Windows pipe in cp1252, with names that cp1252 cannot express."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ NAMES = ("模型", "вход", "цикл→", "état😀", "сумма")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An IR, a converted model and one that differs, full of names that cp1252 lacks."""
+    """An IR, a converted model and a model that differs; their names contain characters that cp1252
+    lacks.
+    """
     made = tmp_path_factory.mktemp("模型")
     for name, factor in (("模型", 1.0), ("другая", 2.0)):
         b = irloop.Builder("openvino", opset=8, name=NAMES[0])

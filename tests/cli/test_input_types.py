@@ -81,7 +81,7 @@ def test_check_runs_with_the_shape_that_is_given(irloop: Irloop, twice: Path) ->
     assert "int64[5, 7]: equal" in told.output
 
 
-def test_python_leaves_the_model_as_it_is(doubled: Path) -> None:
+def test_run_leaves_the_model_unchanged(doubled: Path) -> None:
     model = api.read_model(doubled)
     found = api.run(model, [[1, 2]], types={"x": "i64"})
     assert [value.tolist() for value in found.values()] == [[2, 4]]

@@ -107,8 +107,8 @@ def test_a_closed_pipe_causes_no_traceback(recurrent: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"")
 
 
-#: The command with a clock of its own: the second that progress waits for passes while the model
-#: is validated, or not at all.
+#: Runs the command with a fake clock: the second after which progress is shown passes while the
+#: model is validated, or not at all.
 OWN_CLOCK = """
 import sys, threading, time, irloop
 

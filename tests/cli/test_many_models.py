@@ -1,4 +1,4 @@
-"""``irloop validate`` over many models: processes, shared weights, the step summary."""
+"""``irloop validate`` of many models: processes, shared weights, the step summary."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def folder(recurrent: Path, halving: Path, tmp_path: Path) -> Path:
-    """Six models; the second and the fifth have an error each."""
+    """Six models; the second and the fifth have one error each."""
     for number in range(6):
         source = halving if number % 2 else recurrent
         text = source.read_text(encoding="utf-8")

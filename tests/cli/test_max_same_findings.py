@@ -29,7 +29,7 @@ FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "azure", "rdjso
 
 @pytest.fixture
 def repeated(tmp_path: Path) -> Path:
-    """A model with 251 equal edges: 250 times IRL206."""
+    """A model in which one edge occurs 251 times, so that IRL206 is reported 250 times."""
     path = tmp_path / "m.xml"
     path.write_text(MODEL.format(edges=EDGE * 251), encoding="utf-8")
     return path
@@ -72,13 +72,15 @@ def test_the_limit_of_equal_findings_can_be_a_setting(
 def test_every_format_is_bounded(irloop: Irloop, repeated: Path, style: str) -> None:
     result = irloop("validate", str(repeated), "--format", style)
     assert result.exit_code == 1
-    assert result.stdout.count("already has an edge") <= 101  # JUnit repeats the first as its title
-    if style not in ("github", "summary"):  # which have fewer rows of their own
+    assert (
+        result.stdout.count("already has an edge") <= 101
+    )  # JUnit repeats the first finding as the title.
+    if style not in ("github", "summary"):  # these formats list fewer findings
         assert "150 more of IRL206" in result.stdout
 
 
 def test_each_severity_counts_for_itself() -> None:
-    """The milder findings of a code do not hide the error that sets the exit status."""
+    """Milder findings of a code do not hide the error that determines the exit status."""
     cap = Cap(1)
     items = [Diagnostic("IRL1", severity, "") for severity in (Severity.INFO,) * 5]
     items += [Diagnostic("IRL1", Severity.ERROR, "")]
@@ -98,7 +100,7 @@ def test_a_baseline_knows_all_findings(irloop: Irloop, repeated: Path, tmp_path:
     assert len(listed(grown)) == 101
 
 
-def test_the_api_lists_all_unless_asked(repeated: Path) -> None:
+def test_the_api_lists_all_findings_by_default(repeated: Path) -> None:
     assert len(api.validate(repeated, select=["IRL206"])) == 250
     assert len(api.validate(repeated, select=["IRL206"], max_same_findings=10)) == 11
 

@@ -1,7 +1,4 @@
-"""Names, paths and attributes never start an output line, move the cursor or command a CI service.
-
-Every command runs in every format on models whose every text is hostile.
-"""
+"""Names, paths and attributes never start an output line, move the cursor or issue a CI command."""
 
 from __future__ import annotations
 
@@ -21,17 +18,17 @@ from irloop.diagnostics import LONGEST, Diagnostic, Location, Severity, one_line
 
 Irloop = Callable[..., Result]
 
-#: What XML 1.0 can hold: breaks of lines of all kinds, directions, commands of CI services.
+#: Characters that XML 1.0 can hold: all kinds of line breaks, direction marks, CI commands.
 MARK = "START"
 IN_XML = (
     f"a\n::error file=x::{MARK}\r::warning::{MARK}\t\x85{MARK}\u2028{MARK}\u202e\u2066\u200f"
     f"##[error]{MARK}##vso[task.x]##teamcity[y]"
 )
-#: And what only a protobuf can: ESC, BEL, a backspace, a C1 control.
+#: Characters that only a protobuf can hold: ESC, BEL, a backspace, a C1 control.
 IN_PROTOBUF = f"{IN_XML}\x1b[2J\x07\x08\x9b1m\x00"
 STARTING = "::error file=x::first"
 
-#: Control, format, surrogate, private, unassigned characters and separators of lines.
+#: Control, format, surrogate, private and unassigned characters, and line separators.
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 

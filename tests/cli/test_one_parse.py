@@ -54,12 +54,12 @@ def test_weights_of_another_name(
     assert parsed == [str(model)]
 
 
-def test_what_is_written_is_parsed_to_be_checked(
+def test_the_written_ir_is_parsed_once_for_the_check(
     irloop: Irloop, halving: Path, tmp_path: Path, parsed: list[str]
 ) -> None:
     output = tmp_path / "out.xml"
     result = irloop("convert", halving, "-o", output, "--check", "--engines", "numpy")
     assert result.exit_code == 0, result.output
     assert parsed[0] == str(halving)
-    # The other file is the result, beside its final place.
+    # The only other file is the result, in its temporary place.
     assert [Path(name).name for name in parsed[1:]] == ["out.xml"]

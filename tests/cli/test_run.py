@@ -17,7 +17,7 @@ import irloop as api
 Irloop = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
-#: Halved until the largest is below 1: 5, 2.5, 1.25, 0.625.
+#: The state is halved until its largest element is below 1: 5, 2.5, 1.25, 0.625.
 X = np.array([[10, -3]], np.float32)
 STEPS = [[5, -1.5], [2.5, -0.75], [1.25, -0.375], [0.625, -0.1875]]
 
@@ -165,7 +165,7 @@ def test_values_that_numpy_files_cannot_hold(tmp_path: Path) -> None:
     assert found["empty"] == []
     assert found["absent"] is None
     with np.load(path) as plain:
-        # The documented spelling, for programs that do not use irloop.
+        # The documented representation, for programs that do not use irloop.
         np.testing.assert_array_equal(plain["half__bf16"], np.array([0x3FC0, 0xC000], np.uint16))
         assert int(plain["sequence__seq_len"]) == 3
 

@@ -18,7 +18,7 @@ BAD = GOOD.replace('from-port="2"', 'from-port="9"')
 
 @pytest.fixture
 def project(recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose model has an edge from port 9, which does not exist: IRL203."""
+    """A repository with a model whose edge starts at port 9, which does not exist: IRL203."""
     (tmp_path / ".git").mkdir()
     models = tmp_path / "models"
     models.mkdir()
@@ -52,7 +52,7 @@ def test_ignore(irloop: Irloop, project: Path, name: str, head: str) -> None:
     assert (result.exit_code, result.stdout) == (0, "no findings in 1 file\n")
 
 
-def test_an_option_takes_the_place_of_a_setting(irloop: Irloop, project: Path) -> None:
+def test_an_option_overrides_a_setting(irloop: Irloop, project: Path) -> None:
     settle(project, 'ignore = ["IRL203"]\nselect = ["IRL3"]\n')
     result = irloop("validate", "models", "--select", "IRL2", "--ignore", "IRL3")
     assert result.exit_code == 1
@@ -73,7 +73,7 @@ def test_the_settings_of_the_folder_above_up_to_the_repository(
     assert irloop("validate", "m.xml").exit_code == 1
 
 
-def test_severities_the_longest_code_first(irloop: Irloop, project: Path) -> None:
+def test_the_longest_code_determines_the_severity(irloop: Irloop, project: Path) -> None:
     settle(project, 'severity = {IRL2 = "info", IRL203 = "warning"}\n')
     result = irloop("validate", "models", "--format", "json")
     assert (result.exit_code, codes(result)) == (0, [("IRL203", "warning")])
@@ -134,7 +134,7 @@ def test_new_findings_fail(irloop: Irloop, project: Path) -> None:
     irloop("validate", "models", "--baseline", "known.json", "--write-baseline")
     model = project / "models" / "m.xml"
     text = model.read_text(encoding="utf-8")
-    # A line more above, and the same edge once more: the old finding moves, the other is new.
+    # One more line above and a second copy of the edge: the old finding moves, and the copy is new.
     model.write_text(text.replace(BAD, f"<!-- -->\n{BAD}{BAD}"), encoding="utf-8")
     result = irloop("validate", "models", "--baseline", "known.json", "--select", "IRL203")
     assert result.exit_code == 1
@@ -165,7 +165,7 @@ def test_repaired_findings_are_reported_and_removed(
     assert [row["file"] for row in rows] == ["others/m.xml"]
 
 
-#: A count without end.
+#: An integer without an end.
 ENDLESS = (
     '{"schema": "irloop-baseline/1", "findings": '
     '[{"code": "A", "file": "m", "path": "p", "message": "m", "count": 1e999}]}'

@@ -102,7 +102,7 @@ def test_the_profile_is_a_table_and_a_file(irloop: Irloop, recurrent: Path, tmp_
     assert float(rows[1]["milliseconds"]) > 0
 
 
-def test_pictures_before_and_after(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_pictures_before_and_after_a_pass(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     result = irloop(
         *("transform", recurrent, "--pass", "dead_code", "--pass", "unroll"),

@@ -19,7 +19,7 @@ Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def broken(recurrent: Path, tmp_path: Path) -> Path:
-    """The recurrent model with an edge from port 9, which does not exist, in line 186."""
+    """The recurrent model with an edge from port 9, which does not exist, on line 186."""
     text = recurrent.read_text(encoding="utf-8")
     good = '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>'
     assert text.count(good) == 1
@@ -115,7 +115,7 @@ def test_patterns_are_expanded(irloop: Irloop, broken: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("path", ["missing.xml", "*.onnx", "."])
-def test_nothing_matched_is_not_green(
+def test_no_match_is_not_a_success(
     irloop: Irloop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -124,7 +124,7 @@ def test_nothing_matched_is_not_green(
     assert path in result.stderr
 
 
-def test_a_file_given_twice_is_validated_once(
+def test_a_file_that_is_given_twice_is_validated_once(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "link.xml"
@@ -160,7 +160,7 @@ def test_an_unreadable_file_does_not_hide_the_others(
     secret.write_text("<net/>", "utf-8")
     really_open = os.open
 
-    # Taking the permission away would not keep root, who runs many a container, from reading.
+    # Removing the permission would not stop root, as which many containers run tests, from reading.
     def refusing(file: Any, *arguments: Any, **options: Any) -> Any:
         if str(file) == str(secret):
             raise PermissionError(13, "Permission denied", str(file))
@@ -204,7 +204,7 @@ def test_a_hostile_file_is_a_finding_and_no_traceback(
     assert "root:" not in result.stdout
 
 
-def test_names_in_a_file_do_not_steer_the_terminal(irloop: Irloop, broken: Path) -> None:
+def test_names_in_a_file_do_not_control_the_terminal(irloop: Irloop, broken: Path) -> None:
     text = broken.read_text(encoding="utf-8")
     broken.write_text(text.replace('name="rnn"', 'name="\u009b31m\u202ernn"'), "utf-8")
     result = irloop("validate", broken)
@@ -265,7 +265,7 @@ def test_settings_that_are_a_pipe_are_refused(
     assert "this is a pipe, not a file" in result.stderr
 
 
-def test_a_line_break_in_a_name_begins_no_line(
+def test_a_line_break_in_a_name_does_not_start_a_line(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     text = recurrent.read_text(encoding="utf-8").replace('"FP32"', '"XX"', 1)
@@ -306,7 +306,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     folder.mkdir()
     shutil.copy(recurrent, folder / "m.xml")
     shutil.copy(recurrent.with_suffix(".bin"), folder / "m.bin")
-    # A link that stays inside is as good as the file.
+    # A link that stays inside the folder counts like the file itself.
     (folder / "same.xml").symlink_to("m.xml")
     (folder / "same.bin").symlink_to("m.bin")
     assert irloop("validate", folder).exit_code == 0
@@ -319,7 +319,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
     assert result.exit_code == 2
     assert "this link leads out of the folder" in result.stderr
     assert irloop("validate", folder, "--follow-links").exit_code == (inside == "m.onnx")
-    # Named, it is meant.
+    # A link that the user names is followed.
     assert irloop("validate", folder / "m.xml").exit_code == 0
 
 
@@ -358,13 +358,13 @@ def test_a_fix_that_appends_to_the_weights(irloop: Irloop, recurrent: Path, tmp_
     assert weights.read_bytes() == before
     done = irloop("validate", path, "--fix", "--unsafe-fixes")
     assert "48 bytes are appended to the .bin" in done.stderr
-    # Begin, end and strides along two axes: rows 2 to 6 of axis 1.
+    # Begin, end and strides for two axes: rows 2 to 6 along axis 1.
     numbers = (0, 2, 0, 6, 1, 1)
     assert weights.read_bytes() == before + b"".join(n.to_bytes(8, "little") for n in numbers)
     assert "IRL619" not in irloop("validate", path).stdout
 
 
-def test_unsafe_fixes_are_announced_and_asked_for(
+def test_unsafe_fixes_are_announced_and_made_only_on_request(
     irloop: Irloop, recurrent: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.xml"

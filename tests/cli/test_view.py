@@ -22,7 +22,7 @@ def irloop(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_page_is_called_as_the_model(tmp_path: Path) -> None:
+def test_the_page_is_named_after_the_model(tmp_path: Path) -> None:
     done = irloop("view", str(MODEL), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "wrote model.html\n")
     text = (tmp_path / "model.html").read_text(encoding="utf-8")

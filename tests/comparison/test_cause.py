@@ -1,8 +1,4 @@
-"""The first line of a comparison names the cause, in models that were tampered with.
-
-Every fault is put into the text of an IR. What it is called in the first line follows from the
-fault, not from what irloop prints.
-"""
+"""The first line of a comparison names the cause, for models with a deliberate fault."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from irloop.formats.onnx import reader
 
 RECURRENT = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 
-#: Two states, a condition, the iteration number and an output of all iterations.
+#: A loop with two states, a condition, the iteration number and a concatenated output.
 LOOP = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (int64 trip, float[3] acc0, float[3] far0, float[3] w)
@@ -60,7 +56,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tampered(source: Path, folder: Path, *edits: tuple[str, str]) -> Path:
-    """A copy with edits of the text; each has to find what it replaces."""
+    """A copy of an IR with text edits; each edit must match."""
     text = source.read_text(encoding="utf-8")
     for old, new in edits:
         assert text.count(old) == 1, old
@@ -72,7 +68,7 @@ def tampered(source: Path, folder: Path, *edits: tuple[str, str]) -> Path:
 
 
 def with_number(source: Path, folder: Path, constant: str, number: float) -> Path:
-    """A copy in which the first element of an f32 constant is another one."""
+    """A copy of an IR in which the first element of an f32 constant is replaced."""
     path = tampered(source, folder)
     found = re.search(rf'name="{constant}" type="Const".*?offset="(\d+)"', path.read_text(), re.S)
     assert found is not None
@@ -96,7 +92,7 @@ def line_of(path: Path, text: str) -> int:
 
 
 def result_of(path: Path, tail: str) -> str:
-    """The id of the Result in the body whose name ends like this."""
+    """The id of the body's Result whose name ends with `tail`."""
     (found,) = re.findall(rf'<layer id="(\d+)" name="[^"]*{tail}" type="Result"', path.read_text())
     return str(found)
 
@@ -107,7 +103,7 @@ def parameter_of(path: Path, name: str) -> str:
 
 
 def edges(path: Path) -> dict[str, str]:
-    """The back edges of a file: the Result of each Parameter."""
+    """The back edges of a file: the id of the Result, keyed by that of the Parameter."""
     text = path.read_text()
     section = text[text.index("<back_edges>") : text.index("</back_edges>")]
     return {to: of for of, to in re.findall(r'from-layer="(\d+)" to-layer="(\d+)"', section)}
@@ -392,7 +388,7 @@ def test_a_wrong_axis_of_slices(tmp_path: Path, other: str, axis: int) -> None:
 
 @PAIRS
 def test_a_back_edge_from_a_result_of_another_shape(tmp_path: Path, other: str) -> None:
-    """The second iteration cannot be computed."""
+    """The second iteration fails."""
     edge = '<edge from-layer="14" to-layer="1"/>'
     wrong = tampered(RECURRENT, tmp_path, ('<edge from-layer="15" to-layer="1"/>', edge))
     line = first_line(original(RECURRENT, other, tmp_path), wrong)
@@ -428,7 +424,9 @@ def test_a_purpose_on_the_wrong_entry(loop: Path, tmp_path: Path, other: str) ->
 
 
 def test_rounding_is_called_drift() -> None:
-    """A quotient and a product differ in the last place; a difference makes that visible."""
+    """A quotient and a product differ in the last place; a subtraction makes the difference
+    visible.
+    """
     text = """
     <ir_version: 8, opset_import: ["" : 17]>
     m (float[50] x) => (float[50] b) {

@@ -1,8 +1,4 @@
-"""The first line names a fault in one format when the model of the other format is right.
-
-The conversion writes some wires of loops as operations: an index for a slice, a Slice after an
-output. As in `test_cause`, the words that are expected follow from the fault.
-"""
+"""The first line names a fault in one format when the model in the other format is correct."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ m (int64 n, float[3,2] x, float[2] start) => (float[2] last, float[k,2] all) {
 }
 """
 
-#: A loop that only its condition ends.
+#: A loop that only its condition can end.
 WHILE = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[1] x) => (float[1] last) {
@@ -52,7 +48,7 @@ ORDERS = pytest.mark.parametrize("is_second", [True, False], ids=["second", "fir
 
 
 def pair_of(text: str, folder: Path) -> tuple[Path, Path]:
-    """The ONNX model and its conversion."""
+    """An ONNX model and its conversion."""
     right = folder / "right.onnx"
     onnx.save(onnx.parser.parse_model(text), right)
     converted, _ = irloop.convert(right)
@@ -66,7 +62,7 @@ def line_of(right: Path, wrong: Path, inputs: object, *, is_second: bool) -> str
 
 
 def told_of(name: str, line: str) -> str:
-    """What the line tells about one of the two models."""
+    """What the line tells about the model called `name`."""
     found = re.search(rf"(?:in|of) {name}(?:, line \d+)?(.*?)(?:; in |$)", line)
     assert found is not None, line
     return found[1]
@@ -117,13 +113,13 @@ def test_the_index_of_a_slice(tmp_path: Path, index: str, is_second: bool) -> No
 
 @ORDERS
 def test_a_constant_that_ends_a_loop(tmp_path: Path, is_second: bool) -> None:
-    """The condition of the ONNX model is the one before; the conversion writes it as a constant."""
+    """The ONNX model's condition is a computed value; its conversion writes it as a constant."""
     right, other = pair_of(LOOP, tmp_path)
     text = other.read_text()
     body = text.index("<body>")
     (found,) = re.findall(r'<data element_type="boolean" shape="" offset="(\d+)"', text[body:])
     data = bytearray(other.with_suffix(".bin").read_bytes())
-    # The initial condition has the same bytes, so that the constant needs bytes of its own.
+    # The initial condition has the same bytes, so the constant needs its own bytes.
     place, text = (
         len(data),
         text[:body] + text[body:].replace(f'offset="{found}"', f'offset="{len(data)}"', 1),
@@ -139,7 +135,9 @@ def test_a_constant_that_ends_a_loop(tmp_path: Path, is_second: bool) -> None:
 
 @ORDERS
 def test_loops_without_a_trip_count_are_alike(tmp_path: Path, is_second: bool) -> None:
-    """An IR has -1 where an ONNX Loop has no trip count: the cause is another one."""
+    """An IR has the trip count -1 where an ONNX Loop has none, so this is not reported as the
+    cause.
+    """
     _, right = pair_of(WHILE, tmp_path)
     wrong = tmp_path / "wrong.onnx"
     text = WHILE.replace(

@@ -16,7 +16,7 @@ from lxml import etree
 
 import irloop
 
-#: A loop whose state is read by both branches of an If, and by a Scan that adds up rows.
+#: A loop whose state is read by both branches of an If, and by a Scan that sums rows.
 NESTED = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[4,3] x, float[3] start) => (float[3] last, float[n,4,3] all) {

@@ -35,7 +35,7 @@ m (float[3,3] grid, float[3] h0, float[3] w) => (float[3] last, float[n,3,3] map
 }
 """
 
-#: Both outputs of an inner loop are read by one operation.
+#: One operation reads both outputs of an inner loop.
 DUO = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[4,2] x, float[2] p, float[2] q) => (float[2] last, float[k,2] all) {
@@ -56,8 +56,8 @@ m (float[4,2] x, float[2] p, float[2] q) => (float[2] last, float[k,2] all) {
 """
 
 
-#: A Scan in a Scan, which becomes a Loop, whose reversed output is a Slice. The older value is an
-#: Identity, whose name the parameter has in the IR.
+#: A Scan in a Scan, which becomes a Loop; its reversed output becomes a Slice. An Identity returns
+#: the older value, and the parameter in the IR has its name.
 TURNED = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[2,3,2] cube, float[2] a0, float[2] b0)
@@ -78,7 +78,7 @@ m (float[2,3,2] cube, float[2] a0, float[2] b0)
 
 
 def axis_of(name: str, axis: int) -> Edit:
-    """Give an Unsqueeze or Squeeze another axis, by a constant of its own."""
+    """Change the axis of an Unsqueeze or Squeeze, which gets its own constant."""
 
     def edit(root: etree._Element) -> None:
         node = layer(root, name)
@@ -102,7 +102,7 @@ def axis_of(name: str, axis: int) -> Edit:
     return edit
 
 
-#: Where the weights have these integers: at their end, where `pair_of` puts them.
+#: The offsets of 0, 1 and 2 in the weights, to which `pair_of` appends them.
 AT: dict[int, int] = {}
 
 
@@ -120,7 +120,7 @@ def pair_of(folder: Path, text: str, edit: Edit) -> tuple[Path, Path]:
 
 
 def exchange(root: etree._Element) -> None:
-    """Let `kept` subtract the other way round."""
+    """Exchange the operands of the subtraction `kept`."""
     node = layer(root, "kept")
     found = [
         edge

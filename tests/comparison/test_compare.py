@@ -1,4 +1,4 @@
-"""Comparisons of models with one mistake each: the verdict and the place have to be right."""
+"""Comparisons of models with one mistake each: the verdict and the location must be right."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def compare(first: Any, second: Any, **options: Any) -> Comparison:
     return compare_in_engines(first, second, **options)
 
 
-#: Decays towards a value; every part of it can be spoilt.
+#: The state decays towards a value; each test changes one part.
 LOOP = """
 m (int64 trip, float[2] x) => (float[2] last, float[?,2] all) {
    [loop] last, all = Loop (TRIP, , START) <body = step (int64 i, bool c, float[2] s)
@@ -99,7 +99,7 @@ def test_a_wrong_constant_is_found_in_its_first_iteration() -> None:
     assert "ULP; inputs still equal; numeric drift" in text
 
 
-def test_an_error_that_grows_tells_how_fast() -> None:
+def test_the_growth_of_an_error_is_reported() -> None:
     text = """
     m (float[2] x) => (float[2] last) {
        trip = Constant <value_int = 40> ()
@@ -201,7 +201,7 @@ def test_a_different_number_of_outputs_is_a_problem_of_its_own() -> None:
     assert found.problems == ("2 outputs against 1",)
 
 
-def test_nan_on_both_sides_is_equal_and_on_one_side_is_not() -> None:
+def test_nan_is_equal_to_nan_only() -> None:
     some = model("m (float[8] x) => (float[8] y) { y = Log (x) }")
     none = model("m (float[8] x) => (float[8] y) { y = Abs (x) }")
     assert compare(some, some).equal
@@ -250,17 +250,17 @@ def test_unexercised_paths_are_reported() -> None:
     )
 
 
-def test_dimensions_are_found_that_the_model_runs_with() -> None:
+def test_dimensions_with_which_the_model_runs_are_found() -> None:
     text = "m (float[n,k] x, float[5,2] w) => (float[n,2] y) { y = MatMul (x, w) }"
     found = compare(model(text), model(text))
     assert found.equal
-    # The inner size has to be 5, the other one may be anything.
+    # The inner size must be 5; the other one is arbitrary.
     assert "float32[2, 2]" in str(found.outputs[0])
     given = compare(model(text), model(text), sizes={"n": 7, "k": 5})
     assert "float32[7, 2]" in str(given.outputs[0])
 
 
-def test_a_model_that_takes_no_made_inputs_is_not_called_equal() -> None:
+def test_a_model_that_refuses_generated_inputs_is_not_called_equal() -> None:
     text = "m (float[2,3] x, float[5,2] w) => (float[?] y) { y = MatMul (x, w) }"
     found = compare(model(text), model(text))
     assert not found.equal
@@ -268,7 +268,7 @@ def test_a_model_that_takes_no_made_inputs_is_not_called_equal() -> None:
     assert "no generated inputs could be run" in found.problems[0]
 
 
-def test_engines_that_cannot_are_refused() -> None:
+def test_engines_that_cannot_run_the_models_are_refused() -> None:
     onnx_model = loop()
     with pytest.raises(UsageError, match="no engine 'torch'"):
         compare(onnx_model, onnx_model, engines="torch,numpy")
@@ -277,7 +277,7 @@ def test_engines_that_cannot_are_refused() -> None:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "onnx-reference"])
-def test_another_engine_in_a_process_of_its_own(engine: str) -> None:
+def test_another_engine_in_a_separate_process(engine: str) -> None:
     text = "m (float[n,3] x) => (float[n,3] y) { a = Tanh (x) y = Add (a, x) }"
     found = compare(model(text), model(text), engine_a="numpy", engine_b=engine, seeds=(0,))
     assert found.equal, str(found)
@@ -285,7 +285,9 @@ def test_another_engine_in_a_process_of_its_own(engine: str) -> None:
 
 
 def test_an_engine_gets_no_more_time_than_the_command_has_left() -> None:
-    """A wide Concat that OpenVINO compiles for minutes took 138 seconds of 60."""
+    """OpenVINO compiles a wide Concat for minutes; formerly this took 138 seconds in spite of a
+    limit of 60 seconds.
+    """
     process = Mock(spec=Process)
     process.run.return_value = Answer(engine_of("onnxruntime"), [np.float32(0)])
     with Budget(seconds=30).entered():
@@ -336,7 +338,7 @@ def test_an_engine_that_refuses_says_why(tmp_path: Path) -> None:
     assert "NoSuchOperation" in found.problems[0]
 
 
-def test_an_output_without_a_value_is_not_held_against_a_model() -> None:
+def test_an_undefined_output_is_not_compared() -> None:
     # The last value of what no back edge carries: zeros on one side, anything on the other.
     graph = Graph()
     builder = Builder(graph)

@@ -1,4 +1,4 @@
-"""Differences between models of one format: which count, and how they are reported."""
+"""Differences between models of one format: which ones count, and how they are reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCE = MODELS / "recurrent" / "model.xml"
 
 
 def changed(folder: Path, *edits: tuple[str, str], weights: bytes | None = None) -> ModelDiff:
-    """The changes that `diff` reports after edits of the text of the recurrent model."""
+    """The changes that `diff` reports when the text of the recurrent model was edited."""
     text = SOURCE.read_text(encoding="utf-8")
     for old, new in edits:
         assert old in text, old
@@ -124,7 +124,7 @@ def test_a_changed_port_map_is_described_in_words(tmp_path: Path) -> None:
 
 def test_differences_of_weights_are_measured(tmp_path: Path) -> None:
     data = bytearray(SOURCE.with_suffix(".bin").read_bytes())
-    # W is the first constant of the body, after h0 (16 bytes) and an axis (8 bytes).
+    # W is the first constant of the body; h0 (16 bytes) and an axis (8 bytes) precede it.
     (old,) = struct.unpack_from("<f", data, 24)
     struct.pack_into("<f", data, 24, old + 0.5)
     found = changed(tmp_path, weights=bytes(data))
@@ -179,7 +179,7 @@ def test_a_constant_of_one_element_is_given_by_both_numbers(tmp_path: Path) -> N
 
 
 def test_two_outputs_that_were_exchanged_are_told_apart(tmp_path: Path) -> None:
-    """Each result names the output that it returns like itself, in both models."""
+    """In both models, each result has the name of the value that it returns."""
     text = """
     <ir_version: 8, opset_import: ["" : 17]>
     m (float[4] x) => (float[2] left, float[2] right) { [cut] left, right = Split (x) }

@@ -75,13 +75,13 @@ def test_engines_are_given_as_a_list_or_one_for_each_model() -> None:
         compare(subject, subject, engines="numpy", engine_b="onnxruntime")
 
 
-def test_an_engine_alone_that_differs_is_enough(
+def test_an_engine_that_alone_differs_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = own_engine(tmp_path, monkeypatch, "    return [np.abs(values[0]) * np.float32(1.01)]")
     subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
     found = compare(subject, subject, engines=["numpy", engine])
-    # Both models give the same there, so the models are the same all the same.
+    # Both models give the same result in it, so the models are equal nevertheless.
     assert found.equal
     assert (
         "both models return the same values in their engines, but different values in numpy"
@@ -114,13 +114,15 @@ def test_stale_results_of_an_earlier_inference_are_recognised(
     assert found.outcome == "different"
     assert [trial.equal for trial in found.trials] == [True, False, False]
     assert "gives the right value in the first inference of a compiled model" in str(found)
-    # In the model that things are compared with, it is the engine's fault alone.
+    # If the first model is affected, too, only the engine is at fault.
     first = compare(subject, subject, engines=["numpy", engine])
     assert first.equal
 
 
 def test_a_fault_that_all_engines_of_a_model_share_is_no_rounding() -> None:
-    """Both engines compute the second model alike, half a percent off: so does double precision."""
+    """Both engines compute the second model alike, half a percent off, and so does double
+    precision.
+    """
     text = "m (float[8] x) => (float[8] y) { k = Constant <value_float = K> () y = Mul (x, k) }"
     pair = [model(text.replace("K", factor)) for factor in ("1.0", "1.005")]
     found = compare(*pair, engines=["numpy", "onnxruntime"])
@@ -152,7 +154,9 @@ def test_rounding_is_measured_against_double_precision(
 
 
 def test_a_fault_of_the_first_engine_is_not_blamed_on_the_conversion() -> None:
-    """ONNX Runtime 1.31 concatenates body inputs to garbage; the second model copies the value."""
+    """ONNX Runtime 1.31 returns garbage when it concatenates body inputs; the second model copies
+    the value.
+    """
     text = """
     m (float[3,2] x) => (float[?,2] y) {
        y = Scan <num_scan_inputs = 1, body = f (float[2] row) => (float[2] OUT) { BODY }> (x)

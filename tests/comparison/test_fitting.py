@@ -1,4 +1,4 @@
-"""Sizes of inputs are fitted to a model that fails with equal sizes."""
+"""Input sizes are adapted to a model that fails when all sizes are equal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_signal_is_long_enough_for_a_chain_of_convolutions() -> None:
        y = Conv <strides = [2]> (h, v)
     }
     """
-    # 20 results of the first convolution need 40 + 19 * 20 numbers.
+    # 20 results of the first convolution need 40 + 19 * 20 samples.
     assert irloop.random_inputs(model(text))["x"].shape[1] >= 420
 
 
@@ -94,7 +94,7 @@ def test_a_reshape_is_given_as_many_elements_as_it_needs() -> None:
     assert irloop.random_inputs(model(text))["x"].shape[1] % 24 == 0
 
 
-def test_a_second_comparison_keeps_the_sizes_in_proportion() -> None:
+def test_a_second_comparison_keeps_the_ratio_of_the_sizes() -> None:
     subject = model(DECODER.format(mask="float[b,total] mask"))
     found = irloop.compare(subject, subject, engines=["numpy"])
     assert found.equal
@@ -108,7 +108,7 @@ def test_masks_are_ones() -> None:
     assert odd.tolist() == [[1, 1, 0, 0]] * 2
 
 
-def test_a_search_ends_where_nothing_helps() -> None:
+def test_the_search_ends_if_nothing_helps() -> None:
     runs: list[Sizes] = []
 
     def attempt(sizes: Sizes) -> Attempt:
@@ -130,7 +130,7 @@ def test_inputs_of_rank_0_are_arrays(element: str) -> None:
 
 
 def test_images_are_multiples_of_the_total_stride() -> None:
-    """With 1 pixel the map of 4 would be joined with it, which no real image is."""
+    """With 1 pixel, the map of 4 would broadcast to the other one, which no real image causes."""
     text = """
     m (float[n,3,h,w] x) => (float[n,3,p,q] y) {
        half = AveragePool <kernel_shape = [2, 2], strides = [2, 2], auto_pad = "SAME_UPPER"> (x)

@@ -34,7 +34,7 @@ m (int64[4] at, float[6,3] x, int64[2,1] pick) => (float[4,3] y, float[2,1] z) {
 """
 
 
-def test_indices_stay_inside_of_their_axis() -> None:
+def test_indices_stay_within_their_axis() -> None:
     subject = model(GATHER)
     found = roles(subject)
     assert [(role.index, role.bound) for role in found] == [(True, 6), (False, None), (True, 3)]
@@ -67,7 +67,7 @@ m (int64[1] n, bool go, float[2] x) => (float[2] y) {
 """
 
 
-def test_trip_counts_and_conditions_are_all_tried() -> None:
+def test_all_kinds_of_trip_counts_and_conditions_are_tried() -> None:
     subject = model(LOOP)
     found = roles(subject)
     assert [(role.trip, role.condition) for role in found] == [
@@ -124,7 +124,7 @@ def test_every_element_type(onnx_type: str, dtype: str) -> None:
     assert array.shape == (3, 4)
 
 
-def test_names_and_ranges_of_dimensions_are_kept_to() -> None:
+def test_names_and_ranges_of_dimensions_are_respected() -> None:
     subject = model("m (float[n,k,2] x, float[n] y) => (float[n] z) { z = Identity (y) }")
     found = next(sizes_of([subject], {"k": 9}))
     x, y = made_trials(subject, found, seeds=(0,), trips=(1,))[0].arrays
@@ -137,14 +137,14 @@ def test_names_and_ranges_of_dimensions_are_kept_to() -> None:
 
 
 @pytest.mark.parametrize("shape", ["4611686018427387904,4611686018427387904", ",".join("1" * 65)])
-def test_what_no_array_can_hold_is_refused(shape: str) -> None:
+def test_shapes_that_no_array_can_have_are_refused(shape: str) -> None:
     subject = model(f"m (float[{shape}] x) => (float[{shape}] z) {{ z = Identity (x) }}")
     with pytest.raises(UsageError, match="too large to be generated"):
         trials(subject)
 
 
 def test_inputs_are_made_in_the_memory_that_they_take() -> None:
-    """Pyramids of feature maps: only one input at a time is drawn as f64."""
+    """Pyramids of feature maps: random f64 numbers exist for only one input at a time."""
     subject = model("""
     m (float[500,1000] a, float[250,1000] b, float[250,1000] c) => (float[500,1000] z) {
         z = Identity (a)

@@ -19,7 +19,7 @@ def test_ulps_count_representable_values() -> None:
     after = np.nextafter(one, np.float32(10))
     assert ulps(one, after) == 1
     assert ulps(one, one) == 0
-    # Both zeros are one value; the smallest denormals are next to it.
+    # Both zeros are the same value; the smallest denormals are its neighbours.
     assert ulps(np.array([0.0]), np.array([-0.0])) == 0
     tiny = np.array([5e-324])
     assert ulps(-tiny, tiny) == 2
@@ -38,7 +38,7 @@ def test_absolute_relative_and_the_smallest_tolerance() -> None:
     found = measure(x, y, Tolerance(0.0, 0.75))
     assert found.absolute == 1.0
     assert found.relative == 0.5
-    # 0.5 <= t + t * 1 and 1 <= t + t * 100: the first needs more.
+    # 0.5 <= t + t * 1 and 1 <= t + t * 100: the first inequality needs the larger t.
     assert found.smallest == 0.25
     assert found.wrong == 1
     assert found.worst == (1,)
@@ -90,7 +90,7 @@ def test_verdicts_of_arrays() -> None:
         (rows, np.where(rows == 5, np.nan, rows), Verdict.NAN),
         (rows, rows * 1.001, Verdict.DRIFT),
         (rows, np.where(rows == 5, 99, rows), Verdict.VALUES),
-        # All parts alike: one is wrong, nothing is shifted.
+        # All parts are equal, so a wrong part is not a shifted one.
         (np.ones((4, 3)), np.vstack([np.zeros((1, 3)), np.ones((3, 3))]), Verdict.VALUES),
     ]
     for x, y, wanted in cases:
@@ -112,7 +112,7 @@ def test_drift_is_the_factor_an_iteration(factor: float) -> None:
         (np.float32, 1.0, 1.0 + 5e-5, 1.0 + 5e-4),
         (np.float16, 1.0, 1.0 + 2**-8, 1.0 + 2**-5),
         (ml_dtypes.bfloat16, 1.0, 1.0 + 2**-5, 1.0 + 2**-3),
-        # One step is 2**-3 at 1 for four bits, 2**-2 for three.
+        # Near 1, numbers are 2**-3 apart with four bits, and 2**-2 with three.
         (ml_dtypes.float8_e4m3fn, 1.0, 1.0 + 2**-3, 1.0 + 2**-2),
         (ml_dtypes.float8_e5m2, 1.0, 1.0 + 2**-2, 1.0 + 2**-1),
         (np.int8, 1, 1, 2),
@@ -128,20 +128,22 @@ def test_each_element_type_has_its_tolerance(dtype: Any, value: Any, near: Any, 
     assert not measure(wanted, np.array([far], dtype), Tolerance()).equal
 
 
-def test_an_engine_that_computes_double_in_single_has_its_tolerance() -> None:
+def test_an_engine_that_computes_f64_in_f32_has_the_tolerance_of_f32() -> None:
     x, y = np.array([1.0]), np.array([1.0 + 5e-5])
     assert not measure(x, y, Tolerance()).equal
     assert measure(x, y, Tolerance(single=True)).equal
 
 
 def test_arrays_of_many_parts_are_measured_as_a_whole() -> None:
-    """The largest element, the worst one and the first wrong one are in three different parts."""
+    """The largest element, the worst element and the first wrong element are in three different
+    parts.
+    """
     x = np.zeros((3, 400_000), np.float32)
     x[2, 5] = 100.0
     y = x.copy()
     y[0, 7], y[1, 9], y[2, 399_999] = 1.5e-3, 0.5, 0.25
     found = measure(x, y, Tolerance(1e-4, 0.0))
-    # 1e-4 of a tenth of 100 is allowed everywhere: 1e-3.
+    # 1e-4 of a tenth of 100 is allowed for each element: 1e-3.
     assert (found.equal, found.wrong, found.worst) == (False, 3, (1, 9))
     assert found.absolute == 0.5
     assert found.smallest == 0.5

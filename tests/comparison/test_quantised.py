@@ -1,4 +1,4 @@
-"""Quantised models: OpenVINO's int8 kernels against its own f32, and steps of rounding."""
+"""Quantised models: OpenVINO's int8 kernels against its own f32 kernels, and rounding to steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from irloop.graph.types import ElementType
 CHANNELS = 16
 X = np.random.default_rng(3).standard_normal((1, CHANNELS, 8, 8)).astype(np.float32)
 
-#: The element types that OpenVINO computes convolutions in, in a process of its own.
+#: Prints the element types in which OpenVINO computes convolutions, in a separate process.
 PRECISIONS = """
 import sys, openvino
 options = dict(item.split("=") for item in sys.argv[2:])
@@ -65,7 +65,7 @@ def in_openvino(path: Path, options: dict[str, str]) -> Any:
 
 
 def exact(path: Path) -> Any:
-    """The convolution of the rounded input, worked out in double precision."""
+    """The convolution of the rounded input, computed in double precision."""
     steps = np.round((np.clip(X, -2.56, 2.54) + 2.56) / 5.1 * 255)
     rounded = steps / 255 * 5.1 - 2.56
     numbers = np.random.default_rng(4).integers(-127, 128, (CHANNELS, CHANNELS, 3, 3))

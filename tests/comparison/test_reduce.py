@@ -53,7 +53,7 @@ m (int64 trip, float[2] x) => (float[2] last) {
 
 def test_a_divergence_in_a_later_iteration_is_taken_out_of_its_loop() -> None:
     first = model(LOOP.replace("LINE", "b = Add (a, n1)"))
-    # Only from the second iteration on the iteration number makes a difference.
+    # The iteration number makes a difference only from the second iteration on.
     second = model(LOOP.replace("LINE", "b = Sub (a, n1)"))
     found = reduce(first, second)
     assert [node.op.type for node in found.first.graph.nodes] == ["Add"]

@@ -12,7 +12,7 @@ import irloop
 from irloop.comparison.changes import operations
 from tests.comparison.test_cause_nested import Edit, edited, layer, lose, written
 
-#: A loop with an early stop around a Scan around an If; every next value depends on all of them.
+#: A loop with an early stop around a Scan around an If; each next state depends on all of them.
 DEEP = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[3,2] x, float[2] start, float limit) => (float[2] last, float[n,2] all) {
@@ -57,7 +57,7 @@ m (float[3,2] x, float[2] a, float[2,2] w) => (float[2] last, float[3,2] ys, flo
 
 
 def swapped(name: str) -> Edit:
-    """Exchange the operands of an operation."""
+    """Exchange the operands of the operation with this name."""
 
     def edit(root: etree._Element) -> None:
         own = layer(root, name)
@@ -70,7 +70,7 @@ def swapped(name: str) -> Edit:
 
 
 def called(name: str, kind: str) -> Edit:
-    """Replace an operation by one of another type."""
+    """Replace the operation with this name by one of another type."""
 
     def edit(root: etree._Element) -> None:
         layer(root, name).set("type", kind)
@@ -119,7 +119,7 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, order: str) -> None
     assert again.cause.kind == before.kind
 
 
-#: A loop around a buffer into which each iteration pushes a row.
+#: A loop around a buffer to which each iteration appends a row.
 BUFFER = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (float[3,2] buffer, float[5,2] x, float[2] mean) => (float[2] last, float[5,2] all) {

@@ -20,7 +20,7 @@ from tests.comparison.test_cause_nested import (
     written,
 )
 
-#: A loop in a loop that may run zero iterations; every next value depends on the inner loop.
+#: A loop in a loop that may run zero iterations; each next state depends on the inner loop.
 COUNTED = """
 <ir_version: 8, opset_import: ["" : 17]>
 m (int64 n, float[3,2] x, float[2] start) => (float[2] last, float[k,2] all) {
@@ -68,7 +68,7 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, order: str) -> None
     found = irloop.reduce(*pair)
     assert max(operations(found.first), operations(found.second)) <= 3
     for array in found.inputs[0]:
-        # A trip count is an input without axes.
+        # A trip count is an input without dimensions.
         sizes = np.shape(array) or (int(array),)
         assert max(sizes) <= 2
     files = []

@@ -58,7 +58,7 @@ def test_few_operations_are_left(tmp_path: Path, fault: str, other: str) -> None
     assert before is not None
     assert after is not None
     assert (after.kind, after.signature) == (before.kind, before.signature)
-    # No axis is longer than the two iterations that a wrong order or a lost state needs.
+    # Two iterations show a wrong order or a lost state, so no axis is longer.
     for array in found.inputs[0]:
         assert max(np.shape(array), default=0) <= 2
     # The written models still have the difference.
@@ -103,7 +103,9 @@ def test_a_model_that_stops_is_reduced(tmp_path: Path) -> None:
 
 
 def test_names_that_become_equal_do_not_keep_operations(tmp_path: Path) -> None:
-    """A cause names the output of each model; once they have one name, the second is "it"."""
+    """The cause names the output of each model; once both names are equal, the second one is called
+    "it".
+    """
     source = RECURRENT.parents[2] / "rules" / "irl621" / "good_six_and_six.xml"
     text = source.read_text(encoding="utf-8")
     head, forwards, tail = text.rpartition('start="0" end="-1" stride="1"')
@@ -114,5 +116,5 @@ def test_names_that_become_equal_do_not_keep_operations(tmp_path: Path) -> None:
     found = irloop.reduce(wrong, right)
     assert found.comparison.cause is not None
     assert found.comparison.cause.kind == "output"
-    # The output of 2 and 5 operations is that of one loop, whose body only passes its slices on.
+    # The outputs are those of a loop whose body only returns its slices.
     assert max(operations(found.first), operations(found.second)) <= 2

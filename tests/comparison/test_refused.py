@@ -66,7 +66,7 @@ m (float x) => (float y) {
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file in which the engine ``noting:make`` records its calls."""
+    """The file to which the engine ``noting:make`` appends its calls."""
     path = tmp_path / "log.txt"
     path.write_text("")
     (tmp_path / "noting.py").write_text(ENGINE.format(log=str(path)))

@@ -20,7 +20,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurren
 
 
 def test_distance_by_hand() -> None:
-    """Norms: 5 and sqrt(3^2 + 5.5^2) = 6.26498; the difference has norm 1.5, 0.3 of the old one."""
+    """The norms are 5 and sqrt(3^2 + 5.5^2) = 6.26498; the difference has norm 1.5, which is 0.3 of
+    5.
+    """
     old = ArrayTensor(np.array([3.0, 4.0, np.nan], np.float32))
     new = ArrayTensor(np.array([3.0, 5.5, np.nan], np.float32))
     assert weights.distance(old, new) == (
@@ -40,7 +42,7 @@ def test_types_and_shapes() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        # One apart, where float64 has no odd numbers.
+        # The numbers differ by 1, which float64 cannot express here.
         (np.array([0, 2**60]), np.array([0, 2**60 + 1]), "1 of 2 elements of i64[2] differ"),
         (np.array([2**60]), np.array([2**60 + 1]), "1152921504606846976 -> 1152921504606846977"),
         (np.array([0.0]), np.array([-0.0]), "no element of f64[1] differs in value"),

@@ -1,4 +1,4 @@
-"""The cases themselves: unique, valid for the checker of onnx, and right in the executor."""
+"""The cases themselves are unique, accepted by onnx's checker, and right in the executor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_names_are_unique_and_features_are_together() -> None:
     assert len(set(runs)) == len(runs)
 
 
-def test_cases_name_the_sentence_that_they_follow() -> None:
+def test_cases_quote_the_sentence_of_the_specification_that_they_test() -> None:
     for case in CASES:
         assert case.source.startswith(("ONNX ", "OpenVINO "))
         assert len(case.text) > 20
@@ -41,7 +41,7 @@ def test_cases_name_the_sentence_that_they_follow() -> None:
     [case for case in CASES if isinstance(case.model, str) and not case.may_be_refused],
     ids=lambda case: case.name,
 )
-def test_the_checker_of_onnx_accepts(case: Case, tmp_path: Path) -> None:
+def test_the_onnx_checker_accepts(case: Case, tmp_path: Path) -> None:
     _, path = write_case(case, tmp_path)
     onnx.checker.check_model(str(path), full_check=True)
 
@@ -59,7 +59,7 @@ def test_the_executor_is_right(case: Case, tmp_path: Path) -> None:
         assert judge(answer, item, model.graph) == ""
 
 
-def test_a_program_is_that_of_its_seed() -> None:
+def test_a_seed_determines_the_program() -> None:
     first, again = (next(program_cases(1, 7, "onnx")) for _ in range(2))
     assert first.model == again.model
     assert first.runs == again.runs

@@ -97,7 +97,7 @@ def own_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("function", "verdict"),
     [("zeros", "wrong"), ("crash", "crashed"), ("hang", "hung"), ("refuse", "refused")],
 )
-def test_an_engine_of_ones_own(function: str, verdict: str) -> None:
+def test_a_custom_engine(function: str, verdict: str) -> None:
     found = irloop.conform(f"own_engines:{function}", cases=["if_chooses"], seconds=5)
     assert [item.verdict.value for item in found.faults] == [verdict]
     assert found.rows[-1].total == 1
@@ -126,7 +126,7 @@ def test_the_command_writes_reports(tmp_path: Path) -> None:
     assert "| If | 1 |" in text.read_text()
 
 
-def test_the_command_fails_where_a_case_does(tmp_path: Path) -> None:
+def test_the_command_fails_if_a_case_fails(tmp_path: Path) -> None:
     found = run_cli("conformance", "irloop", "-o", str(tmp_path / "report.pdf"))
     assert found.returncode == 2
     assert "reports are written as" in found.stderr

@@ -1,4 +1,6 @@
-"""One ONNX model in ONNX Runtime, and its IR in OpenVINO: several inferences, one after another."""
+"""Runs an ONNX model in ONNX Runtime and its IR in OpenVINO, with several inferences in one
+session.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ needs_engines = pytest.mark.skipif(
 
 
 def i64(number: int | Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """An integer input."""
+    """A number as an i64 input."""
     return np.array(number, np.int64)
 
 
@@ -58,7 +60,7 @@ def agree(
 
 
 def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
-    """Equal types, shapes and numbers; empty arrays may differ in their other dimensions."""
+    """Assert equal types, shapes and numbers; the other dimensions of empty arrays may differ."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype, place

@@ -1,4 +1,4 @@
-"""A loop in a loop, what it computes in plain NumPy, and the inputs that it is tried with.
+"""A loop in a loop, its results in plain NumPy, and the inputs for testing it.
 
 Each iteration has a *row*, and makes a state from it::
 
@@ -32,12 +32,12 @@ class Given:
     """The inputs of all models, in this order."""
 
     h: Array  # the first state, [n,3]
-    x: Array  # what rows are made of, [n,3]
-    xs: Array  # rows of a Scan or a TensorIterator, [t,n,3]
-    fixed: Array  # four rows, [4,n,3]
+    x: Array  # the operand from which rows are computed, [n,3]
+    xs: Array  # the slices of a Scan or a TensorIterator, [t,n,3]
+    fixed: Array  # four constant slices, [4,n,3]
     count: Array  # a trip count
     go: Array  # a condition before the first iteration
-    stop: Array  # the iteration after which a Loop stops
+    stop: Array  # the iteration after which the condition ends a Loop
     flag: Array  # the condition of an If
 
 
@@ -53,8 +53,8 @@ def _given(
     return Given(*tensors, *map(np.array, (count, go, stop, flag)))
 
 
-#: One inference after the other in one session: many iterations, none, many with other sizes and
-#: an early stop, none because of the condition, one, many again.
+#: The inferences of one session, in this order: many iterations, none, many with other sizes and an
+#: early stop, none because of the condition, one, many again.
 SETS = [
     _given(2, 3, 3, 5),
     _given(2, 1, 0, 0, flag=False),
@@ -90,7 +90,9 @@ def _rows(kind: str, given: Given) -> Iterator[Array]:
 
 
 def _run(kinds: tuple[str, ...], h: Array, given: Given) -> list[Array]:
-    """Return the last state, the parts, the sums and lengths of the inner parts, and the starts."""
+    """Run the nest; return the last state, the parts, the sums and lengths of the inner parts, and
+    the starts.
+    """
     kind, *inner = kinds
     if kind == "branch" and not given.flag:
         nothing = np.zeros(2, np.float32), np.zeros(2, np.int64)

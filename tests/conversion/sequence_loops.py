@@ -1,8 +1,4 @@
-"""Loops over sequences, as ONNX text, and the inputs they are tried with.
-
-Every model takes a trip count M, a second number N and a tensor x of shape [2], and makes a
-sequence `seq`. It returns the items of `seq` followed by x, and the number of items.
-"""
+"""Loops over sequences as ONNX text, and the inputs for testing them."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ __all__ = ["MODELS", "REFUSED", "SETS"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: One inference after the other in one session: many iterations, none, one, many more, none, two.
+#: The inferences of one session, in this order: many iterations, none, one, many more, none, two.
 SETS: list[list[Array]] = [
     [np.array(trips), np.array(other), np.array([1 + other, 2], np.float32)]
     for trips, other in ((3, 2), (0, 1), (1, 0), (6, 3), (0, 0), (2, 1))
@@ -41,12 +37,14 @@ EMPTY = "SequenceEmpty ()"
 THREE = "SequenceConstruct (x, y, z)"
 EIGHT = "SequenceConstruct (x, y, z, x, y, z, x, y)"
 
-#: i and x, and numbers that follow from i.
+#: i and x, and numbers computed from i.
 IN_BODY = "number = Cast <to = 1> (i)  item = Add (x, number)  odd = Mod (i, two)"
 
 
 def loop(body: str, start: str = EMPTY, goes_on: str = "Identity (ci)") -> str:
-    """A Loop that computes `seq` from `start`; its body computes t from s in iteration i."""
+    """A Loop that computes `seq` from `start`; its body computes t from s in iteration i, and
+    continues while `goes_on`.
+    """
     begin = "" if start == "start" else f"start = {start}"
     return f"""
     {begin}
@@ -56,7 +54,7 @@ def loop(body: str, start: str = EMPTY, goes_on: str = "Identity (ci)") -> str:
 
 
 def either(condition: str, then: str, otherwise: str, *, gives: str = "t") -> str:
-    """One of two sequences."""
+    """An If whose branches return one sequence each."""
     return f"""
     c = {condition}
     {gives} = If (c) <then_branch = tb () => (seq(float[2]) p) {{ p = {then} }},
@@ -101,7 +99,8 @@ BODIES = {
         "  e = Add (a, item)  t = SequenceInsert (s, e, at)",
         THREE,
     ),
-    # The first item tells the shape: the branch that reads one does not run before.
+    # The first item determines the shape, but the branch that reads an item does not run before
+    # there is one.
     "reads where there is something": loop(
         """
         n = SequenceLength (s)  some = Greater (n, zero)
@@ -182,7 +181,7 @@ BODIES = {
 
 MODELS = {name: HEAD + body + TAIL for name, body in BODIES.items()}
 
-#: Loops that no tensor can hold, and the text of the refusal.
+#: Loops over sequences that no tensor can hold, and the text of the refusal.
 REFUSED = {
     "items of two shapes": (
         HEAD

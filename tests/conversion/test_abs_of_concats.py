@@ -75,7 +75,7 @@ m (int64 n, float[1] x) => (float[1] y, float[k,l,2] pairs, float[k,l,2] sizes) 
 
 
 def test_in_nested_loops_and_several_inferences(tmp_path: Path) -> None:
-    """The state goes x, -2x, 4x, ...; both joined outputs hold each of its values twice."""
+    """The state is x, -2x, 4x, ...; both concatenated outputs contain each of its values twice."""
     source = tmp_path / "m.onnx"
     source.write_bytes(onnx.parser.parse_model(LOOP).SerializeToString())
     path = tmp_path / "m.xml"
@@ -110,12 +110,12 @@ m (int64 n, float[1] x) => (float[1] y, float[k,2] pairs, float[k,2] sizes) {
 
 @pytest.mark.parametrize("passes", [(), ("common_subexpressions",), ("simplify",)], ids=str)
 def test_in_a_loop_that_stops_by_itself(passes: tuple[str, ...], tmp_path: Path) -> None:
-    """The state goes -3, 6, -12, and the loop stops once its size is at least 10."""
+    """The state is -3, 6, -12, ...; the loop stops once its absolute value is at least 10."""
     source = tmp_path / "m.onnx"
     source.write_bytes(onnx.parser.parse_model(STOPS).SerializeToString())
     path = tmp_path / "m.xml"
     save_model(transform(convert(source)[0], passes)[0] if passes else convert(source)[0], path)
-    # The trip count and the start, then the states of the iterations, and the last one.
+    # The trip count and the initial state; then the states of all iterations and the last state.
     runs = [
         (9, -3, [-3, 6, -12], 24),
         (2, -3, [-3, 6], -12),

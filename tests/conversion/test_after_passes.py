@@ -1,7 +1,4 @@
-"""Loops that `transform` changed run in OpenVINO: several inferences in one compiled model.
-
-The numbers are worked out by hand.
-"""
+"""Loops that `transform` changed run in OpenVINO, with several inferences in one compiled model."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ Runs = list[tuple[list[Any], list[Any]]]
 def transformed(model: Model, name: str, runs: Runs, folder: Path) -> list[str]:
     """Run a pass and return the passes that changed something.
 
-    OpenVINO and irloop give the second list of each run for the first one.
+    Each run has a list of inputs and a list of the outputs that OpenVINO and irloop must return.
     """
     openvino = pytest.importorskip("openvino", reason="needs the openvino package")
     result, profile = irloop.transform(model, [name], verify=True)
@@ -123,7 +120,7 @@ def test_inputs_that_the_body_has_as_constants(name: str, tmp_path: Path) -> Non
 
 
 def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
-    """OpenVINO then assumes the trip count as the concatenated length."""
+    """OpenVINO would then use the trip count as the concatenated length."""
 
     def build(b: Builder, c: Value, a: Value) -> list[Value]:
         inner = b.nested("body")
@@ -150,7 +147,7 @@ def test_a_condition_that_becomes_constant(tmp_path: Path) -> None:
 
 
 def test_unknown_sizes_where_a_condition_becomes_constant(tmp_path: Path) -> None:
-    """Without an iteration they are 0, and not those of an earlier inference."""
+    """If no iteration runs, the unknown sizes are 0, and not those of an earlier inference."""
 
     def build(b: Builder, c: Value, a: Value) -> list[Value]:
         inner = b.nested("body")
@@ -178,9 +175,11 @@ def test_unknown_sizes_where_a_condition_becomes_constant(tmp_path: Path) -> Non
 
 
 def test_a_condition_that_becomes_false(tmp_path: Path) -> None:
-    """OpenVINO takes one iteration for certain then, whatever trip count and first condition are.
+    """OpenVINO would then assume one iteration, whatever the trip count and the initial condition
+    are.
 
-    One iteration adds the state to itself, none leaves it and joins nothing.
+    One iteration doubles the state; without an iteration the state stays, and nothing is
+    concatenated.
     """
 
     def build(b: Builder, n: Value, c: Value, a: Value) -> list[Value]:
@@ -256,7 +255,9 @@ def test_a_loop_that_becomes_constant(tmp_path: Path) -> None:
 
 
 def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
-    """OpenVINO fails on it unless it rewrites the Loop, as it does not for the unread `x` here."""
+    """OpenVINO fails on it unless it rewrites the Loop, which it does not do here because of the
+    unread `x`.
+    """
 
     def build(b: Builder, n: Value, x: Value) -> Value:
         inner = b.nested("body")
@@ -277,7 +278,7 @@ def test_a_trip_count_in_the_body(tmp_path: Path) -> None:
 
 
 def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
-    """OpenVINO crashes on a TensorIterator or Loop with two outputs of such a state."""
+    """OpenVINO crashes if two outputs of a TensorIterator or Loop return an unchanged state."""
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -303,7 +304,7 @@ def test_an_unchanged_state_that_two_outputs_return(tmp_path: Path) -> None:
 def test_an_unchanged_value_that_is_joined_and_returned(
     joined_at: int, is_state: bool, tmp_path: Path
 ) -> None:
-    """OpenVINO crashes unless the last value is the first output of the body's result."""
+    """OpenVINO crashes unless the last value is the first output connected to the body's result."""
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -339,7 +340,9 @@ def test_an_unchanged_value_that_is_joined_and_returned(
 def test_an_output_without_readers_of_a_shared_result(
     unread: int, is_loop: bool, kind: str, tmp_path: Path
 ) -> None:
-    """OpenVINO gives the other output of the result the values of the next result, or refuses."""
+    """OpenVINO gives the values of the next result to the other output of the shared result, or
+    refuses the model.
+    """
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -418,7 +421,7 @@ def test_an_iteration_number_after_a_parameter_that_no_branch_reads(
     follows: bool, tmp_path: Path
 ) -> None:
     """OpenVINO gives the iteration number to the next parameter, or refuses the model."""
-    # |x|, then -|x| + 10, then -(-|x| + 10) + 20.
+    # The values are |x|, then -|x| + 10, then -(-|x| + 10) + 20.
     scale = [10] if follows else []
     runs: Runs = [
         ([3, 7, [1, -2], *scale], [[11, 12]]),
@@ -433,7 +436,7 @@ def test_an_iteration_number_after_a_parameter_that_no_branch_reads(
 def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(
     is_computed: bool, tmp_path: Path
 ) -> None:
-    """OpenVINO has no memory for the indices, whose number depends on constants only."""
+    """OpenVINO allocates no memory for the indices, whose number depends only on constants."""
 
     def build(b: Builder, x: Value) -> list[Value]:
         captured = b(elementwise.Add(), x, x) if is_computed else x
@@ -457,7 +460,7 @@ def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(
 
 
 def test_a_constant_condition_after_a_loop_that_stays() -> None:
-    """The Loop does not read a captured value; it has the numbers 3, 1, -1, and their sum is 3."""
+    """The Loop does not read a captured value; its states are 3, 1 and -1, and their sum is 3."""
     b = Builder(Graph("g"))
     x = b.parameter("x", TensorType(F32, Shape.of(2)))
     inner = b.nested("body")
@@ -525,7 +528,7 @@ def test_a_constant_condition_that_the_body_reads(tmp_path: Path, is_state: bool
 def test_a_growing_state_whose_output_nothing_reads(tmp_path: Path) -> None:
     """OpenVINO removes the output, and then allocates the state for its first size only.
 
-    The state is joined with a 1 in each iteration, and the iteration adds its sum to the other.
+    Each iteration appends a 1 to this state, and adds its sum to the other state.
     """
 
     def build(b: Builder, n: Value, x: Value) -> Value:
@@ -544,7 +547,7 @@ def test_a_growing_state_whose_output_nothing_reads(tmp_path: Path) -> None:
         return b.emit(control_flow.Loop(), *given, n_outputs=2, bodies=bodies).outputs[1]
 
     model = model_of(build, (I64, ()), (F32, (1,)))
-    # 2, 2 + 1, 2 + 1 + 1 are added.
+    # The sums 2, 2 + 1 and 2 + 1 + 1 are added.
     runs: Runs = [([3, [0]], [[9]]), ([1, [5]], [[7]]), ([0, [4]], [[4]]), ([2, [0]], [[5]])]
     assert "open_growing_states" in transformed(model, "identity_elimination", runs, tmp_path)
 
@@ -569,7 +572,8 @@ def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:
         return list(made.outputs)
 
     model = model_of(build, (I64, ()), (F32, (1,)))
-    # The states are -3, 12, or end with the trip count; the loop stops once one is 10 or more.
+    # The states are -3, 12, ..., or fewer if the trip count ends the loop, which stops once a state
+    # is at least 10.
     runs: Runs = [
         ([5, [-3]], [[-48], [-3, -3, 12, 12], [3, 3, 12, 12]]),
         ([1, [-5]], [[20], [-5, -5], [5, 5]]),
@@ -580,7 +584,7 @@ def test_an_absolute_value_that_comes_to_share_a_concat(tmp_path: Path) -> None:
 
 
 def test_a_shape_without_elements_that_is_joined(tmp_path: Path) -> None:
-    """OpenVINO would crash on the constant that the shape of a scalar becomes."""
+    """OpenVINO would crash on the empty constant that the shape of a scalar becomes."""
 
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
@@ -650,7 +654,7 @@ def test_loops_that_have_such_a_form_already_stay() -> None:
 
 
 def test_types_that_contradict_each_other_are_no_reason_to_stop() -> None:
-    """A pass may be meant to repair the contradiction."""
+    """A pass may be intended to repair the contradiction."""
 
     def build(b: Builder, a: Value) -> list[Value]:
         joined = joined_backwards(b, a)

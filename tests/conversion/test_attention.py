@@ -8,7 +8,7 @@ import pytest
 
 BACKEND_OPS = "Attention RotaryEmbedding"
 
-#: Forms of several operations round 16-bit floats where the reference does not.
+#: The conversion rounds 16-bit floats in places where the reference does not.
 LAST_PLACES = {"bf16": 2.0**-6, "fp16": 2.0**-9}
 
 

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def converted(source: Any, target: Any) -> Model:
-    """BitCast of a list from one NumPy type to another, in IR."""
+    """An IR with a BitCast of a list from one NumPy type to another."""
     graph = Graph("model")
     build = Builder(graph)
     data = build.parameter("x", TensorType(element_type_of(np.dtype(source)), Shape.of(None)))
@@ -34,7 +34,7 @@ def check(array: Array, target: Any) -> None:
 
 RANDOM = np.random.default_rng(11)
 
-#: Normal numbers of all sizes, both zeros, both infinities.
+#: Normal numbers of all magnitudes, both zeros, both infinities.
 FLOATS = np.concatenate(
     [
         (RANDOM.uniform(1, 2, 300) * 2.0 ** RANDOM.integers(-126, 128, 300)).astype(np.float32),

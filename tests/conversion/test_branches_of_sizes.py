@@ -1,4 +1,6 @@
-"""An If that depends on a size: decided if the size is known, else a note names the option."""
+"""An If that depends on a size is decided if the size is known; otherwise a note names the
+option.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,8 @@ from irloop.graph.types import Shape
 from irloop.passes.common.fix_input import FixInput
 from tests.conversion.both_engines import F32, agree, needs_engines
 
-#: As voice activity detectors have it: another rank where the signal is short, in a branch that
-#: the sampling rate decides.
+#: As in voice activity detectors: a short signal gets another rank, in a branch that the sampling
+#: rate selects.
 DETECTOR = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[B,L] x, int64 rate) => (float y) {
     sixteen = Constant<value = int64 {16000}>()
@@ -87,7 +89,9 @@ g (float[R,C] x, int64 rate) => (float[R,2] y) {
 
 
 def test_shapes_that_one_branch_does_not_fit(tmp_path: Path) -> None:
-    """The error names the input that chooses; once its value is fixed, the model converts."""
+    """The error names the input that selects the branch; once its value is fixed, the model
+    converts.
+    """
     path, fixed = tmp_path / "model.onnx", tmp_path / "fixed.onnx"
     path.write_bytes(onnx.parser.parse_model(WIDTHS).SerializeToString())
     with pytest.raises(InferenceError) as raised:
@@ -146,7 +150,7 @@ BRANCHES = """
 def test_branches_whose_condition_is_constant_once_a_loop_is_unrolled(
     limit: float, engines: Engines, tmp_path: Path
 ) -> None:
-    """A Scan-8 is unrolled in the IR only; the rows of `many` keep it from being folded."""
+    """Only in the IR a Scan-8 is unrolled; `many` has too many rows for the Scan to be folded."""
     text = f"""<ir_version: 8, opset_import: ["" : 8]>
 g (float[2, 3] x, float[n] w, float[1, 2, 3] many)
     => (float[2, 3] y, float[n] z, float[1, 2, 3] rows)

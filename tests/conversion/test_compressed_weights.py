@@ -1,7 +1,4 @@
-"""Weights in groups of 4 and 8 bits, as compression tools write them, in both directions.
-
-Expected values are the products of weights unpacked by hand.
-"""
+"""Weights in 4-bit and 8-bit groups, as compression tools write them, in both directions."""
 
 from __future__ import annotations
 
@@ -163,7 +160,9 @@ def test_nf4_stays_codes(opset: int, codes: str) -> None:
 
 
 def blocked_onnx(weights: Weights, *, axis: int, columns: int = COLUMNS) -> onnx.ModelProto:
-    """DequantizeLinear in blocks along `axis`, then a product; fewer columns: a cut last block."""
+    """DequantizeLinear in blocks along `axis`, then a product; with fewer columns the last block is
+    cut.
+    """
     kinds = {"u4": TensorProto.UINT4, "i4": TensorProto.INT4, "u8": TensorProto.UINT8}
 
     def tensor(name: str, array: Array) -> onnx.TensorProto:

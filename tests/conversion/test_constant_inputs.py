@@ -1,4 +1,4 @@
-"""ONNX's node tests with small inputs as constants, which axes and shapes usually are."""
+"""ONNX's node tests with their small inputs as constants, as axes and shapes usually are."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPS = """
     Slice SpaceToDepth Split Squeeze TensorScatter Tile TopK Transpose Trilu Unsqueeze
 """
 
-#: Inputs of more elements stay inputs.
+#: Inputs with more elements remain inputs.
 SMALL = 64
 
 
@@ -43,7 +43,9 @@ def _tests() -> dict[str, Any]:
 
 
 def _with_constants(test: Any) -> tuple[Any, list[Any]]:
-    """The model with its small inputs but the first as initializers, and the other inputs."""
+    """The model with its small inputs, except the first, as initializers; and the remaining
+    inputs.
+    """
     model, inputs = onnx.ModelProto(), []
     model.CopyFrom(test.model)
     del model.graph.input[:]
@@ -59,7 +61,7 @@ def _with_constants(test: Any) -> tuple[Any, list[Any]]:
 
 @pytest.mark.parametrize("opset", [7, 15])
 @pytest.mark.parametrize("name", sorted(_tests()))
-def test_constants_take_the_short_way(name: str, opset: int) -> None:
+def test_constants_use_the_simpler_forms(name: str, opset: int) -> None:
     test = _tests()[name]
     proto, inputs = _with_constants(test)
     model, _ = pipelines.to_openvino(onnx_reader.from_proto(proto), opset=opset)

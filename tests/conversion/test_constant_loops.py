@@ -89,7 +89,7 @@ g (float[2] x) => (float[2] y) <float[2] q = {1, 2}> {
 @needs_engines
 @pytest.mark.parametrize("trips", [0, 3])
 def test_a_folded_loop_counts_another_one(trips: int, engines: Engines, tmp_path: Path) -> None:
-    """The trip count is a constant 0 once the first Loop is folded; then no Loop is left."""
+    """Once the first Loop is folded, the trip count is the constant 0, and no Loop is left."""
     text = f"""
 g (float[2] x) => (float[2] last, float[n, 2] all) {{
   n = Constant <value_int = {trips}> ()  zero = Constant <value_int = 0> ()
@@ -117,7 +117,7 @@ g (int64 M, float[2] x) => (float[2] last) {
     agree(text, [[i64(trips), np.array([1, 2], F32)] for trips in (2, 0, 1)], engines, tmp_path)
 
 
-#: The trip count and the state are known from a shape; OpenVINO cannot fold the If in the body.
+#: The trip count and the state follow from a shape; OpenVINO cannot fold the If in the body.
 COUNTED_BY_A_SHAPE = """
 g (float[1, 2] x) => (bool[k] flags, int64 twice) {
   shape = Shape (x)  one = Constant <value_int = 1> ()  n = Gather (shape, one)
@@ -132,7 +132,7 @@ g (float[1, 2] x) => (bool[k] flags, int64 twice) {
 }"""
 
 
-#: OpenVINO would rewrite these sums without an end.
+#: OpenVINO would never stop rewriting these sums.
 SUMS = """
 g (double[2] x) => (double[2] y, double[2] z) <double[2] a = {1, 2}, double b = {0.5}> {
   c = Add (a, b)  d = Sub (c, b)  y = Add (d, b)  z = Add (x, y)
@@ -172,18 +172,18 @@ g (float[2] x) => (float[2] y, float[2] z) <float[2] q = {1, 2}, float limit = {
 
 @needs_engines
 def test_a_condition_computed_from_constants(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO folds it too, and cannot compile a Loop that it then knows never to start."""
+    """OpenVINO also folds it, and cannot compile a Loop that then is known never to start."""
     agree(NOT_STARTED, [[np.array(x, F32)] for x in ([1, 2], [3, 4])], engines, tmp_path)
 
 
-def test_it_takes_the_loops_away() -> None:
+def test_folding_removes_the_loops() -> None:
     (outer,) = (node for node in converted(NOT_STARTED).graph.nodes if node.op.type == "Loop")
     assert not any(node.op.type == "Loop" for node in outer.body().graph.nodes)
 
 
 @needs_engines
 def test_a_loop_that_changes_nothing(engines: Engines, tmp_path: Path) -> None:
-    """The Loop has no outputs left when constant Loops are searched."""
+    """When constant Loops are searched, the Loop has no outputs left."""
     text = """
 g (bool c, float[2] x) => (float[2] y) <int64 three = {3}> {
   y = Loop ("", c, x) <body = b (int64 i, bool e, float[2] a) => (bool f, float[2] o) {

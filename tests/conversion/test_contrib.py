@@ -33,7 +33,7 @@ def drawn(seed: int, *shape: int) -> Any:
 
 
 def types(path: Path) -> list[str]:
-    """The types of all operations of ONNX Runtime in a file, bodies included."""
+    """The types of all ONNX Runtime operations in a file, including those in bodies."""
 
     def of(graph: onnx.GraphProto) -> Iterator[str]:
         for node in graph.node:
@@ -50,7 +50,7 @@ def types(path: Path) -> list[str]:
 
 
 def contrib(model: onnx.ModelProto, folder: Path) -> Path:
-    """The path of a model that was converted with contrib."""
+    """Convert a model with `contrib`, and return the path of the result."""
     source, target = folder / "source.onnx", folder / "target.onnx"
     source.write_bytes(model.SerializeToString())
     irloop.save_model(irloop.convert(source, "onnx", contrib=True)[0], target)
@@ -98,7 +98,8 @@ def test_ir_with_4_bit_weights(opset: int | None, engines: Engines, tmp_path: Pa
         np.testing.assert_allclose(one[0], other[0], 1e-4, 1e-5)
 
 
-#: The type of codes, sizes of codes and scales, and attributes of DequantizeLinear.
+#: For each case: the type of the codes, the sizes of codes and scales, and the attributes of
+#: DequantizeLinear.
 DEQUANTIZED: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "blocks": ("UINT4", (48, 5), (3, 5), {"axis": 0, "block_size": 16}),
     "columns": ("INT4", (48, 5), (5,), {"axis": 1}),
@@ -128,7 +129,7 @@ def dequantized(
 
 
 # ONNX Runtime itself rounds the data to 8 bits in products with a DequantizeLinear of 4 bits, so
-# that the expected numbers are computed here.
+# the expected numbers are computed here.
 @pytest.mark.parametrize("has_zeros", [False, True])
 @pytest.mark.parametrize("name", DEQUANTIZED)
 def test_dequantized_weights(name: str, has_zeros: bool, engines: Engines, tmp_path: Path) -> None:
@@ -191,7 +192,8 @@ ATTENTION = """<ir_version: 8, opset_import: ["": 17]>
     v1 = Reshape(z, split)  v2 = Transpose<perm = [0, 2, 1, 3]>(v1)
     s = MatMul(q3, k4)  t = Add(m, s)  p = Softmax<axis = {axis}>(t)  o = MatMul(p, v2)
     r = Transpose<perm = [0, 2, {last}]>(o)  y = Reshape(r, join) }}"""
-#: The models that are no attention of separated and joined heads, and one that is.
+#: Models that only resemble attention with separated and joined heads, and one that is such
+#: attention.
 FORMS = {
     "attention": ({}, ["MultiHeadAttention"]),
     "another axis": ({"axis": "-2"}, []),
@@ -211,7 +213,7 @@ def test_forms_of_attention(name: str, engines: Engines, tmp_path: Path) -> None
     assert fused(ATTENTION.format(**words), sets, engines, tmp_path) == wanted
 
 
-def test_it_needs_onnx(tmp_path: Path) -> None:
+def test_contrib_needs_onnx_output(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(products(1, 16, 16).SerializeToString())
     with pytest.raises(UsageError, match="contrib is an option for ONNX"):

@@ -1,4 +1,6 @@
-"""Temporal classification in ONNX: OpenVINO's own values, and random labels and lengths."""
+"""Connectionist temporal classification in ONNX: OpenVINO's own values, and random labels and
+lengths.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +45,6 @@ def test_drawn_losses(seed: int) -> None:
     ]
     dynamic = ((), (0, 1, 2, 3))[seed % 2]
     opset = (11, 13, 17, 21)[seed % 4]
-    # The CPU plugin crashes where an item has no label.
+    # The CPU plugin crashes if an item has no label.
     engine = everything if seed % 4 == 0 and lengths.all() else None
     check_operation(op, arrays, opset=opset, dynamic=dynamic, openvino=engine)

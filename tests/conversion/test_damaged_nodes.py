@@ -1,4 +1,4 @@
-"""Operations with contradictory attributes or constants are refused by name."""
+"""Operations with contradictory attributes or constants are refused with their name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def test_an_operation_that_makes_no_sense_is_refused(tmp_path: Path, name: str) 
 
 
 def test_sizes_that_are_not_known_are_written_without_a_number(tmp_path: Path) -> None:
-    """Exporters write -1 for them, which crashes the inference of the onnx package."""
+    """Exporters write -1 for unknown sizes, which crashes the shape inference of the onnx
+    package.
+    """
     path, again = tmp_path / "m.onnx", tmp_path / "again.onnx"
     model = onnx.parser.parse_model(
         f"{HEAD.format(17)} g (float[2] x) => (float[2] y) {{ y = Relu (x) }}"
@@ -96,7 +98,7 @@ def test_passes_and_hazards_leave_damaged_graphs_alone(tmp_path: Path, where: st
 def test_ports_without_ids_are_named(tmp_path: Path) -> None:
     source = FIXTURES / "models" / "halving" / "model.xml"
     text = source.read_text("utf-8")
-    # The input ports of the first layer that has two.
+    # The input ports of the first layer that has two inputs.
     at = text.index("<input>", text.index('<port id="1"', text.index("<input>")) - 400)
     path = tmp_path / "m.xml"
     path.write_text(text[:at] + text[at:].replace(' id="0"', "", 1).replace(' id="1"', "", 1))
@@ -107,7 +109,7 @@ def test_ports_without_ids_are_named(tmp_path: Path) -> None:
 
 
 def test_a_window_is_no_longer_than_the_axis(tmp_path: Path) -> None:
-    """LRN divides by the window's size, so that one of 2^40 leaves x / bias^beta."""
+    """LRN divides by the size of the window, so a window of 2^40 elements leaves x / bias^beta."""
     text = "g (float[1,5] x) => (float[1,5] y) { y = LRN <size = 1099511627776, bias = 4.0> (x) }"
     path = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(f"{HEAD.format(17)} {text}"), path)

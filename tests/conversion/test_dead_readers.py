@@ -1,7 +1,4 @@
-"""OpenVINO removes body values that no output depends on: what follows, and that it is avoided.
-
-The numbers are worked out by hand. Every model runs twice in one compiled model.
-"""
+"""OpenVINO removes body values that no output depends on: the effects, and how they are avoided."""
 
 from __future__ import annotations
 
@@ -32,12 +29,14 @@ from irloop.passes.base import ModelPass
 
 I64, F32 = ElementType.I64, ElementType.F32
 
-#: What a body computes of a value: something to add, or None.
+#: Computes something from a value in a body: a value to add, or None.
 Reader = Callable[[IrModel, IrLoop, Value], Value | None]
 
 
 class Forget(ModelPass):
-    """Replaces products with the constant 7 by the constant, so that the other factor is dead."""
+    """Replaces products with the constant 7 by that constant, so that the other factor becomes
+    dead.
+    """
 
     name = "forget"
 
@@ -83,7 +82,7 @@ def joined_in_vain(m: IrModel, loop: IrLoop, value: Value) -> Value:
 
 
 def carried_in_vain(m: IrModel, loop: IrLoop, value: Value) -> Value:
-    """OpenVINO keeps all states of a loop that it keeps."""
+    """A state that computes the value: OpenVINO keeps all states of a loop that it keeps."""
     inner = m.inside(loop).loop(loop.constant(2, I64))
     state, other = inner.state(loop.constant([[0, 0]])), inner.state(value)
     inner.carry(state, inner(Add(), state, state))
@@ -94,14 +93,14 @@ def carried_in_vain(m: IrModel, loop: IrLoop, value: Value) -> Value:
 
 
 def counted_in_vain(m: IrModel, loop: IrLoop, value: Value) -> None:
-    """A Loop without outputs reads its trip count."""
+    """A Loop without outputs whose trip count is computed from the value."""
     count = loop(ReduceMax(), value, loop.constant([0, 1], I64))
     inner = m.inside(loop).loop(loop(Convert(I64), count))
     inner.done()
 
 
 def times_zero(m: IrModel, loop: IrLoop, value: Value) -> Value:
-    """OpenVINO computes a product with 0."""
+    """A product of the value with 0, which OpenVINO computes."""
     return loop(Multiply(), value, loop.constant(0))
 
 
@@ -186,7 +185,9 @@ agraph (float[3,2] x, float[1,2] y) => (float[1,2] last, float[3,1,2] states)
 
 
 def test_slices_that_only_count_iterations_without_effect(tmp_path: Path) -> None:
-    """Conversion replaces the output of the inner Loop by the state, which it never changes."""
+    """Conversion replaces the output of the inner Loop by the state, because the Loop never changes
+    it.
+    """
     onnx.save(onnx.parser.parse_model(UNCHANGED), tmp_path / "model.onnx")
     model, _ = irloop.convert(irloop.read_model(tmp_path / "model.onnx"))
     start = np.array([[7, 8]], np.float32)
@@ -240,7 +241,9 @@ def test_initial_states_are_lost_where_the_hazard_is_found(reader: Reader, tmp_p
 
 
 def right_after(model: Model, runs: list[list[Any]], expected: list[Any], folder: Path) -> set[str]:
-    """Run `Forget`; OpenVINO and irloop return what is expected; the passes that repaired."""
+    """Run `Forget`, assert the outputs of OpenVINO and irloop, and return the passes that repaired
+    the model.
+    """
     result, profile = irloop.transform(model, [Forget()], verify=True)
     session = irloop.Session(result)
     found = inferred(result, runs, folder)
@@ -261,7 +264,7 @@ def seventh(m: IrModel, loop: IrLoop, value: Value) -> Value:
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_trip_counts_after_passes(window: tuple[int, int, int, int], tmp_path: Path) -> None:
-    """A slice of two elements is no slice of a Loop: the TensorIterator keeps its trip count."""
+    """A Loop cannot have a slice of two elements, so the TensorIterator keeps its trip count."""
     m = IrModel()
     x, y = m.input("x", None, 2), m.input("y", 1, 2)
     loop = m.tensor_iterator()
@@ -284,7 +287,7 @@ def test_trip_counts_after_passes(window: tuple[int, int, int, int], tmp_path: P
     assert "count_iterations" in right_after(model, runs, expected, tmp_path)
 
 
-def test_initial_states_after_passes(tmp_path: Path) -> None:
+def test_initial_states_after_passes_are_kept(tmp_path: Path) -> None:
     runs = [[np.array(n, np.int64), np.full((1, 2), n, np.float32)] for n in (2, 0, 3, 0)]
     expected = [[[[8, 8]]], [[[0, 0]]], [[[8, 8]]], [[[0, 0]]]]
     assert "read_states" in right_after(stateful(seventh), runs, expected, tmp_path)
@@ -328,7 +331,7 @@ def test_outputs_of_a_shared_result_after_passes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("length", "live"), [(MOST - 2, False), (MOST + 1, True)])
 def test_long_chains_count_as_live(length: int, live: bool) -> None:
-    """The search gives up after `MOST` values, so its work does not grow with the model."""
+    """The search stops after `MOST` values, so its work does not grow with the model."""
     m = IrModel()
     x = m.input("x", 1)
     value = x

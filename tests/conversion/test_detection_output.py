@@ -24,7 +24,9 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
 
 
 def priors(draw: Draw, lists: int, count: int, plain: bool) -> Array:
-    """[lists, 1 or 2, count * 4]: boxes in 0..1 or, with 5 numbers each, of an image 300 x 200."""
+    """[lists, 1 or 2, count * 4]: boxes in 0..1 or, with 5 numbers each, in pixels of a 300 x 200
+    image.
+    """
     rng = draw.rng
     low = rng.random((lists, count, 2)) * 0.7
     boxes = np.concatenate((low, low + 0.05 + rng.random((lists, count, 2)) * 0.4), axis=-1)
@@ -37,7 +39,7 @@ def priors(draw: Draw, lists: int, count: int, plain: bool) -> Array:
 
 
 def up_to_the_end(outputs: list[Any]) -> list[Any]:
-    """The rows before the first one of item -1; later rows are not specified."""
+    """The rows before the first row with item -1; later rows are unspecified."""
     rows = outputs[0].reshape(-1, 7)
     ends = np.flatnonzero(rows[:, 0] == -1)
     return [rows[: ends[0] + 1] if ends.size else rows]
@@ -49,7 +51,7 @@ def drawn(seed: int) -> tuple[ov.Detecting, list[Array]]:
     items, classes, count = draw.choice([1, 1, 3]), draw.choice([2, 3, 5]), draw.choice([3, 8, 12])
     plain, shared = draw.chance(0.7), draw.chance(0.6)
     given = priors(draw, draw.choice([1, items]), count, plain)
-    # The CPU plugin takes away labels only where the first class is the background.
+    # The CPU plugin shifts labels down only if the first class is the background.
     shifted = draw.chance(0.3)
     attributes: dict[str, Any] = {
         "keep_top_k": (draw.choice([-1, 4, 10, 200]),),

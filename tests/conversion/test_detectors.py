@@ -49,12 +49,12 @@ class Net(Builder):
         return self(conv, x, self.constant(weights, F32))
 
     def backbone(self) -> Value:
-        """A map of [1, 8, 8, 8]."""
+        """A feature map of shape [1, 8, 8, 8]."""
         x = self(activation.ReLU(), self.convolved(self.image, (3, 6), 2))
         return self(activation.ReLU(), self.convolved(x, (6, 8), 2))
 
     def listed(self, x: Value) -> Value:
-        """Transposed to channels last and flattened to [1, n]."""
+        """`x`, transposed to channels last and flattened to [1, n]."""
         moved = self(shape.Transpose(), x, self.i64([0, 2, 3, 1]))
         return self(shape.Reshape(special_zero=True), moved, self.i64([0, -1]))
 
@@ -70,7 +70,7 @@ class Net(Builder):
 
 
 def one_stage(*, dynamic: bool) -> Model:
-    """As in SSD: priors of the size of the feature map, decoded and suppressed."""
+    """As in SSD: priors of the feature map are decoded, and boxes suppressed."""
     net = Net(dynamic=dynamic)
     features = net.backbone()
     moves = net.listed(net.convolved(features, (8, ANCHORS * 4)))
@@ -97,7 +97,7 @@ def one_stage(*, dynamic: bool) -> Model:
 
 
 def two_stage(*, dynamic: bool) -> Model:
-    """As in Faster R-CNN: proposed regions whose features are pooled and classified."""
+    """As in Faster R-CNN: the features of proposed regions are pooled and classified."""
     net = Net(dynamic=dynamic)
     features = net.backbone()
     scores = net(activation.Sigmoid(), net.convolved(features, (8, 2 * ANCHORS)))

@@ -29,7 +29,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
 
 def regions(draw: Draw, count: int, longest: float) -> Array:
     low = draw.rng.random((count, 2)) * 60
-    # Some are empty.
+    # Some boxes are empty.
     return np.concatenate((low, low - 2 + draw.rng.random((count, 2)) * longest), axis=1)
 
 
@@ -80,7 +80,9 @@ def best(draw: Draw) -> tuple[Op, list[Array]]:
 
 
 def specified(op: Op) -> bool:
-    """True where OpenVINO writes the output; it leaves the rest, which irloop fills with zeros."""
+    """True for the outputs that OpenVINO writes; it leaves others uninitialised, which irloop fills
+    with zeros.
+    """
     if isinstance(op, ov.ExperimentalDetectronPriorGridGenerator):
         return (op.h or 3, op.w or 4) == (3, 4)
     return not isinstance(op, ov.ExperimentalDetectronTopKROIs) or op.max_rois <= 9

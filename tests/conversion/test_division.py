@@ -26,7 +26,7 @@ I32, I64 = ElementType.I32, ElementType.I64
 
 LEFT, RIGHT = [7, -7, 7, -7, -8, 8], [2, 2, -2, -2, 2, -2]
 
-#: By hand: toward zero, and toward minus infinity.
+#: Computed by hand: rounded toward zero, and toward minus infinity.
 TRUNCATED, FLOORED = [3, -3, -3, 3, -4, -4], [3, -4, -4, 3, -4, -4]
 
 

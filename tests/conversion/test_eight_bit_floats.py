@@ -49,7 +49,7 @@ def numbers(element: ElementType) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def everywhere(model: Model, given: Any, engines: Engines, folder: Path) -> list[Any]:
-    """The output in OpenVINO, in irloop, and in ONNX Runtime after conversion."""
+    """The outputs of OpenVINO, of irloop, and of ONNX Runtime after conversion."""
     ir, onnx = folder / "model.xml", folder / "model.onnx"
     irloop.save_model(model, ir, ir_version=11)
     irloop.save_model(irloop.convert(ir, opset=19)[0], onnx)
@@ -80,8 +80,8 @@ def test_a_conversion_there_and_back_rounds_as_the_source(
 ) -> None:
     """0.7185219 is 0.71875 in f16, a tie of f8e4m3; the ONNX model rounds it to f16 first.
 
-    OpenVINO computes f16 in f32, so that the way back does not round the numbers that are above the
-    largest finite one only in f32. They are left out.
+    OpenVINO computes f16 in f32, so numbers that exceed the largest finite one only before they are
+    rounded differ on the way back. They are left out.
     """
     m = IrModel()
     small = m(Convert(element), m.input("x", None))
@@ -114,7 +114,7 @@ def test_fake_conversions_saturate(element: ElementType, engines: Engines, tmp_p
 def test_what_onnx_rounds_once_is_rounded_once(
     element: ElementType, engines: Engines, tmp_path: Path
 ) -> None:
-    """Numbers next to a tie that become the tie when rounded to f16.
+    """Numbers near a tie that become the tie when they are rounded to f16.
 
     Below 2^-14, OpenVINO's own conversion to f8e5m2 deviates in the last place.
     """

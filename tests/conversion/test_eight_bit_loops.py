@@ -26,9 +26,10 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 def _joined(b: Builder, count: Value, x: Value, narrow: ElementType, depth: int) -> Value:
-    """A Loop that joins x + 1, rounded to 8-bit floats, along axis 1; in `depth` other Loops.
+    """A Loop, nested in `depth` others, that concatenates x + 1, rounded to 8-bit floats, along
+    axis 1.
 
-    Those run once, add 1 to x, and return what the inner Loop has joined.
+    The outer Loops run once, add 1 to x, and return the concatenated output of the inner Loop.
     """
     inner = b.nested("body")
     inner.result(inner.constant(True, ElementType.BOOLEAN), "goes_on")
@@ -54,7 +55,7 @@ def _joined(b: Builder, count: Value, x: Value, narrow: ElementType, depth: int)
 def test_joined_along_an_inner_axis(
     narrow: ElementType, trips: int | None, depth: int, tmp_path: Path
 ) -> None:
-    """A loop of one iteration is the hard case.
+    """The hard case is a loop with one iteration.
 
     Before opset 21 ONNX Runtime moves the Transpose that follows such a Loop across the Cast, onto
     the 8-bit floats, and then refuses the model.

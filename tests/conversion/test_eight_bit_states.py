@@ -28,7 +28,7 @@ from tests.conversion.both_engines import F32, i64, needs_engines
 pytestmark = needs_engines
 
 HEADER = '<ir_version: 10, opset_import: ["" : 19]>\n'
-#: The numbers of float8e4m3fn and float8e5m2 in ONNX.
+#: The codes of float8e4m3fn and float8e5m2 in ONNX.
 EIGHT_BITS = {"float8e4m3fn": 17, "float8e5m2": 19}
 
 
@@ -107,7 +107,7 @@ g (float[n] x, int64[r] shape, int64 M, bool go) => (float[m] out) {
 
 
 def test_an_unread_state_of_unknown_rank_is_read(tmp_path: Path) -> None:
-    """By irloop: the CPU plugin runs no loop over values of unknown rank."""
+    """irloop runs it, because the CPU plugin runs no loop over values of unknown rank."""
     source = tmp_path / "model.onnx"
     proto = onnx.parser.parse_model(HEADER + UNKNOWN_RANK)
     loop = next(node for node in proto.graph.node if node.op_type == "Loop")
@@ -134,7 +134,7 @@ def test_an_input_that_is_an_output_is_copied(engines: Engines, tmp_path: Path) 
 
 
 def test_an_input_that_leaves_through_a_convert(tmp_path: Path) -> None:
-    """Outputs are read after the inputs of the inference were freed."""
+    """Outputs are read after the inputs of the inference are freed."""
     b = Builder(Graph("g"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape((UNKNOWN_DIM, 3))))
     b.result(b(Convert(ElementType.F32), x), "y")

@@ -1,7 +1,7 @@
 """LSTM, GRU and RNN of a batch without items or without steps, in OpenVINO.
 
-The plugin writes sequences with computed weights, clipped gates or rare activations as a
-TensorIterator of its own, and dies when it joins the steps of an empty batch.
+The plugin turns sequences with computed weights, clipped gates or rare activations into a
+TensorIterator, and crashes when it concatenates the steps of an empty batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from irloop import convert, save_model
 from irloop.engines.catalogue import engine_of
 from irloop.engines.process import Process
 
-#: With these attributes and weights 1, each step adds the input to the state.
+#: All weights are 1, so each step adds the input to the state.
 RNN = """<ir_version: 8, opset_import: ["" : 16]>
 m (float[{steps}, {items}, 1] x, float[1, 1, 1] w, float[1, {items}, 1] h)
     => (float[{steps}, 1, {items}, 1] y, float[1, {items}, 1] last) {{
@@ -58,7 +58,7 @@ def test_the_batch_is_empty_in_one_inference(
             answer = process.run(arrays, seconds=60)
             assert answer.outputs is not None, answer
             y, last = answer.outputs
-            # 1 + 3 and 4 + 4; backwards 5 + 3 after 1 + 4.
+            # Forward, the states are 1 + 3 and 4 + 4; backwards they are 1 + 4 and 5 + 3.
             steps = [4, 8] if direction == "forward" else [8, 5]
             assert y.shape == (2, 1, items, 1)
             assert y.tolist() == [[[[step]] * items] for step in steps]
@@ -86,7 +86,7 @@ def test_the_batch_is_known_to_be_empty(computed: bool, tmp_path: Path) -> None:
         assert [output.shape for output in answer.outputs] == [(2, 1, 0, 1), (1, 0, 1)]
 
 
-#: The gates of an LSTM with weights 0 are 0.5, and each step halves the state of the cell.
+#: With weights 0, the gates of an LSTM are 0.5, so each step halves the cell state.
 LSTM = """<ir_version: 8, opset_import: ["" : 16]>
 m (float[t, 2, 1] x, float[{n}, 2, 8] h, float[{n}, 2, 8] c)
     => (float[t, {n}, 2, 8] y, float[{n}, 2, 8] last, float[{n}, 2, 8] cell) {{

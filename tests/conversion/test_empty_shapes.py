@@ -28,7 +28,7 @@ I64 = ElementType.I64
 
 
 def _runs(model: Model, opset: int, path: Path, feeds: list[list[Array]]) -> list[Array]:
-    """The only output in ONNX Runtime for each set of inputs, in one session."""
+    """The only output of ONNX Runtime for each set of inputs, in one session."""
     converted, _ = irloop.convert(model, "onnx", opset=opset)
     irloop.save_model(converted, path)
     session = onnxruntime.InferenceSession(path)
@@ -41,7 +41,7 @@ def _runs(model: Model, opset: int, path: Path, feeds: list[list[Array]]) -> lis
 def test_loops_join_parts_without_elements(
     element: str, axis: int, opset: int, tmp_path: Path
 ) -> None:
-    """A Loop concatenates parts [2, b, c] (axis 0) or [a, 2, c] (axis 1), zero or more of them."""
+    """A Loop concatenates zero or more parts [2, b, c] (axis 0) or [a, 2, c] (axis 1)."""
     dims = [UNKNOWN_DIM] * 3
     part = TensorType(ElementType(element), Shape.of(*dims[:axis], 2, *dims[axis + 1 :]))
     b = Builder(Graph("joined"))
@@ -65,7 +65,7 @@ def test_loops_join_parts_without_elements(
         wanted.append(np.concatenate([nothing, *[data] * trips], axis))
     found = _runs(Model(b.graph, "openvino", 11), opset, tmp_path / "model.onnx", feeds)
     for got, want, feed in zip(found, wanted, feeds, strict=True):
-        # A Loop that does not run knows nothing of the other dimensions.
+        # If a Loop does not run, the other dimensions are unknown.
         assert got.shape == want.shape if feed[0] else got.shape[axis] == 0
         np.testing.assert_array_equal(got.reshape(want.shape), want)
 
@@ -89,7 +89,7 @@ def test_an_empty_tensor_in_a_computed_shape(opset: int, tmp_path: Path) -> None
 def test_an_inferred_size_beside_a_copied_one(
     pattern: tuple[int, ...], expected: tuple[int, ...], opset: int, tmp_path: Path
 ) -> None:
-    """The number of rows of x [n,3,4] is copied and may be 0, with which ONNX infers no -1."""
+    """The number of rows of x [n,3,4] is copied and may be 0; ONNX cannot infer -1 then."""
     b = Builder(Graph("rows"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM, 3, 4)))
     b.result(b(Reshape(special_zero=True), x, b.constant(list(pattern), I64)), "y")
@@ -141,7 +141,7 @@ def test_a_computed_size_beside_a_copied_one(
 
 
 def _flattening_loop(b: Builder, count: Value, limit: Value, state: Value, depth: int) -> Value:
-    """A Loop, in `depth` others, that ends after `limit` iterations.
+    """A Loop, nested in `depth` others, that ends after `limit` iterations.
 
     Its body flattens the state [n,m,4] to [n,4*m] and adds 1.
     """

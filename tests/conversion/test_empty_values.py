@@ -48,18 +48,18 @@ g (float[3, 2] x, float w) => (float[3, 2] y, int64[3, 0] s, float[k, 0] more) {
 
 
 @needs_engines
-def test_what_is_empty_is_not_computed_by_openvino(engines: Engines, tmp_path: Path) -> None:
+def test_empty_values_are_not_computed_by_openvino(engines: Engines, tmp_path: Path) -> None:
     x = np.arange(6, dtype=F32).reshape(2, 3)
     agree(EXPANDED, [[x, i64(1)], [x + 1, i64(2)]], engines, tmp_path)
 
 
 @needs_engines
-def test_what_is_empty_in_loops(engines: Engines, tmp_path: Path) -> None:
+def test_empty_values_in_loops(engines: Engines, tmp_path: Path) -> None:
     x = np.arange(6, dtype=F32).reshape(3, 2)
     agree(IN_A_LOOP, [[x, F32(1)], [x + 1, F32(2)]], engines, tmp_path)
 
 
-def test_what_may_have_elements_stays() -> None:
+def test_values_that_may_have_elements_are_computed() -> None:
     text = """
 g (float[k, 3] x, float[2] w) => (float[m, 3] y, float[2] z) {
   one = Constant <value_ints = [1]> ()  none = Constant <value_ints = [0]> ()
@@ -70,7 +70,7 @@ g (float[k, 3] x, float[2] w) => (float[m, 3] y, float[2] z) {
 
 
 def test_sizes_that_no_array_has_stay_as_they_are(tmp_path: Path) -> None:
-    """NumPy refuses an array of 0 x 2**62 elements, although it has none."""
+    """NumPy refuses an array of 0 x 2**62 elements although it would be empty."""
     sizes = [0, 1 << 62]
     graph = onnx.helper.make_graph(
         [onnx.helper.make_node("Identity", ["x"], ["y"])],

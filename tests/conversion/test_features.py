@@ -1,4 +1,4 @@
-"""Features of classical machine learning in OpenVINO: arithmetic by hand, and refusals."""
+"""Features for classical machine learning in OpenVINO: results computed by hand, and refusals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOLES = np.array([[NAN, 1], [2, NAN]], np.float32)
 NUMBERS = np.array([[3, 4]], np.int64)
 
 
-#: x0 <= 2 ? node 1 : (x1 > 3 ? node 3 : node 4), in each leaf a vote for a target.
+#: x0 <= 2 ? node 1 : (x1 > 3 ? node 3 : node 4); each leaf has a vote for a target.
 TREE: dict[str, Any] = {
     "nodes_treeids": [0] * 5,
     "nodes_nodeids": [0, 1, 2, 3, 4],
@@ -35,7 +35,7 @@ TREE: dict[str, Any] = {
     "target_ids": [0, 1, 0, 1],
     "target_weights": [1.0, 2.0, 3.0, -4.0],
 }
-#: Each of 70 nodes leads to the next one and to the leaf at the end.
+#: Each of 70 nodes leads to the next node and to the last leaf.
 DEEP: dict[str, Any] = {
     "nodes_treeids": [0] * 71,
     "nodes_nodeids": list(range(71)),
@@ -138,7 +138,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any], list[Any]]] = [
         {**ONE_SIDED, "classlabels_int64s": [5, 9]},
         [5, 9, 9, 5],
     ),
-    # Half of 7 and one is 4.5, half of 3 and one is 2.5; both squared.
+    # Half of 7 plus one is 4.5, half of 3 plus one is 2.5; both are squared.
     ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "POLY"}, [[20.25 - 6.25 + 1]]),
     ("SVMRegressor", [NUMBERS], {**VECTORS, "kernel_type": "LINEAR"}, [[7 - 3 + 1]]),
     (

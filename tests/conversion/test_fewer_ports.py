@@ -1,4 +1,4 @@
-"""Layers without ports for all outputs of their operation, as files of other tools have them."""
+"""Layers that lack ports for some outputs of their operation, as in files of other tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ACCUMULATOR = """<?xml version="1.0"?>
 </edges></net>
 """
 
-#: Two maps, three scales, and no port for the regions.
+#: A pyramid with two maps, three scales, and no port for the regions.
 PYRAMID = """<?xml version="1.0"?>
 <net name="pyramid" version="10"><layers>
 <layer id="0" name="rois" type="Parameter" version="opset1"><data element_type="f32" shape="3,4"/>

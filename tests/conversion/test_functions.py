@@ -41,7 +41,7 @@ def test_imports(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_has_a_rule_stays(tmp_path: Path) -> None:
+def test_operations_with_a_rule_are_not_expanded(tmp_path: Path) -> None:
     test = _tests()["test_attention_4d"]
     onnx.save(test.model, tmp_path / "model.onnx")
     model = irloop.read_model(tmp_path / "model.onnx", functions=True)

@@ -22,7 +22,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
     check_export(opconf_case, opset)
 
 
-#: Cases that cannot be expressed, by a part of their name.
+#: Cases that cannot be converted, by a part of the name, with the text of the refusal.
 REFUSALS = {"melweight": "its inputs are computed"}
 
 
@@ -40,7 +40,7 @@ def test_imports(
     assert reason in refused(lambda: check_import(backend_case, opset))
 
 
-#: The upper bound is a dimension that is known, by way of another element type.
+#: The upper bound is a known dimension, which is converted to another element type and back.
 RANGE_OF_A_DIMENSION = """
 <net name="places" version="10">
   <layers>

@@ -1,4 +1,4 @@
-"""Outputs of a loop in the body of another loop, whose memory OpenVINO moves between inferences."""
+"""Outputs of a loop in the body of another loop; OpenVINO moves their memory between inferences."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ def engines() -> Iterator[Engines]:
 def test_readers_notice_that_the_memory_moves(
     readers: str, rank: int, engines: Engines, tmp_path: Path
 ) -> None:
-    """The second inference has fewer iterations of the outer loop than the first, and as many rows.
-
-    OpenVINO computed with values of the first inference, or with undefined ones.
+    """The second inference has fewer iterations of the outer loop than the first one, but the same
+    number of rows.
     """
     result, output = (",".join("?" * count) for count in (rank, rank + 1))
     text = MODEL.format(

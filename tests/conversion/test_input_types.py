@@ -24,7 +24,7 @@ def doubled(element: ElementType = ElementType.DYNAMIC) -> Model:
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("f32", np.float32), ("i64", np.int64)])
-def test_the_type_that_is_given_is_converted(name: str, dtype: type, tmp_path: Path) -> None:
+def test_the_given_element_type_is_converted(name: str, dtype: type, tmp_path: Path) -> None:
     model, _ = irloop.convert(doubled(), types={"x": name})
     path = tmp_path / "m.onnx"
     irloop.save_model(model, path)
@@ -49,7 +49,7 @@ def test_the_given_model_is_not_changed() -> None:
     assert [str(value.type) for value in model.graph.inputs] == ["f32[?]"]
 
 
-def test_what_cannot_be_given_is_refused() -> None:
+def test_types_that_cannot_be_set_are_refused() -> None:
     with pytest.raises(irloop.UsageError, match="has an element type already"):
         irloop.convert(doubled(ElementType.F32), types={"x": "i64"})
     with pytest.raises(irloop.UsageError, match="no input 'y'"):

@@ -15,7 +15,7 @@ from tests.conversion.both_engines import agree, i64, needs_engines
 pytestmark = needs_engines
 
 X = np.array([[1, 2, 3], [4, 5, 8], [-7, -8, -2]], np.int64)
-#: Integers computed from `x`; the plugin may compute a division after them in floating point.
+#: Integers computed from `x`, after which the plugin may compute a division in floating point.
 SOURCES = {
     "sum": "y = ReduceSum <keepdims = 0> (x, axis)",
     "largest": "y = ReduceMax <axes = [1], keepdims = 0> (x)",

@@ -18,7 +18,7 @@ pytestmark = needs_engines
 X = np.array([1, 2], F32)
 YES, NO = np.array(True), np.array(False)
 
-#: Trip count, initial condition, last iteration before the condition stops, state.
+#: The trip count, initial condition, last iteration before the condition stops the loop, and state.
 RUNS = [
     [i64(4), YES, i64(2), X],
     [i64(0), YES, i64(1), X],
@@ -65,7 +65,7 @@ def test_runs_of_all_lengths(
     agree(text, sets, engines, tmp_path)
 
 
-#: A Loop of a computed length in the body of each other construct.
+#: A Loop with a computed length in the body of each other construct.
 INNER = """
     a, y = Loop (COUNT, "", h) <body = q (int64 j, bool e, float[2] v)
         => (bool f, float[2] w, float[2] z) { f = GOES  w = Neg (v)  z = Add (w, w) }>
@@ -175,7 +175,7 @@ def test_a_limit_beyond_32_bits_means_no_limit(
 def test_a_captured_limit_beyond_32_bits_means_no_limit(
     limit: int, deep: bool, engines: Engines, tmp_path: Path
 ) -> None:
-    """OpenVINO gives bodies the low 32 bits of an input."""
+    """OpenVINO passes only the low 32 bits of an input to bodies."""
     inner = """a, r = Loop (M, "", s) <body = b (int64 i, bool ci, float[2] p)
           => (bool co, float[2] q, float[2] u) { co = Less (i, k)  q = Neg (p)  u = Identity (q) }>
         t = ReduceSum <keepdims = 0> (r, zero)"""
@@ -238,7 +238,7 @@ g (int64 M, {dtype}[2] x) => ({dtype}[2] last, {dtype}[n, 2] all) {{
 
 
 def test_joined_parts_whose_size_has_bounds(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO infers 2 to 3 elements from the branches, and returns 0 after zero iterations."""
+    """OpenVINO infers 2 to 3 elements from the branches, but returns 0 after zero iterations."""
     text = """
 g (int64 M, bool c, float[3] x) => (float[n, m] all) {
   start = Constant <value_ints = [0]> ()  end = Constant <value_ints = [2]> ()
@@ -252,7 +252,7 @@ g (int64 M, bool c, float[3] x) => (float[n, m] all) {
     agree(text, sets, engines, tmp_path)
 
 
-#: The joined values have sizes that are known only at run time.
+#: The sizes of the concatenated values are known only at run time.
 SIZES = """
 g (int64 M, bool c, int64 k, float[a, 3, b] x)
     => (int64[4] shape, float[a, 3, b] sum, int64[n] counts) {
@@ -270,7 +270,7 @@ g (int64 M, bool c, int64 k, float[a, 3, b] x)
 def test_unknown_sizes_of_what_no_iteration_joins(
     trip: str, goes: str, first: str, engines: Engines, tmp_path: Path
 ) -> None:
-    """They are 0, whatever sizes an earlier inference had."""
+    """The unknown sizes are 0, whatever sizes an earlier inference had."""
     runs = RUNS if first == "runs first" else [RUNS[4], *RUNS]
     sizes = [(2, 1), (4, 2), (1, 3), (2, 2), (5, 1), (3, 4), (2, 1)]
     sets: list[list[Any]] = [
@@ -301,7 +301,7 @@ def test_unknown_sizes_of_what_no_iteration_of_a_nested_loop_joins(
 
 
 def test_known_sizes_of_a_loop_that_does_not_start(engines: Engines, tmp_path: Path) -> None:
-    """A Squeeze reads a joined output whose other sizes OpenVINO must not take for 0."""
+    """A Squeeze reads a concatenated output whose other sizes OpenVINO must not assume to be 0."""
     text = """
 g (int64[2] n, float[?, 1, 1] x)
     => (float[?, 1, 1] last, float[?, 1, ?] wide, float[?, ?, 1, 1] joined, float[?, ?, 1] all)

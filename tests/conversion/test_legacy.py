@@ -1,4 +1,4 @@
-"""Operations as they were before opset 7, in OpenVINO: expectations by hand."""
+"""Operations as they were before opset 7, in OpenVINO; the expected values are computed by hand."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def model_of(
 def both_ways(
     op: str, opset: int, arrays: list[Any], n_outputs: int = 1, **attributes: Any
 ) -> list[list[Any]]:
-    """The outputs of the ONNX model, and those of its conversion to OpenVINO."""
+    """The outputs of the ONNX model and of its conversion to OpenVINO."""
     element = helper.np_dtype_to_tensor_dtype(arrays[0].dtype)
     proto = model_of(op, opset, [item.shape for item in arrays], element, n_outputs, **attributes)
     source = reader.from_proto(proto)

@@ -14,7 +14,7 @@ from irloop.passes.common import SequenceToTensorIterator
 from tests.drawn.loops import Plan, build, values
 from tests.passes.test_recurrent_passes import B, T, model
 
-#: A Loop over five slices, which nothing else ends.
+#: A Loop over five slices; only the trip count ends it.
 SLICED = Plan("Loop", 5, ((0, 1),), ((0, False, 1),), (), None, False, False, False)
 STOPPED = Plan("Loop", 4, ((0, 1),), (), (), 2, False, True, False)
 

@@ -25,7 +25,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
     check_import(backend_case, opset)
 
 
-#: Everything open but the ranks, as OpenVINO's PyTorch frontend writes it.
+#: Only the ranks are known, as in models of OpenVINO's PyTorch frontend.
 OPEN_ATTENTION = """
 <net name="attention" version="11">
   <layers>

@@ -1,6 +1,5 @@
-"""Values that OpenVINO would read from the wrong memory are copied in what `transform` writes.
-
-The numbers are worked out by hand.
+"""What `transform` writes contains copies of the values that OpenVINO would read from the wrong
+memory.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ I64 = ElementType.I64
 
 
 def test_a_hazard_of_memory_in_a_loop_that_no_pass_changes(tmp_path: Path) -> None:
-    """The result of a Loop that does not run may be right by luck until other operations go."""
+    """The results of a Loop that does not run may be right by chance until other operations are
+    removed.
+    """
     m = IrModel()
     x = m.input("x", None)
     loop = m.loop(m.input("n", element=I64))
@@ -35,7 +36,9 @@ def test_a_hazard_of_memory_in_a_loop_that_no_pass_changes(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("use", ["invariant", "state", "slice"])
 def test_a_loop_that_reads_an_output_of_another_loop(use: str, tmp_path: Path) -> None:
-    """In larger models OpenVINO lets the loop read where the output was in an earlier inference."""
+    """In larger models, OpenVINO lets the loop read the memory that the output occupied in an
+    earlier inference.
+    """
     m = IrModel()
     x = m.input("x", None)
     first = m.loop(m.input("n", element=I64))

@@ -1,4 +1,4 @@
-"""Values that OpenVINO's CPU would overwrite: captured ones, and outputs of an If."""
+"""Captured values and outputs of an If that OpenVINO's CPU plugin would overwrite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ g (int64 M, float[ROWS, 3] x, float[3] w) => (float[n, p] all) {
   }>
 }"""
 
-#: Computed in place: directly, or in the memory of a view.
+#: Bodies in which OpenVINO computes in place, in the memory of the captured value or of a view of
+#: it.
 BODIES = {
     "Softmax": "t = Softmax (x)  r = Reshape (t, flat)",
     "Softmax of a vector": "r = Softmax <axis = 0> (w)",
@@ -53,7 +54,8 @@ BODIES = {
 }
 
 
-#: Softmax and normalisations of x [2,3], in one operation or in those that OpenVINO fuses to one.
+#: Softmax and normalisations of x [2,3], as one operation or as several that OpenVINO fuses into
+#: one.
 NORMALISED = {
     "LayerNormalization": "r = LayerNormalization <axis = -1> (x, scale)",
     "of LayerNormalization": "t = LayerNormalization <axis = -1> (x, scale) "
@@ -71,8 +73,8 @@ NORMALISED = {
     "f = Squeeze (w, zero)  r = Relu (f)",
 }
 
-#: A Loop in a Loop; both may stop early, and the inner one joins what it computes of x in each
-#: iteration. Only it reads x.
+#: A Loop in a Loop; both may stop early. Only the inner one reads x; it concatenates the values
+#: that it computes from x.
 NORMALISED_TWICE = """
 g (int64 n, int64 most, float[ROWS, 3] x) => (float[p, q, r, s] all) <
   float[3] scale = {0.75, 1.25, 1.0}, float[3] x1 = {0.5, -0.25, 0.125}, float[2] pair = {2.0, 0.5},
@@ -124,7 +126,7 @@ def test_a_captured_value_is_the_same_in_each_iteration(
         ("r = Softmax <axis = 0> (w)", 1),
     ],
 )
-def test_only_what_may_be_overwritten_is_copied(body: str, copied: int) -> None:
+def test_only_values_that_may_be_overwritten_are_copied(body: str, copied: int) -> None:
     text = CAPTURED.replace("ROWS", "2").replace("BODY", body)
     text = text.replace("w) =>", "w, float[3, 4] x2) =>")
     header = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -156,7 +158,7 @@ def test_an_if_keeps_its_output_while_later_values_grow(engines: Engines, tmp_pa
     agree(BRANCHES.replace("SIZE", "3"), again, engines, tmp_path)
 
 
-#: OpenVINO converts the outputs of a model that it does not compute in their own type.
+#: OpenVINO inserts a conversion for outputs of a model that it computes in another type.
 PASSED_ON = """
 g (bool c, ELEMENT[k, 1] x) => (ELEMENT[q, 1] out, ELEMENT[k, 3] wide) {
   out = If (c) <then_branch = tb () => (ELEMENT[p, 1] a) { a = Identity (x) },
@@ -246,7 +248,7 @@ g (bool c, bool[n] x, int64[1, m] k) => (bool[n] y, int64[1, m] s) <int64 one = 
 @needs_engines
 @pytest.mark.parametrize("element", ["int64", "int32", "float", "uint8"])
 def test_booleans_of_one_output_of_several(element: str, engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO converted output 0 of the Loop and of the Split, or failed."""
+    """OpenVINO converted output 0 of the Loop and of the Split instead, or failed."""
     text = """
 g (int64 M, ELEMENT[4] x, float[2] w) => (bool[2] y, bool[4] z) <int64[2] sizes = {2, 2}> {
   p, q = Split <axis = 0> (x, sizes)
@@ -260,7 +262,7 @@ g (int64 M, ELEMENT[4] x, float[2] w) => (bool[2] y, bool[4] z) <int64[2] sizes 
     agree(text, [[i64(count), x, w] for count in (2, 0)], engines, tmp_path)
 
 
-#: The Loop runs at least once, and its output is an output of the model as it is.
+#: The Loop runs at least once, and its output is directly an output of the model.
 SHOWN = """
 g (float[2] v, int64 n) => (float[q, 2] all, float[r, s] y) <int64[1] one = {1}> {
   last, all = Loop ("", "", v) <body = b (int64 i, bool c, float[2] s)
@@ -288,7 +290,7 @@ def test_a_concatenated_output_is_read_and_an_output(
 
 
 def test_a_concat_of_one_value(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO computes Abs in the memory that `c` and the loop read."""
+    """OpenVINO computes Abs in place, in memory that `c` and the loop read."""
     text = """
 g (float[k] x) => (float[k] last, float[k] y, float[k] c) {
   n = Constant <value_int = 2> ()  one = Constant <value_float = 1.0> ()
@@ -319,5 +321,5 @@ g (int64 M, float[1, 3] row) => (float[3] sum) {
 def test_the_only_row_of_a_captured_value_is_the_same_in_each_iteration(
     engines: Engines, tmp_path: Path
 ) -> None:
-    # OpenVINO makes this Gather a reshape, and would add the state in the memory of the row.
+    # OpenVINO turns this Gather into a reshape, and would add the state in the memory of the row.
     agree(ONLY_ROW, [[i64(3), X[:1]], [i64(2), X[1:]]], engines, tmp_path)

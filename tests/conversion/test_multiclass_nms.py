@@ -84,14 +84,14 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
     given = [item if item.dtype.kind == "i" else item.astype(element) for item in arrays]
     opset = (11, 13, 17, 21)[seed % 4]
     dynamic = ((), (0, 1), (0, 1, 2))[seed % 3]
-    # The CPU plugin fails where MatrixNms has no candidate.
+    # The CPU plugin fails if MatrixNms has no candidates.
     some = kind is not matrix or op.kernel(3)(*given)[1].size
     engine = everything if seed % 4 == 0 and some else None
     check_operation(op, given, opset=opset, dynamic=dynamic, openvino=engine)
 
 
 def test_folded_boxes_overlap_nothing() -> None:
-    # The second box has its corners in the wrong order: OpenVINO finds nothing in it.
+    # The corners of the second box are in the wrong order, so OpenVINO treats it as empty.
     given = np.array([[[0, 0, 4, 4], [4, 4, 0, 0], [0, 0, 4, 4]]], np.float32)
     op = ov.MulticlassNms8(iou_threshold=0.5, sort_result_type="score")
     found = check_operation(op, [given, np.array([[[0.5, 0.9, 0.7]]], np.float32)])

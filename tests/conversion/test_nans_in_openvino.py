@@ -1,4 +1,4 @@
-"""A NaN of a masked Softmax stays NaN in OpenVINO."""
+"""If a masked Softmax gives NaN, OpenVINO keeps the NaN."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.conversion.both_engines import F32, agree, i64, needs_engines
 
 pytestmark = needs_engines
 
-#: All elements are allowed, some, none, and again some.
+#: Masks that allow all elements, some, none, and some again.
 SETS = [
     [np.array(row, bool), np.array([[1, -2, 0.5], [3, 0, -1]], F32)]
     for row in ([1, 1, 1], [0, 1, 1], [0, 0, 0], [1, 0, 0])
 ]
 
-#: What is computed from the probabilities p; `half` is 0.5.
+#: Functions of the probabilities p; `half` is 0.5.
 FUNCTIONS = {
     "exp": "y = Exp (p)",
     "relu": "y = Relu (p)",

@@ -1,8 +1,4 @@
-"""Loops over 4-bit integers, from IR to ONNX, run by ONNX Runtime.
-
-ONNX Runtime 1.31 has no Loop and no Scan of these types. The expected numbers are worked out with
-NumPy: 4-bit integers hold all numbers that occur here.
-"""
+"""Loops over 4-bit integers, converted from IR to ONNX and run by ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ FORMS = pytest.mark.parametrize("loops", ["keep", "scan", "loop"])
 
 
 def ran(model: Model, loops: Literal["keep", "scan", "loop"], sets: Any, folder: Path) -> Any:
-    """The outputs of each inference of one session."""
+    """The outputs of each inference in one session."""
     irloop.save_model(model, folder / "model.xml", ir_version=11)
     converted, _ = irloop.convert(folder / "model.xml", "onnx", loops=loops)
     irloop.save_model(converted, folder / "model.onnx")
@@ -42,7 +38,9 @@ def ran(model: Model, loops: Literal["keep", "scan", "loop"], sets: Any, folder:
 @FORMS
 @pytest.mark.parametrize("axis", [0, 1])
 def test_slices_joined_parts_and_states(axis: int, loops: Any, tmp_path: Path) -> None:
-    """Joins the slices, the negated slices, and a state that holds the previous slice."""
+    """The loop concatenates the slices, the negated slices, and a state that holds the previous
+    slice.
+    """
     m = IrModel()
     x = m(Convert(I4), m.input("x", 3, 3, element=I32))
     loop = m.tensor_iterator()

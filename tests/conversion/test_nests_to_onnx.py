@@ -60,7 +60,9 @@ OUTPUTS = ("last", "parts", "sums", "lengths", "starts")
 
 
 class Scope:
-    """The model or a body; an outer value that a body reads becomes an invariant input of it."""
+    """The model or a body; an outer value that a body reads becomes an invariant input of the
+    body.
+    """
 
     def __init__(self, outer: Scope | None = None) -> None:
         self.outer = outer
@@ -101,7 +103,9 @@ class Scope:
 
 
 def step(scope: Scope, h: Value, row: Value, inner: str) -> list[Value]:
-    """The next state, and the values to concatenate: in the outer loop all of `nests`."""
+    """The next state, and the values to concatenate; in the outer loop these are all values of
+    `nests`.
+    """
     b = scope.b
     if not inner:
         following = b(Subtract(), row, h)
@@ -120,7 +124,9 @@ def step(scope: Scope, h: Value, row: Value, inner: str) -> list[Value]:
 
 
 def construct(scope: Scope, kind: str, start: Value, inner: str) -> list[Value]:
-    """The outputs of a loop or branch: last state and parts, of the outer loop all of `OUTPUTS`."""
+    """The outputs of a loop or branch: the last state and the parts, and in the outer loop all of
+    `OUTPUTS`.
+    """
     if kind == "branch":
         return branch(scope, start, inner)
     inside = Scope(scope)
@@ -164,7 +170,7 @@ def emit(
 def branch(scope: Scope, start: Value, inner: str) -> list[Value]:
     """An If that runs the body once, or returns the state twice."""
     then, other = Scope(scope), Scope(scope)
-    # Both branches share the inputs of the If; each names those that it has.
+    # Both branches share the inputs of the If; each one declares those that it uses.
     then.known = {"start": then.parameter("start", start.type)}
     other.known = {"start": other.parameter("start", start.type)}
     b = other.b

@@ -40,7 +40,9 @@ OUTPUTS = (
 
 
 def body(depth: int, inner: str, row: str) -> str:
-    """The nodes of one iteration: `next` from the state `h`, at depth 0 also `sum` and `length`."""
+    """The nodes of one iteration; they compute `next` from the state `h`, and at depth 0 also `sum`
+    and `length`.
+    """
     if depth:
         return f"{row} next{depth} = Sub (row{depth}, h{depth})"
     return f"""
@@ -53,7 +55,8 @@ def body(depth: int, inner: str, row: str) -> str:
 
 
 def construct(depth: int, inner: str, kind: str, start: str) -> str:
-    """The text of a loop or branch with outputs `last` and `parts`; at depth 0 also the others.
+    """The text of a loop or branch with the outputs `last` and `parts`; at depth 0 it has the
+    others, too.
 
     `OUTPUTS` lists them.
     """

@@ -1,4 +1,4 @@
-"""Constants, not converted by any operation, of types that the default ONNX opset lacks."""
+"""Constants that no operation converts, of types that the default ONNX opset lacks."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def settings(draw: Draw) -> dict[str, Any]:
 
 
 def limits(draw: Draw) -> list[Array]:
-    """The limit of a class, the thresholds of overlap and of score."""
+    """The limit per class, and the thresholds of overlap and score."""
     count = np.array(draw.choice([0, 2, 50]), np.int32)
     numbers = [draw.choice([0.1, 0.4, 0.8]), draw.choice([0.0, 0.3, 2.0])]
     return [count, *(np.array(number) for number in numbers)]
@@ -49,7 +49,7 @@ def soft(draw: Draw) -> tuple[Op, list[Array]]:
     items, classes, count = draw.choice([1, 2]), draw.choice([1, 3]), draw.choice([1, 9])
     kind = draw.choice([ov.NonMaxSuppression5, ov.NonMaxSuppression9])
     op = kind(**settings(draw), box_encoding=draw.choice(["corner", "center"]))
-    # Corners are in any order.
+    # The corners of a box are in any order.
     boxes = draw.rng.random((items, count, 4)) * 4
     scores = draw.rng.random((items, classes, count))
     return op, [boxes, scores, *limits(draw), np.array(draw.choice([0.0, 0.2, 0.9]))]
@@ -82,6 +82,6 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
         opset=(11, 13, 17, 21)[seed % 4],
         dynamic=((), (0, 1))[seed % 2],
         constants=((), (2, 3, 4), (2, 3, 4, 5))[seed % 3],
-        # The CPU plugin gives no count where nothing is asked for.
+        # The CPU plugin returns no count if the limit is 0.
         openvino=everything if seed % 4 == 0 and given[2] > 0 else None,
     )

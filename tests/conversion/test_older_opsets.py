@@ -39,7 +39,9 @@ F32 = ElementType.F32
 
 
 def model_of(rule: Rule, arrays: Sequence[Array]) -> Model:
-    """A model of the OpenVINO dialect: `rule` is given a builder and an input for each array."""
+    """A model of the OpenVINO dialect: `rule` builds it from a builder and one input for each
+    array.
+    """
     graph = Graph("model")
     build = Builder(graph)
     inputs = [
@@ -53,7 +55,7 @@ def model_of(rule: Rule, arrays: Sequence[Array]) -> Model:
 
 
 def run(rule: Rule, opset: int, *arrays: Array) -> list[Any]:
-    """The outputs of ONNX Runtime for the export."""
+    """The outputs of the exported model in ONNX Runtime."""
     model = model_of(rule, arrays)
     proto = writer.to_proto_model(pipelines.to_onnx(model, opset=opset)[0])
     checker.check_model(proto, full_check=True)
@@ -166,7 +168,7 @@ def test_fourier_transforms(size: int | None, opset: int) -> None:
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 def test_grids(mode: str, padding_mode: str) -> None:
-    """As ONNX Runtime's GridSample of opset 16."""
+    """The expected values are those of ONNX Runtime's GridSample of opset 16."""
     random = np.random.default_rng(5)
     data = random.normal(size=(2, 3, 4, 5)).astype(np.float32)
     grid = random.uniform(-1.3, 1.3, (2, 3, 2, 2)).astype(np.float32)
@@ -178,7 +180,7 @@ def test_grids(mode: str, padding_mode: str) -> None:
 @pytest.mark.parametrize("exclude", [True, False])
 @pytest.mark.parametrize("rounding", ["floor", "ceil"])
 def test_means_of_dilated_windows(exclude: bool, rounding: str) -> None:
-    """As ONNX Runtime's AveragePool of opset 19."""
+    """The expected values are those of ONNX Runtime's AveragePool of opset 19."""
     data = np.random.default_rng(1).normal(size=(2, 3, 9, 8)).astype(np.float32)
     op = pooling.AvgPool16(
         kernel_size=(2, 3),
@@ -238,7 +240,7 @@ def test_bf16_is_padded() -> None:
     np.testing.assert_array_equal(found, [0.5, 1.0, -2.5])
 
 
-def test_an_input_of_a_newer_type_is_refused() -> None:
+def test_an_input_of_a_type_that_the_opset_lacks_is_refused() -> None:
     model = model_of(
         lambda b, x: b(shape.Reshape(), x, b.i64([4])), [np.zeros(4, ml_dtypes.bfloat16)]
     )
@@ -255,7 +257,7 @@ def test_swish_has_no_kernel_in_onnx_runtime() -> None:
 
 
 def conversions_to(element: ElementType) -> Any:
-    """Convert to an element type."""
+    """Returns a rule that converts to an element type."""
     from irloop.dialects.openvino.convert import Convert
 
     return Convert(element)

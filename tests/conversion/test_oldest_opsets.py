@@ -70,7 +70,7 @@ def session_of(built: Model, opset: int) -> Any:
 
 
 def run(opset: int, rule: Callable[..., Value], *inputs: Array) -> Array:
-    """The outputs of ONNX Runtime for one operation."""
+    """The outputs of one operation in ONNX Runtime."""
     graph = Graph("model")
     build = Builder(graph)
     values = []
@@ -103,7 +103,7 @@ RANGES = [
 def test_ranges_of_slices(
     start: int, end: int, stride: int, rows: list[list[int]], axis: int, opset: int
 ) -> None:
-    """Joined forwards and backwards, on both axes."""
+    """The parts are concatenated forwards and backwards, on both axes."""
     part = abs(stride)
     dims = [6, 2] if axis == 0 else [2, 6]
     seen = [part, 2] if axis == 0 else [2, part]
@@ -278,6 +278,6 @@ def test_a_computed_shape_may_have_a_zero(
     build.result(build(shape.Reshape(special_zero=False), x, pattern), "y")
     session = session_of(Model(graph, "openvino", 11), opset)
     (found,) = session.run(None, {"x": data, "p": np.array(wanted)})
-    # -1 is the rest of the elements: 0 if there are none.
+    # -1 stands for the remaining elements: 0 if there are none.
     exact = wanted if data.size else tuple(max(size, 0) for size in wanted)
     np.testing.assert_array_equal(found, data.reshape(exact))

@@ -1,4 +1,4 @@
-"""Dimensions that come only from a constant of one element, which OpenVINO's CPU plugin loses."""
+"""Dimensions that only a one-element constant has, which OpenVINO's CPU plugin loses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_no_dimension_is_lost(move: str, op: str, engines: Engines, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("dims", "added"), [("[1, 1]", 1), ("[1]", 0), ("[1, 2]", 0)])
-def test_only_where_a_dimension_is_brought(dims: str, added: int) -> None:
+def test_an_operation_is_added_only_if_the_constant_adds_a_dimension(dims: str, added: int) -> None:
     numbers = "{1, 2}" if "2" in dims else "{1}"
     text = f"g (float[2] x) => (float[q] y) <float{dims} c = {numbers}> {{ y = Add (x, c) }}"
     model, _ = to_openvino(reader.from_proto(onnx.parser.parse_model(HEADER + text)))

@@ -1,4 +1,4 @@
-"""ONNX loops as OpenVINO loops: each conversion rule; expected values are worked out by hand.
+"""Each rule that converts ONNX loops to OpenVINO loops; expected values are worked out by hand.
 
 Each model is ONNX text; the IR made of it is run by irloop's executor, and where OpenVINO's
 CPU was measured to go wrong also by OpenVINO itself.
@@ -35,7 +35,7 @@ def read(text: str, folder: Path) -> Model:
 
 
 def through_ir(text: str, folder: Path, inputs: Sequence[Any]) -> list[Any]:
-    """Outputs of the IR; the ONNX model made from that IR must return the same."""
+    """The outputs of the IR; also asserts that the ONNX model made from the IR returns the same."""
     model, _ = to_openvino(read(text, folder))
     outputs = list(run(model, inputs).values())
     again, _ = to_onnx(model)
@@ -80,7 +80,7 @@ def test_trip_count_and_condition(tmp_path: Path, trips: int, starts: bool, runs
     np.testing.assert_array_equal(every, expected)
 
 
-def test_no_trip_count_is_minus_one(tmp_path: Path) -> None:
+def test_a_missing_trip_count_is_written_as_minus_one(tmp_path: Path) -> None:
     text = """
     g (float a) => (float last) {
       last = Loop ("", "", a) <body = b (int64 i, bool ci, float s) => (bool co, float t) {
@@ -139,7 +139,7 @@ def test_a_loop_that_runs_once_is_inlined_even_if_its_state_changes_rank(tmp_pat
     np.testing.assert_array_equal(last, x + 10)
 
 
-def test_captures_of_every_level_become_inputs(tmp_path: Path) -> None:
+def test_captured_values_of_every_level_become_inputs(tmp_path: Path) -> None:
     text = """
     g (int64 M, float[2] a, float[2] k) => (float[2] last) {
       twice = Add (k, k)
@@ -327,7 +327,7 @@ def test_a_branch_decided_by_a_fixed_shape_is_inlined(tmp_path: Path) -> None:
     np.testing.assert_array_equal(z, x[0])
 
 
-def test_an_appended_sequence_becomes_a_joined_output(tmp_path: Path) -> None:
+def test_a_sequence_to_which_a_loop_appends_becomes_a_concatenated_output(tmp_path: Path) -> None:
     text = """
     g (int64 M, float[1, 2] x) => (float[n, 2] all, int64 count) {
       empty = SequenceEmpty ()
@@ -373,7 +373,7 @@ g (TRIP float[2] a, float[2] b, float[2] d, float[4] v) => (float[2] x, float[2]
 def test_openvino_does_not_alias_states(
     tmp_path: Path, kind: str, order: tuple[int, int, int]
 ) -> None:
-    """States that exchange values: OpenVINO performs back edges one after another."""
+    """The states exchange values, but OpenVINO performs the back edges one after another."""
     results = ", ".join(f"float[2] s{index}" for index in order) + ", float[2] s0, float[2] s2"
     states = "float[2] s0, float[2] s1, float[2] s2"
     if kind == "Loop":
@@ -421,7 +421,8 @@ def test_a_branch_result_that_is_returned_twice_is_copied(tmp_path: Path) -> Non
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
-#: Loops whose slices or whose start OpenVINO would lose, and with them how often they run.
+#: Loops whose slices or initial state OpenVINO would remove, and with them the number of
+#: iterations.
 LOST = {
     "a state that is not read": """g (float[2] x, float[4,2] s) => (float[4,2] out) {
       out = Scan <num_scan_inputs = 1, body = outer (float[2] part) => (float[2] last) {

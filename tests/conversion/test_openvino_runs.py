@@ -18,7 +18,7 @@ from irloop.conversion import pipelines
 from irloop.formats.onnx import reader
 from irloop.formats.openvino import writer
 
-#: One of each kind of form; the CPU plugin gives ONNX's values for all of them.
+#: One test for each kind of form, of those for which the CPU plugin returns ONNX's values.
 NAMES = """
     acosh add_bcast atan batchnorm_epsilon bitwise_and_i16_3d
     bitwise_not_2d cast_FLOAT_to_FLOAT16 ceil_example celu clip dequantizelinear_axis
@@ -76,7 +76,7 @@ def _plain(item: Any) -> Any:
 
 
 def run_in_openvino(folder: Path, names: list[str]) -> dict[str, list[Any]]:
-    """The outputs of each `name`.xml in the folder with the inputs in `name`.npz."""
+    """The outputs for the files `name`.xml in the folder and the inputs in `name`.npz, by name."""
     if importlib.util.find_spec("openvino") is None:
         pytest.skip("OpenVINO is not installed")
     command = [sys.executable, "-c", SCRIPT, str(folder), *names]
@@ -107,7 +107,7 @@ def test_openvino_computes_the_same_numbers(
             np.testing.assert_allclose(wide, reference, 1e-3, 1e-4, err_msg=test.name)
 
 
-#: Operations whose results exceed 8 bits, and their values in NumPy.
+#: Operations whose results do not fit into 8 bits, and how NumPy computes them.
 EIGHT_BITS: dict[str, Callable[[Any, Any], Any]] = {
     "Add": np.add,
     "Sub": np.subtract,
@@ -139,7 +139,8 @@ def test_eight_bits_wrap_around_and_truncate(dtype: str, tmp_path: Path) -> None
         np.testing.assert_array_equal(found, EIGHT_BITS[name.split("_")[0]](x, y), name)
 
 
-#: How often it runs is its count alone, which may be 0: OpenVINO keeps the shape of the last run.
+#: The number of iterations depends only on the trip count, which may be 0; OpenVINO would keep the
+#: shape of the last run.
 COUNTED = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x, int64 count) => (float[n, 2] out) {
   on = Constant <value = bool {1}> ()

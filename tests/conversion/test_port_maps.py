@@ -1,4 +1,4 @@
-"""Port maps with axes that count from the end, and slices of a part of an axis.
+"""Port maps with negative axes, and slices of a part of an axis.
 
 TensorIterator-1 and Loop-5 allow any integer for both. The numbers are worked out by hand with
 NumPy; OpenVINO runs what irloop writes of such a model, and ONNX Runtime what it converts to.
@@ -53,9 +53,10 @@ def dims(*sizes: int) -> str:
 
 
 def written(folder: Path, kind: str, *, axis: int, joined: int, step: int) -> Path:
-    """Running sums over the slices of x [2,3,4] along `axis`, joined along `joined`.
+    """A loop that computes running sums of the slices of x [2,3,4] along `axis`, and concatenates
+    them along `joined`.
 
-    The sums go into output 0 as well, which is the last one.
+    Output 0 returns the last sum.
     """
     part = [2, 3, 4]
     part[axis] = 1
@@ -118,7 +119,7 @@ def written(folder: Path, kind: str, *, axis: int, joined: int, step: int) -> Pa
 
 
 def worked_out(x: Array, s: Array, *, axis: int, joined: int, step: int) -> list[Array]:
-    """Last sum and joined sums, by hand."""
+    """The last sum and the concatenated sums, computed with NumPy."""
     parts, sums = np.split(x, x.shape[axis], axis), []
     for part in parts[::step]:
         s = s + part
@@ -140,7 +141,7 @@ def check(found: list[Array], expected: list[Array]) -> None:
 
 
 CASES = [(-1, -2, 1), (-2, -3, -1), (1, -1, 1)]
-#: They need options, or make a model of other inputs and outputs.
+#: These passes need options, or change the inputs and outputs of the model.
 NOT_FOR_THIS = {"fix_input", "set_shape", "low_latency", "stateful_to_stateless"}
 KINDS = ["Loop", "TensorIterator"]
 Drawn = tuple[list[list[Array]], list[list[Array]]]
@@ -173,7 +174,7 @@ def test_is_read_run_and_written(
 ) -> None:
     path = written(tmp_path, kind, axis=axis, joined=joined, step=step)
     both = drawn(axis, joined, step)
-    # A TensorIterator needs no condition: its Result is one that nobody reads (IRL514).
+    # A TensorIterator needs no condition, so nothing reads its Result (IRL514).
     assert {item.code for item in irloop.validate(path)} - {"IRL514"} == {"IRL623"}
     model = irloop.read_model(path)
     check_session(model, both)
@@ -245,7 +246,9 @@ def test_a_loop_ignores_the_range_of_a_slice(
 
 
 def partial(path: Path, start: int, end: int, parts: list[int]) -> Drawn:
-    """Slice only `start` to `end`; inputs, and the sums of these `parts` of axis 2."""
+    """A model that slices only `start` to `end`; also inputs, and the sums of these `parts` of axis
+    2.
+    """
     text = path.read_text(encoding="utf-8")
     whole = 'axis="2" start="0" end="-1"'
     assert text.count(whole) == 2

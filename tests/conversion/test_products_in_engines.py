@@ -1,4 +1,6 @@
-"""Products that ONNX Runtime or OpenVINO computes wrongly or refuses in the form of the source."""
+"""Products that ONNX Runtime or OpenVINO computes incorrectly, or refuses, in their original
+form.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_transposed_matrices_times_vectors_to_onnx(
 def test_transposed_matrices_times_vectors_in_nested_loops(
     engines: Engines, tmp_path: Path
 ) -> None:
-    """The state of nested loops is multiplied by a transposed matrix; n and k are the counts."""
+    """The loops multiply their state by a transposed matrix; n and k are the trip counts."""
     m = IrModel()
     a, b = m.input("a", 3, 3), m.input("b", 3)
     n, k = m.input("n", element=I64), m.input("k", element=I64)

@@ -1,4 +1,4 @@
-"""Randomly generated programs, in both formats and in the real engines."""
+"""Randomly generated programs in both formats and in the real engines."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def generated(draw: Draw) -> tuple[Op, list[Array]]:
 
 
 def specified(outputs: list[Any]) -> list[Any]:
-    """All but the scores of Proposal after the last row of an item."""
+    """All outputs except, in Proposal, the scores after the last row of an item."""
     if outputs[0].shape[1] != 5 or len(outputs) == 1:
         return outputs
     rows, scores = outputs
@@ -97,6 +97,6 @@ def test_drawn(kind: Callable[..., tuple[Op, list[Array]]], seed: int) -> None:
     opset = (11, 13, 17, 21)[seed % 4]
     dynamic = ((), (0, 1), (0, 1, 2, 3))[seed % 3]
     given = [array.astype(element) for array in arrays]
-    # Moves grow by exp: what a rounding changes, it changes in a large coordinate.
+    # An offset of a size is an exponent, so a rounding error may change a large coordinate by much.
     engine = specified if seed % 4 == 0 else None
     check_operation(op, given, opset=opset, dynamic=dynamic, atol=1e-3, openvino=engine)

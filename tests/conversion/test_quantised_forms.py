@@ -1,7 +1,5 @@
-"""Quantised models as IR and back: ONNX's operations where they are equal, else arithmetic.
-
-Sums of products with the weights used here are exact, so that no order of additions matters. Two
-products of u8 and i8 fit into 16 bits, in which ONNX Runtime adds them on some processors.
+"""Quantised models as IR and back: ONNX's operations where they are equivalent, otherwise
+arithmetic.
 """
 
 from __future__ import annotations
@@ -23,13 +21,14 @@ from tests.conversion.both_engines import F32, HEADER, assert_same, i64, needs_e
 
 pytestmark = needs_engines
 
-#: Quarters, of which every second one is in the middle of two steps of 0.5; the largest are out of
-#: range of each zero point.
+#: Multiples of 0.25, of which every second one is halfway between two steps of 0.5; with each zero
+#: point, the largest are out of range.
 NUMBERS = np.arange(-1100, 1100, dtype=F32).reshape(4, 550) / F32(4)
 SPECIAL = np.array([[np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-40, -0.0]], F32)
 SETS = [[NUMBERS], [-NUMBERS[:1, ::7] - F32(0.1)], [SPECIAL]]
 
-#: Pairs: the constants of a model, and what is computed of x [r, c]. All become operations.
+#: Models of QuantizeLinear and DequantizeLinear: their constants, and nodes that use x [r, c]. All
+#: become ONNX's operations again.
 PAIRS = {
     "u8": "z = Constant <value = uint8 {3}> ()",
     "lowest u8": "z = Constant <value = uint8 {0}> ()",
@@ -41,7 +40,7 @@ PAIRS = {
 PAIR = """s = Constant <value_float = 0.5> ()  t = Constant <value_float = 0.3> ()
   q = QuantizeLinear (x, s, z)  y = DequantizeLinear (q, t, z)"""
 
-#: Arithmetic that no QuantizeLinear of 8 bits is equal to.
+#: Arithmetic that is equivalent to no QuantizeLinear of 8 bits.
 OTHERS = {
     "255 levels": ("0.5", "-127.0", "127.0"),
     "a half limit": ("0.5", "-0.5", "254.5"),
@@ -59,9 +58,9 @@ def engines() -> Iterator[Engines]:
 
 
 def both_ways(text: str, sets: list[list[Any]], engines: Engines, folder: Path) -> Counter[str]:
-    """The operations that are written when the IR of a model becomes ONNX again.
+    """The operations of the ONNX model that is made from the IR of an ONNX model.
 
-    ONNX Runtime returns for it what it returns for the model, and OpenVINO for the IR.
+    Asserts that ONNX Runtime returns the same for both ONNX models, and OpenVINO for the IR.
     """
     source, ir, again = folder / "model.onnx", folder / "model.xml", folder / "again.onnx"
     full = text if text.lstrip().startswith("<") else HEADER + text
@@ -94,7 +93,7 @@ def test_two_zero_points_and_integers(engines: Engines, tmp_path: Path) -> None:
   q = QuantizeLinear (x, s, z)  y = DequantizeLinear (q, t, w)
   v = Constant <value_float = 0.25> ()  u = QuantizeLinear (x, v)
 }"""
-    # Numbers without NaN: ONNX defines no integer for it.
+    # These numbers include no NaN, for which ONNX defines no integer.
     written = both_ways(text, SETS[:2], engines, tmp_path)
     assert written["QuantizeLinear"] == 3
     assert written["DequantizeLinear"] == 1
@@ -102,7 +101,7 @@ def test_two_zero_points_and_integers(engines: Engines, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("axis", [1, -1])
 def test_scales_along_an_axis(axis: int, engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime does not look at the axis when it computes products on integers."""
+    """When ONNX Runtime computes products in integers, it ignores the axis."""
     text = f"""g (float[n, 3, 3] x) => (float[n, 3, 3] y) {{
   s = Constant <value = float[3] {{0.5, 0.25, 2}}> ()
   z = Constant <value = uint8[3] {{9, 9, 9}}> ()
@@ -128,7 +127,7 @@ def test_arithmetic_that_is_no_quantisation(kind: str, engines: Engines, tmp_pat
 
 
 WEIGHTS = """w = Constant <value = int8[2, 3] {1, -64, 63, 4, 5, -6}> ()"""
-#: Products of quantised data x [4, 2], and how many DequantizeLinear are written.
+#: Products of quantised data x [4, 2], and the number of DequantizeLinear nodes that are written.
 PRODUCTS = {
     "one scale": (
         2,
@@ -192,7 +191,7 @@ def test_weights(kind: str, engines: Engines, tmp_path: Path) -> None:
     assert written["DequantizeLinear"] == count
 
 
-#: How a convolution of quantised data continues in a loop, and how many DequantizeLinear there are.
+#: Nodes after a convolution of quantised data in a loop, and the number of DequantizeLinear nodes.
 CONVOLUTIONS = {
     "results quantised": (3, "h = Conv (d, f)", "after = DequantizeLinear (o, os, oz)"),
     "results not quantised": (1, "h = Conv (d, f)", "after = Relu (h)"),
@@ -267,7 +266,7 @@ FLOAT_WEIGHTS = {
 
 @pytest.mark.parametrize("kind", FLOAT_WEIGHTS)
 def test_weights_in_f32(kind: str, engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime would quantise them to 8 bits, with one scale for all."""
+    """ONNX Runtime would quantise the weights to 8 bits, with a single scale."""
     text = f"""g (float[n, 2, 2, 2] x) => (float[n, 2, 2, 2] y) {{
   s = Constant <value_float = 0.5> ()  z = Constant <value = uint8 {{3}}> ()
   t = Constant <value_float = 0.125> ()
@@ -283,7 +282,7 @@ def test_weights_in_f32(kind: str, engines: Engines, tmp_path: Path) -> None:
     irloop.save_model(irloop.convert(source)[0], ir)
     model = irloop.convert(ir)[0]
     irloop.save_model(model, again)
-    # The model itself has no QuantizeLinear after the product.
+    # The original model has no QuantizeLinear after the product.
     expected = engines.run_all("onnxruntime", source, [[numbers]], tmp_path)[0]
     assert_same(engines.run_all("openvino", ir, [[numbers]], tmp_path)[0], expected, "the IR")
     found = engines.run_all("onnxruntime", again, [[numbers]], tmp_path)[0]
@@ -301,7 +300,8 @@ def test_quantize_linear_is_written_since_opset_13(tmp_path: Path) -> None:
         assert sum(node.op.type == "QuantizeLinear" for node in all_nodes(model.graph)) == count
 
 
-#: Data that are quantised by their range: mixed, positive, negative, zeros, one number, extremes.
+#: Data that are quantised by their range: mixed signs, positive, negative, zeros, one number,
+#: extremes.
 RANGES = [
     [NUMBERS[:, :3]],
     [-NUMBERS[:, 500:503] - F32(1000)],
@@ -323,7 +323,7 @@ def test_dynamic_quantisation(engines: Engines, tmp_path: Path) -> None:
     assert not written["Round"]
 
 
-#: Weights of a matrix product, and how many MatMulInteger are written.
+#: Weights of a matrix product, and the number of MatMulInteger nodes that are written.
 INTEGER_PRODUCTS = {
     "no zero point": (1, "", "MatMulInteger (q, w, z)"),
     "i8": (1, "v = Constant <value = int8 {5}> ()", "MatMulInteger (q, w, z, v)"),
@@ -339,7 +339,7 @@ INTEGER_PRODUCTS = {
 
 @pytest.mark.parametrize("kind", INTEGER_PRODUCTS)
 def test_integer_products(kind: str, engines: Engines, tmp_path: Path) -> None:
-    """In a loop, whose state is quantised by its range in each iteration."""
+    """The product is in a loop, whose state is quantised by its range in each iteration."""
     count, constants, product = INTEGER_PRODUCTS[kind]
     text = f"""g (int64 m, float[r, 2] x) => (float[r, 2] y, int32[k, r, 2] each) {{
   y, each = Loop (m, "", x) <body = b (int64 i, bool go, float[r, 2] state)
@@ -350,7 +350,7 @@ def test_integer_products(kind: str, engines: Engines, tmp_path: Path) -> None:
     after = Mul (f, st)
   }}>
 }}"""
-    # A range of 255 steps of 0.5: the first integers are exact in both engines.
+    # The range has 255 steps of 0.5, so the first integers are exact in both engines.
     x = np.array([[-20, 107.5], [3, 4.5], [0, 50]], F32)
     sets = [[i64(3), x], [i64(1), -x], [i64(0), x], [i64(2), np.zeros_like(x)]]
     written = both_ways(text, sets, engines, tmp_path)
@@ -359,7 +359,7 @@ def test_integer_products(kind: str, engines: Engines, tmp_path: Path) -> None:
 
 
 def test_integer_products_that_may_overflow(tmp_path: Path) -> None:
-    """Sums of 33,026 products of 8 bits do not fit into i32; in f32 they do."""
+    """The sum of 33,026 products of 8-bit numbers does not fit into i32, but it does into f32."""
     for terms, count in ((33025, 1), (33026, 0)):
         source, ir = tmp_path / "model.onnx", tmp_path / "model.xml"
         text = f"g (float[1, {terms}] x, int8[{terms}, 2] w) => (int32[1, 2] y)"

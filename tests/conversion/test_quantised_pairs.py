@@ -1,4 +1,6 @@
-"""QuantizeLinear and what reads its integers, as IR: equal to ONNX Runtime, and without detours."""
+"""QuantizeLinear and the operations that read its integers, as IR: equal to ONNX Runtime, without
+unneeded conversions.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from tests.conversion.both_engines import F32, HEADER, agree, i64, needs_engines
 
 pytestmark = needs_engines
 
-#: Quarters: half of them are in the middle of two steps of 0.5; the largest are out of range.
+#: Multiples of 0.25: half of them are halfway between two steps of 0.5, and the largest are out of
+#: range.
 NUMBERS = np.arange(-600, 600, dtype=F32).reshape(4, 300) / F32(4)
 SETS = [[NUMBERS], [NUMBERS[:1, ::7] + F32(0.1)], [-NUMBERS]]
 
@@ -26,7 +29,7 @@ CONSTANTS = """
   z3 = Constant <value = uint8 {3}> ()  z7 = Constant <value = uint8 {7}> ()
   low = Constant <value = int8 {-5}> ()  none = Constant <value = int8 {0}> ()
 """
-#: How many computed values the IR has to convert, and the model.
+#: The number of computed values that the IR must convert, and the model.
 PAIRS = {
     "u8": (0, "q = QuantizeLinear (x, step, z3)  y = DequantizeLinear (q, step, z3)"),
     "i8": (0, "q = QuantizeLinear (x, step, low)  y = DequantizeLinear (q, other, low)"),
@@ -58,7 +61,7 @@ PAIRS = {
         r = Squeeze (f, last)  y = Mul (r, s)""",
     ),
 }
-#: Models whose integers are needed as such.
+#: Models that need the integers themselves.
 WITH_INTEGERS = ("a narrower range", "of integers")
 
 

@@ -1,4 +1,4 @@
-"""Random numbers and variables have no counterpart: every occurrence is refused by name."""
+"""Random numbers and variables have no counterpart, so every occurrence is refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_generators_and_variables_of_openvino() -> None:
     assert found[0][1] == "convert it to an input and an output: irloop convert --stateless"
 
 
-def test_the_coverage_does_not_promise_them() -> None:
+def test_the_coverage_does_not_list_them_as_convertible() -> None:
     rows = {(row.dialect, row.type): row for row in operations()}
     row = rows["openvino", "RandomUniform"]
     assert (row.run, row.convert) == (True, False)

@@ -17,7 +17,8 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 
 Rng = np.random.Generator
-#: Type, opset, attributes, inputs, and how many of them are inputs of the model.
+#: The type, opset, attributes and inputs of an operation; and the number of inputs that are not
+#: constants.
 Case = tuple[str, int, dict[str, Any], list[Any], int]
 
 
@@ -166,7 +167,7 @@ def test_all_agree(maker: Callable[[Rng], Case], seed: int) -> None:
         else:
             _agree(model, inputs, expected)
             continue
-        # Before opset12 duplicates are combined only where the indices cover the other axes.
+        # Before opset12, duplicates are combined only if the indices cover the other axes.
         assert "may cover only a part" in refusal
 
 

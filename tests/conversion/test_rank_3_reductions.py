@@ -1,4 +1,4 @@
-"""Reductions of rank 3 with constants after them, which OpenVINO's CPU plugin fuses wrongly."""
+"""Reductions of rank 3 followed by constants, which OpenVINO's CPU plugin fuses incorrectly."""
 
 from __future__ import annotations
 

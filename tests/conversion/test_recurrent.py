@@ -206,7 +206,7 @@ def test_zero_peepholes_need_no_loop() -> None:
 
 
 @pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
-def test_layout_1_becomes_batch_first_without_turning_x(op: str) -> None:
+def test_layout_1_becomes_batch_first_without_a_transpose_of_x(op: str) -> None:
     proto, inputs = _model(Sample(op, {"direction": "bidirectional"}, lengths=(4, 1, 3)))
     wanted = _run_onnx(proto, inputs)
     node = proto.graph.node[0]
@@ -316,7 +316,7 @@ def test_full_lengths_are_left_out() -> None:
     assert target.inputs[4] is None
 
 
-def test_what_a_cell_of_opset1_ignores_is_told() -> None:
+def test_ignored_attributes_of_a_cell_of_opset1_are_reported() -> None:
     builder = Builder(Graph("main"))
     f32 = ElementType.F32
     shapes = ((1, 2), (1, 3), (1, 3), (12, 2), (12, 3), (12,))

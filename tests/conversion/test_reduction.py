@@ -39,7 +39,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
 def test_nothing_is_reduced_along_an_axis_from_the_end(
     opset: int, axes: list[int], keep: bool, tmp_path: Path
 ) -> None:
-    """ONNX Runtime 1.31 returns an empty input unchanged if an axis counts from the end."""
+    """ONNX Runtime 1.31 returns an empty input unchanged if an axis is negative."""
     runtime = pytest.importorskip("onnxruntime", reason="needs the onnxruntime package")
     model = model_of(
         lambda b, x: b(reduction.ReduceSum(keep_dims=keep), x, b.i64(axes)),
@@ -60,9 +60,11 @@ def test_nothing_is_reduced_along_an_axis_from_the_end(
 def test_the_sum_of_a_value_of_unknown_rank_in_a_loop(
     kind: str, total: float, tmp_path: Path
 ) -> None:
-    """The sum is known to be a scalar: the empty output of a loop that does not run keeps its rank.
+    """The sum is known to be a scalar, so the empty output of a loop that does not run has the
+    right rank.
 
-    OpenVINO runs no values of unknown rank; ONNX Runtime runs what is converted back.
+    OpenVINO cannot run values of unknown rank, so ONNX Runtime runs the model that is converted
+    back.
     """
     onnx = pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime", reason="needs the onnxruntime package")

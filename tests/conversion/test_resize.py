@@ -37,7 +37,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
 def test_imports_of_constants(
     backend_case: str, opset: int, check_import_of_constants: Callable[[str, int], None]
 ) -> None:
-    """With constant sizes every mode has a form."""
+    """Every mode has a form if the sizes are constant."""
     check_import_of_constants(backend_case, opset)
 
 
@@ -53,7 +53,7 @@ def test_imports_of_constants(
     ],
 )
 def test_nothing_known_but_the_rank(how: dict[str, Any], scale: float) -> None:
-    """Every weight is computed at run time, as in ONNX Runtime."""
+    """If only the rank is known, all weights are computed at run time, as in ONNX Runtime."""
     onnxruntime = pytest.importorskip("onnxruntime")
     graph = Graph("model")
     build = Builder(graph)
@@ -72,7 +72,7 @@ def test_nothing_known_but_the_rank(how: dict[str, Any], scale: float) -> None:
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_a_batch_of_any_size(mode: str) -> None:
-    """The weights depend on the axes that change, not on the others."""
+    """The weights depend only on the axes that change."""
     graph = Graph("model")
     build = Builder(graph)
     data = build.parameter("data", TensorType(ElementType.F32, Shape.of(None, 6)))

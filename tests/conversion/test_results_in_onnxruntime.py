@@ -1,8 +1,8 @@
 """Bodies that return their inputs or one value twice, from IR to ONNX, run by ONNX Runtime.
 
-ONNX Runtime optimises as it does by default and infers three times in one session. It is wrong
-about such bodies unless each of these results is a value of its own. The expected numbers come
-from `_worked`, which carries out the specification's loop in plain NumPy.
+ONNX Runtime has its default optimisations and runs three inferences in one session. It computes
+such bodies incorrectly unless each of these results is a separate value. The expected numbers come
+from `_worked`, which implements the loop of the specification in NumPy.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ onnxruntime = pytest.importorskip("onnxruntime")
 Array = np.ndarray[Any, np.dtype[Any]]
 Form = Literal["keep", "scan", "loop", "unroll"]
 
-#: What bodies return: two states, their sums with a value from outside, a constant, that value.
-#: A TensorIterator also returns its slice p.
+#: The results of bodies: two states, their sums with an outer value, a constant, and that outer
+#: value. A TensorIterator also returns its slice p.
 SOURCES = ("s0", "s1", "f0", "f1", "k", "c")
 
 
@@ -53,7 +53,7 @@ class Case:
     states: tuple[str, ...]
     joined: tuple[str, ...]
     element: ElementType = ElementType.F32
-    #: The number of iterations, where the model holds it as a constant.
+    #: The trip count if the model has it as a constant.
     count: int | None = None
 
     @property
@@ -72,7 +72,7 @@ def _sum(left: Array, right: Array) -> Array:
 
 
 def _build(case: Case) -> Model:
-    """The IR of a case. A concatenated part has two elements, like a slice."""
+    """The IR of a case. A concatenated part has two elements, as a slice has."""
     pair = TensorType(case.element, Shape.of(2))
     b = Builder(Graph("case"))
     count = b.parameter("n", TensorType(ElementType.I64, Shape.of()))
@@ -147,7 +147,7 @@ def _feeds(case: Case) -> list[dict[str, Array]]:
 def _check(
     path: Path, feeds: Sequence[dict[str, Array]], wanted: Sequence[Sequence[Array]]
 ) -> list[str]:
-    """The outputs in which ONNX Runtime differs from the expected ones."""
+    """A text for each output in which ONNX Runtime differs from the expected values."""
     session = onnxruntime.InferenceSession(path)
     wrong = []
     for feed, want in zip(feeds, wanted, strict=True):
@@ -178,7 +178,7 @@ def test_what_a_body_returns(
     sources = SOURCES if kind == "Loop" else (*SOURCES, "p")
     wrong = {}
     for states in product(sources, repeat=2):
-        # Nothing joined, each value once, and each value twice.
+        # Nothing is concatenated, or each value once, or each value twice.
         for joined in ((), sources, tuple(name for name in sources for _ in range(2))):
             case = Case(kind, states, joined, count=count)
             _convert(_build(case), opset, loops, tmp_path / "model.onnx")
@@ -223,7 +223,7 @@ def test_the_iteration_number_as_a_state_and_joined(opset: int | None, tmp_path:
         b.result(value, f"out{index}")
     _convert(Model(b.graph, "openvino", 11), opset, "keep", tmp_path / "model.onnx")
     feeds = [{"n": np.array(n), "a": np.array(100)} for n in (4, 1, 2)]
-    # The state holds the number of the iteration before; the sums add the two.
+    # The state holds the previous iteration number; the sums add both numbers.
     wanted = [
         [np.array(3), np.array([100, 1, 3, 5]), np.array([0, 1, 2, 3])],
         [np.array(0), np.array([100]), np.array([0])],
@@ -233,7 +233,9 @@ def test_the_iteration_number_as_a_state_and_joined(opset: int | None, tmp_path:
 
 
 def _branch(outer: Builder, label: str, names: Sequence[str]) -> Body:
-    """A branch that returns the values of these names: its input, its double, a constant."""
+    """A branch that returns the values with these names: its input, twice its input, or a
+    constant.
+    """
     b = outer.nested(label)
     pair = TensorType(ElementType.F32, Shape.of(2))
     x = b.parameter("x", pair)
@@ -247,7 +249,7 @@ def _branch(outer: Builder, label: str, names: Sequence[str]) -> Body:
 @pytest.mark.parametrize("opset", [11, None])
 @pytest.mark.parametrize("around", ["nothing", "TensorIterator"])
 def test_what_branches_return(around: str, opset: int | None, tmp_path: Path) -> None:
-    """Each branch returns three values, which an enclosing TensorIterator concatenates."""
+    """Each branch returns three values, which the enclosing TensorIterator concatenates."""
     flag_type = TensorType(ElementType.BOOLEAN, Shape.of())
     wrong = {}
     for names in product(("x", "double", "k"), repeat=3):
@@ -295,7 +297,7 @@ def test_what_branches_return(around: str, opset: int | None, tmp_path: Path) ->
 def test_a_state_that_grows_is_no_state_of_a_scan(
     grows: bool, length: Any, loops: Form, tmp_path: Path
 ) -> None:
-    """A TensorIterator appends each slice to its state, or adds it."""
+    """A TensorIterator appends each slice to its state, or adds the slice to the state."""
     b = Builder(Graph("growing"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM)))
     state = b.parameter("a", TensorType(ElementType.F32, Shape.of(length)))

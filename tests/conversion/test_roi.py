@@ -32,7 +32,7 @@ def test_imports(
     if backend_case != "test_roialign_mode_max":
         check_import(backend_case, opset)
         return
-    # ONNX takes the largest weighted element, OpenVINO the largest of the samples.
+    # ONNX's maximum is that of the weighted elements, OpenVINO's is that of the samples.
     assert "RoiAlign" in refused(lambda: check_import(backend_case, opset))
 
 
@@ -58,7 +58,9 @@ def test_imports(
 )
 @pytest.mark.parametrize("items", [[0, 1, 1, -1, 0], [-1, 0, 1, 0, 0]])
 def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]) -> None:
-    """Proposal ends its rows like this; later rows return zeros, as in OpenVINO's CPU plugin."""
+    """Proposal ends its rows with such an item; for later rows the result is 0, as in OpenVINO's
+    CPU plugin.
+    """
     rng = np.random.default_rng(0)
     low = rng.random((5, 2)) * 3
     rois = np.concatenate((np.array(items)[:, None], low * scale, (low + 2) * scale), axis=1)
@@ -72,7 +74,7 @@ def test_a_negative_item_ends_the_regions(op: Op, scale: float, items: list[int]
 @pytest.mark.parametrize("mode", ["asymmetric", "half_pixel", "half_pixel_for_nn"])
 @pytest.mark.parametrize(("ratio", "opset"), [(0, 11), (0, 21), (1, 16), (2, 17)])
 def test_the_mode_max_takes_the_largest_sample(mode: str, ratio: int, opset: int) -> None:
-    """The largest of a fixed number of samples in a bin, or of as many as elements; at least 0."""
+    """A bin has a fixed number of samples, or one per element; the result is at least 0."""
     rng = np.random.default_rng(opset)
     op = ov.ROIAlign9(
         pooled_h=2,
@@ -84,7 +86,7 @@ def test_the_mode_max_takes_the_largest_sample(mode: str, ratio: int, opset: int
     )
     low = rng.random((6, 2)) * 12
     sides = rng.random((6, 2)) * [[0.5], [3], [8], [12], [12], [20]]
-    # What opset8 has for half pixels reads smaller regions as one element.
+    # In opset8, the form for half pixels reads smaller regions as one element.
     rois = np.concatenate((low, low + sides + (2 if ratio else 0)), axis=1)
     data = rng.normal(size=(2, 3, 8, 9)).astype(np.float32)
     arrays = [data, rois.astype(np.float32), rng.integers(0, 2, 6).astype(np.int32)]

@@ -1,4 +1,4 @@
-"""Conversion rules are found, and imported only for the operations of a model."""
+"""Conversion rules are found, but imported only for the operations of a model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_two_rules_for_one_operation_are_refused() -> None:
         rules.add(onnx.Relu, print)
 
 
-def test_the_reason_of_an_operation_without_counterpart_is_known_before_its_rule_is_asked() -> None:
+def test_the_reason_for_a_missing_counterpart_is_known_without_its_rule() -> None:
     code = (
         "from irloop.conversion.framework.rules import EXPORTS;"
         "from irloop.dialects import openvino; print(EXPORTS.reason_of(openvino.StringTensorPack))"

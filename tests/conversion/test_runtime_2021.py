@@ -1,4 +1,4 @@
-"""IRs for `openvino-2021.4` in the real runtime, where IRLOOP_PYTHON_2021 names its interpreter."""
+"""IRs for `openvino-2021.4` in the real runtime, whose interpreter IRLOOP_PYTHON_2021 names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def engine() -> Iterator[InferenceEngine]:
 
 
 def choice(b: Builder, x: Value) -> Value:
-    """-x where the largest number is more than 4, else x * x."""
+    """-x if the largest element is greater than 4, else x * x."""
     most = b(reduction.ReduceMax(), x, b.i64([0, 1]))
     condition = b(comparison.Less(), b.constant(4, F32), most)
     bodies = []
@@ -66,7 +66,7 @@ def choice(b: Builder, x: Value) -> Value:
 
 
 def counting(b: Builder, x: Value, trip: Value) -> Value:
-    """x + the number of iterations."""
+    """x + the number of iterations, computed by a loop."""
     inner = b.nested("body")
     new = inner(elementwise.Add(), inner.parameter("a", x.type), inner.constant(1, F32))
     inner.result(inner.constant(True, ElementType.BOOLEAN), "go")
@@ -174,7 +174,7 @@ def test_the_target_avoids_the_hazards_of_its_version_or_names_them(
         try:
             result, notes = irloop.convert(model, "openvino", target="openvino-2021.4")
         except irloop.UnsupportedError:
-            # It names every place that prevents the conversion; nothing is written.
+            # Conversion names every operation that prevents it, and nothing is written.
             continue
         if any(f"({hazard.code})" in note.message for note in notes):
             continue

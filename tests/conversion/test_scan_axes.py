@@ -1,8 +1,8 @@
 """Loops along axis 1 of tensors that may have no elements, each run in a process of its own.
 
-ONNX Runtime 1.31 ends with SIGFPE if a Scan itself has to transpose such a tensor, and OpenVINO
-2026.4 if a loop joins values along an axis other than 0 after an axis of size 0. The expected
-numbers are worked out by hand: each case negates its input, part by part.
+ONNX Runtime 1.31 dies of SIGFPE if a Scan itself transposes such a tensor; so does OpenVINO 2026.4
+if a loop concatenates values along an axis that comes after an axis of size 0. The expected numbers
+are worked out by hand: each case negates its input part by part.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ g (float[m, 3] x) => (float[m, 3] z) {
 }"""
 
 
-#: Each negates x [m,3] along axis 1 in another kind of loop. Those of unknown length become Loops.
+#: Each model negates x [m,3] along axis 1 with another kind of loop. Those of unknown length become
+#: Loops.
 ACROSS = {
     "scan": SCAN,
     "backwards": SCAN.replace(
@@ -133,7 +134,7 @@ def test_a_scan_that_has_elements_keeps_its_axes() -> None:
     assert axes(model) == [1, 1]
 
 
-def test_a_loop_that_a_pass_writes_as_a_scan(tmp_path: Path) -> None:
+def test_a_loop_that_a_pass_turns_into_a_scan(tmp_path: Path) -> None:
     (tmp_path / "loop.onnx").write_bytes(onnx.parser.parse_model(LOOP).SerializeToString())
     assert ran(tmp_path / "loop.onnx") == "right"
     model, profile = irloop.transform(tmp_path / "loop.onnx", ["loop_to_scan"])
@@ -189,7 +190,7 @@ def test_values_that_have_elements_are_joined_as_they_are() -> None:
 
 
 def test_a_loop_of_the_source_joins_as_it_did() -> None:
-    """A user who asks for another change gets the TensorIterator as it was."""
+    """If the user requests another change, the TensorIterator is unchanged."""
     model, _ = irloop.transform(negated_columns(None), ["constant_folding"])
     assert joined_axes(model) == [1]
     x = np.arange(6, dtype=np.float32).reshape(2, 3)

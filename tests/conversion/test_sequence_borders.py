@@ -54,7 +54,7 @@ def cases() -> dict[str, Any]:
 
 
 def held(value: Any) -> list[Any]:
-    """The tensors in a value of a test."""
+    """The tensors in the value of a test."""
     if value is None:
         return []
     return list(value) if isinstance(value, list) else [value]
@@ -121,13 +121,13 @@ def test_the_given_model_is_not_changed() -> None:
         ]
 
 
-def test_a_length_must_be_given() -> None:
+def test_a_missing_length_is_refused() -> None:
     with pytest.raises(UnsupportedError) as caught:
         irloop.convert(model_of(JOINED))
     assert any("--length x=2" in item.fix for item in caught.value.diagnostics)
 
 
 @pytest.mark.parametrize("lengths", [{"a": 1}, {"none": 2}, {"x": -1}])
-def test_lengths_that_cannot_be(lengths: dict[str, int]) -> None:
+def test_impossible_lengths_are_refused(lengths: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         irloop.convert(model_of(JOINED), lengths=lengths)

@@ -1,4 +1,4 @@
-"""Sequences that loops carry, in IR: a tensor whose first axis counts the items.
+"""Sequences as states of loops; in IR they are tensors whose first axis counts the items.
 
 The expected numbers are those of ONNX Runtime on the ONNX model itself; the IR is run by OpenVINO,
 several inferences in one compiled model, and by irloop, and the ONNX made of it by ONNX Runtime.
@@ -77,7 +77,7 @@ def test_sequences_that_no_tensor_can_hold_are_refused(name: str) -> None:
     assert any(reason in item.message for item in caught.value.diagnostics)
 
 
-#: Items of a length that is known only at run time; one name for all of them, or none.
+#: The length of the items is known only at run time; all share one dimension name, or have none.
 ANY_LENGTH = HEAD.replace("float[2] x", "float[k] x").replace("float[n, 2]", "float[n, k]")
 FRONT = loop("t = SequenceInsert (s, item, zero)").replace("seq(float[2])", "seq(float[])")
 PART = loop(
@@ -87,7 +87,7 @@ PART = loop(
 
 
 @needs_engines
-def test_items_of_a_shape_not_known(engines: Engines, tmp_path: Path) -> None:
+def test_items_of_unknown_shape(engines: Engines, tmp_path: Path) -> None:
     source, ir = tmp_path / "in.onnx", tmp_path / "model.xml"
     source.write_bytes(onnx.parser.parse_model(ANY_LENGTH + FRONT + TAIL).SerializeToString())
     sets = [
@@ -104,7 +104,9 @@ def test_items_of_a_shape_not_known(engines: Engines, tmp_path: Path) -> None:
 
 @needs_engines
 def test_items_that_turn_out_to_differ_are_an_error(engines: Engines, tmp_path: Path) -> None:
-    """OpenVINO concatenates parts of different shapes silently; a Concat refuses them."""
+    """OpenVINO concatenates parts of different shapes without an error, but a Concat refuses
+    them.
+    """
     model, notes = to_openvino(read(ANY_LENGTH + PART + TAIL))
     assert [note.code for note in notes] == ["CNV103"]
     ir = tmp_path / "model.xml"
@@ -118,7 +120,7 @@ def test_items_that_turn_out_to_differ_are_an_error(engines: Engines, tmp_path: 
 
 @pytest.mark.parametrize("name", ["at the front", "in some iterations", "nested, at the front"])
 def test_unrolled(name: str) -> None:
-    """A constant trip count: the loop is unrolled, before or after conversion."""
+    """The trip count is constant, so the loop is unrolled, before or after conversion."""
     text = MODELS[name].replace("int64 M, ", "").replace("int64 N, ", "")
     text = text.replace(
         "  zero =", "  M = Constant <value_int = 3> ()\n  N = Identity (M)\n  zero ="

@@ -13,7 +13,7 @@ OPCONF_TYPES = "DFT IDFT RDFT IRDFT STFT ISTFT"
 
 BACKEND_OPS = "DFT STFT"
 
-#: The axis of these node tests is an input of the model, and half of it is taken.
+#: The axis of these node tests is an input of the model; as a constant it can be converted.
 NEEDS_CONSTANTS = ("test_dft_rfft", "test_dft_irfft")
 
 
@@ -22,7 +22,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
     check_export(opconf_case, opset)
 
 
-#: Before opset 17 a transform is a product with its matrix, whose size has to be known.
+#: Before opset 17, a transform is a product with a matrix, whose size must be known.
 NEEDS_17 = ("opset15_STFT", "1d_dyn")
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic with sizes that OpenVINO removes because it assumes a wrong result."""
+"""Arithmetic with sizes that OpenVINO removes because it infers a wrong result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = needs_engines
 
 SETS = [[np.ones(dims, F32)] for dims in ((4, 5), (1, 1), (300, 2), (2, 40))]
 
-#: Lists of one integer, computed from the list `n` of the first size.
+#: Lists of one integer, computed from `n`, the list of the first size.
 SIZES = {
     "boolean": "flag = Cast <to = 9> (n)  y = Cast <to = 7> (flag)",
     "boolean of i32": "m = Cast <to = 6> (n)  flag = Cast <to = 9> (m)  y = Cast <to = 7> (flag)",
@@ -29,7 +29,7 @@ SIZES = {
     "absolute float": "f = Cast <to = 1> (n)  g = Neg (f)  h = Abs (g)  y = Cast <to = 7> (h)",
     "half of a sum": "s = Shape (x)  t = ReduceSum <keepdims = 1> (s, zero)  y = Div (t, two)",
 }
-#: Operations whose shape follows from `y`, and `y` itself.
+#: Operations whose shape depends on `y`, and `y` itself.
 READERS = {
     "broadcast": "z = ConstantOfShape (y)",
     "output": "z = Identity (y)",
@@ -61,7 +61,7 @@ g (float[r, c] x) => ({TYPES[reader]} z) {{ {CONSTANTS}
 
 
 def test_distances_of_positions(engines: Engines, tmp_path: Path) -> None:
-    """A relative position bias, as encoders have it, also in a loop."""
+    """A relative position bias as in encoders, outside and inside of a loop."""
     text = """
 g (int64 m, float[r, c] x) => (int64[r, r] y, int64[m, r] z) {
   at = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()

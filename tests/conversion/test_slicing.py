@@ -31,7 +31,7 @@ def test_imports(backend_case: str, opset: int, check_import: Callable[[str, int
 
 
 def test_an_end_past_all_is_no_open_end_backwards() -> None:
-    """ONNX Runtime treats the largest integers as an open end, in either direction."""
+    """ONNX Runtime treats the largest integers as an open end, in either direction of the slice."""
     ort = pytest.importorskip("onnxruntime")
     b = Builder(Graph())
     x = b.parameter("x", TensorType(ElementType.F32, Shape((4,))))

@@ -38,7 +38,7 @@ def test_variables_become_inputs_and_outputs() -> None:
         "y": [11, 22],
         "sum/next": [11, 22],
     }
-    # The source keeps its variable.
+    # The source model still has its variable.
     assert [node.name for node in source.graph.parameters] == ["x"]
 
 

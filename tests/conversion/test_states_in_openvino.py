@@ -1,5 +1,6 @@
-"""States of Loops in OpenVINO: unread ones, growing ones, and the initial value of a Loop that
-does not run."""
+"""States of Loops in OpenVINO: unread states, growing states, and initial values of a Loop that
+does not run.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +127,9 @@ g (int64 M, float[2] x) => (float[2] y, float[n] lengths) {{
 def test_a_state_that_grows_from_a_bounded_size(
     output: str, engines: Engines, tmp_path: Path
 ) -> None:
-    """OpenVINO knows that `a` has 0 or 1 elements, and must not bound the state by that."""
+    """OpenVINO knows that `a` has 0 or 1 elements, but must not derive a bound for the state from
+    that.
+    """
     text = """g (float x, bool go) => (float[k] a, float[n] z OUTPUT) {
   one = Constant <value_int = 1> ()  three = Constant <value_int = 3> ()
   a = Loop <body = b (int64 i, bool c) => (bool d, float s) { d = Identity (c)  s = Neg (x) }>
@@ -154,7 +157,7 @@ g (float[2] x) => (float[k] last, int64[j] numbers) {
 def test_the_initial_value_may_be_smaller_than_the_body_result(
     lower: int, engines: Engines, tmp_path: Path
 ) -> None:
-    """OpenVINO bounds the last value by the size of the Concat: `lower` elements or more."""
+    """OpenVINO derives a bound for the last value from the Concat: at least `lower` elements."""
     text = f"""
 g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
   part = Constant <value = float[{lower}] {{{", ".join(["3"] * lower)}}}> ()
@@ -167,7 +170,7 @@ g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
 
 
 def test_states_of_known_size_get_no_operations_more() -> None:
-    """Nothing is added if the hazard cannot occur: the state is read, and the Loop runs."""
+    """Nothing is added if the hazard cannot occur, because the state is read and the Loop runs."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] last, float[n, 2] all) {
   three = Constant <value_int = 3> ()

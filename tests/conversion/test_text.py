@@ -43,7 +43,7 @@ BODIES = {
 
 @pytest.mark.parametrize("reason", BODIES)
 def test_loops_over_strings_are_refused(reason: str, tmp_path: Path) -> None:
-    """OpenVINO 2026.4 reads such IR, and its CPU plugin fails to compile or to run it."""
+    """OpenVINO 2026.4 reads such an IR, but its CPU plugin fails to compile or run it."""
     text = f'<ir_version: 8, opset_import: ["": 17]>\n{BODIES[reason]}'
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(text).SerializeToString())

@@ -1,4 +1,4 @@
-"""Values of element types that IR has no name for: each is refused by name (CNV003)."""
+"""Values of element types that IR has no name for; each is refused by name (CNV003)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irloop.errors import UnsupportedError
 from irloop.formats.onnx import reader
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]> m'
-#: Each carries, scans, joins or hands on a complex tensor from input x to output y.
+#: Each model carries, scans, concatenates or passes on a complex tensor from input x to output y.
 MODELS = {
     "plain": "({T}[2] x) => ({T}[2] y) {{ y = Identity (x) }}",
     "state": """(int64 n, bool c, {T}[2] x) => ({T}[2] y) {{

@@ -1,4 +1,4 @@
-"""Conversions of models without known shapes: the same numbers, or a precise refusal."""
+"""Conversion of models whose shapes are unknown gives the same results, or a precise refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ OPS = """
     Squeeze Tile TopK Transpose Trilu Unsqueeze
 """
 
-#: Texts that a refusal may have: each names the missing fact.
+#: Texts that a refusal may contain; each names the missing fact.
 REASONS = (
     "not known",
     "no known rank",
@@ -51,7 +51,7 @@ REASONS = (
 
 
 def forget(model: Model, *, keep_ranks: bool) -> None:
-    """Make the dimensions, or also the ranks, of everything but constants unknown."""
+    """Make unknown the dimensions, or also the ranks, of all values but constants."""
     for value in model.graph.inputs:
         value.type = _forgotten(value.type, keep_ranks)
     for node in all_nodes(model.graph):
@@ -68,7 +68,7 @@ def _forgotten(type: Any, keep_rank: bool) -> Any:
 
 
 def converted(convert: Callable[[Model], tuple[Model, Any]], model: Model) -> Model | None:
-    """The model in the other dialect; None if it is refused because something is unknown."""
+    """The model in the other dialect, or None if it is refused because a fact is unknown."""
     refusal = ""
     try:
         return convert(model)[0]

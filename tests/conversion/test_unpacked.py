@@ -1,4 +1,4 @@
-"""Constants of types that the written opset lacks; expected values are worked out by hand."""
+"""Constants of types that the requested opset lacks; expected values are worked out by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stored(model: Model) -> set[ElementType]:
             [57344, 2**-16],
         ),
         (ElementType.U1, np.array([1, 0], np.uint8), None, ElementType.U8, [1, 0]),
-        # The first, middle and last code of nf4.
+        # The first, the middle and the last code of nf4.
         (ElementType.NF4, np.array([0, 7, 15], np.uint8), None, ElementType.F32, [-1, 0, 1]),
     ],
 )
@@ -87,7 +87,7 @@ def test_types_that_openvino_lacks(
     assert result.tolist() == [-2, 1]
 
 
-def test_what_is_computed_in_such_a_type_is_refused() -> None:
+def test_computation_in_such_a_type_is_refused() -> None:
     builder = Builder(Graph("g"))
     x = builder.parameter("x", TensorType(ElementType.U4, Shape.of(2)))
     builder.result(builder(Convert(ElementType.F32), x), "y")

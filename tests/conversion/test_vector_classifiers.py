@@ -1,4 +1,4 @@
-"""SVMClassifier: the executor and the IR in OpenVINO against ONNX Runtime."""
+"""SVMClassifier in irloop's executor, and as IR in OpenVINO, against ONNX Runtime."""
 
 from __future__ import annotations
 

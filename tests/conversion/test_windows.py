@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Sample:
-    """One node over data [2, 4, *sizes]; filters of `filters`, a bias where asked."""
+    """One node with data [2, 4, *sizes], filters of the shape `filters`, and an optional bias."""
 
     op: str
     sizes: tuple[int, ...]

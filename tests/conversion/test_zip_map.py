@@ -1,4 +1,4 @@
-"""Classifiers that end in ZipMap: its tensor is the output."""
+"""Classifiers that end in ZipMap: the output is the tensor that ZipMap reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CASES = [
 
 @needs_engines
 @pytest.mark.parametrize(("labels", "key", "names"), CASES, ids=["numbers", "strings"])
-def test_the_tensor_is_the_answer(
+def test_the_output_is_the_tensor(
     labels: str, key: int, names: list[object], engines: Engines, tmp_path: Path
 ) -> None:
     import onnxruntime
@@ -77,7 +77,7 @@ def test_check_compares_the_maps_of_the_engine_with_the_tensor(tmp_path: Path) -
     assert result.equal
 
 
-def test_the_file_keeps_its_maps(tmp_path: Path) -> None:
+def test_irloop_leaves_the_maps_in_an_onnx_file(tmp_path: Path) -> None:
     path = classifier(CASES[0][0], CASES[0][1], tmp_path)
     assert irloop.validate(path).diagnostics == []
     again = tmp_path / "again.onnx"

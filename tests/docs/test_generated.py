@@ -20,7 +20,7 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "pages"
 
 
 def asked_for(kind: str) -> set[str]:
-    """The generated blocks, or the pictures, that pages request."""
+    """The generated blocks, or the pictures, that the pages contain."""
     texts = (path.read_text("utf-8") for path in PAGES.rglob("*.md"))
     return {name for text in texts for name in re.findall(rf"^<!-- {kind}: (.+) -->$", text, re.M)}
 
@@ -32,7 +32,7 @@ def test_every_rule_has_a_page() -> None:
         assert page.startswith(f"# {rule.code}: ")
         headings = re.findall(r"^## (.*)$", page, re.M)
         assert headings[: len(SECTIONS)] == list(SECTIONS)
-        # What irloop prints for a model that breaks the rule names the rule.
+        # The output for a model that breaks the rule contains the code of the rule.
         assert f"{rule.severity.value} {rule.code}: " in page, rule.code
         assert rule.code in site.BLOCKS["rules"]()
 

@@ -18,15 +18,15 @@ PAGES = ROOT / "docs" / "pages"
 SCRIPTS = [path for path in sorted(PAGES.rglob("*.md")) if "```console" in path.read_text("utf-8")]
 
 
-#: What chooses the kernels of BLAS and NumPy: pages must be true for all of them.
+#: Variables that determine the kernels of BLAS and NumPy; the pages must be true for all kernels.
 KERNELS = {"OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "OMP_NUM_THREADS"}
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
-    """`irloop` and `python` are those that run the tests.
+    """The environment in which `irloop` and `python` are those that run the tests.
 
-    Of the user's own only the choice of kernels is known.
+    Of the user's environment, only the variables in `KERNELS` are kept.
     """
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -54,12 +54,13 @@ def test_commands(page: Path, tmp_path: Path, environment: Mapping[str, str]) ->
 
 @pytest.mark.parametrize("page", SCRIPTS, ids=lambda path: path.relative_to(PAGES).as_posix())
 def test_pages_leave_out_last_bits(page: Path) -> None:
-    # How far two models are apart depends on the processor, whose kernels add up in some order.
+    # The difference between two models depends on the processor, whose kernels sum in different
+    # orders.
     shown = [step for step in steps(page.read_text(encoding="utf-8")) if isinstance(step, Command)]
     assert not [step.line for step in shown if re.search(r"max abs \d|max rel \d", step.output)]
 
 
-def test_differences_are_seen() -> None:
+def test_a_difference_from_the_page_is_found() -> None:
     shown = Command("x", "a\n...\nz … end")
     assert not shown.difference("a\nb\nc\nz 3.1 end\n")
     assert not shown.difference("a\nz  end")

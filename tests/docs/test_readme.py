@@ -1,4 +1,4 @@
-"""The commands and the Python code of README.md run, in a folder with models of those names."""
+"""Run the commands and the Python code of README.md, in a folder with models of these names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINES = [
 ]
 CODE = [block for language, block in BLOCKS if language == "python"]
 
-#: What the examples of exit status 1 find: there is something to report in these models.
+#: The examples with exit status 1: there is something to report in their models.
 FINDINGS = ("irloop diff old.xml new.xml",)
 
 

@@ -1,4 +1,4 @@
-"""Layers and positions: the rules of a layered drawing, checked on random graphs."""
+"""Layers and positions: the rules of layered drawing, checked on random graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GAP = 10.0
 
 @st.composite
 def graphs(draw: st.DrawFn) -> tuple[int, list[Edge]]:
-    """Vertices and edges from lower to higher numbers."""
+    """Vertices, and edges from lower to higher numbers."""
     count = draw(st.integers(1, 25))
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1), st.integers(0, 1))
     edges = draw(st.lists(pairs, max_size=40, unique=True))
@@ -75,8 +75,8 @@ def test_two_edges_of_one_output_share_their_bends() -> None:
     assert len(found.above) == 5 + 3
 
 
-def test_crossings_are_undone() -> None:
-    # 0 -> 3 and 1 -> 2: in the order of their numbers they cross.
+def test_crossings_are_removed() -> None:
+    # In the order of their numbers, 0 -> 3 and 1 -> 2 cross.
     edges = [(0, 3, 0), (1, 2, 0)]
     found = layered([0, 0, 1, 1], edges)
     (top, bottom) = found.layers
@@ -87,7 +87,7 @@ def test_crossings_are_undone() -> None:
 
 
 def test_parameters_are_drawn_at_the_top_and_results_at_the_bottom() -> None:
-    # 0 and 1 are parameters, 4 and 5 results; 1 -> 5 passes 2 and 3 by.
+    # 0 and 1 are parameters, 4 and 5 are results; 1 -> 5 passes the layers of 2 and 3.
     edges = [(0, 2, 0), (2, 3, 0), (3, 4, 0), (1, 5, 0)]
     assert ranks(6, edges, {0: 0, 1: 0}, {4: 0, 5: 0}) == [0, 0, 1, 2, 3, 3]
 
@@ -99,7 +99,8 @@ def test_a_source_is_drawn_directly_above_its_reader() -> None:
 
 
 def test_widths_are_those_of_helvetica() -> None:
-    # By the font's metrics: i and l 222, W 944, a space 278, of 1000.
+    # By the metrics of the font, i and l are 222 wide, W is 944 and a space 278, in units of
+    # 1/1000.
     assert width("il", 10) == 4.44
     assert width("W ", 100) == 122.2
 

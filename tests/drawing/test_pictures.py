@@ -73,7 +73,7 @@ def test_each_back_edge_is_a_line_of_its_own(model: Model) -> None:
 
 
 def test_no_line_ends_in_a_piece_without_length(model: Model) -> None:
-    """Chromium turns the arrow of such a line to the right."""
+    """Chromium turns the arrowhead of such a line to the right."""
     for path in re.findall(r'<path class="e" d="([^"]+)"', irloop.draw(model)):
         *_, before, last = re.findall(r"[MVC][^MVC]*", path)
         start = float(re.split(r"[ ,]", before[1:])[-1])
@@ -139,7 +139,7 @@ def test_marked_nodes_are_drawn_in_another_colour() -> None:
     assert irloop.draw(chain(2), "dot", marks={"a1": "new"}).count("penwidth=3") == 1
 
 
-def test_names_cannot_break_out() -> None:
+def test_names_are_escaped() -> None:
     model = chain(1, name='<b>"&\\\n\x07')
     picture = irloop.draw(model, title="<i>")
     # A backslash, then the line break and the BEL as escapes.
@@ -150,7 +150,7 @@ def test_names_cannot_break_out() -> None:
 
 
 def test_a_link_over_many_layers_is_drawn_as_a_name() -> None:
-    """Otherwise a value that is read hundreds of layers later needs a bend in each layer."""
+    """Otherwise the link to a reader hundreds of layers below would have a bend in each layer."""
     b = Builder(Graph("wide"))
     x = b.parameter("x", F32)
     starts = [b(Abs(), x, name=f"start{number}") for number in range(40)]

@@ -64,7 +64,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return Plan(
         kind=kind,
         trips=draw(st.integers(low, 4)),
-        # Each state becomes the sum of two of the body's values, or one of them as it is.
+        # Each state becomes the sum of two values of the body, or one value itself.
         states=tuple((draw(st.integers(0, 9)), draw(st.integers(-1, 9))) for _ in range(n_states)),
         slices=tuple(slices),
         joined=tuple(
@@ -121,7 +121,7 @@ def build(plan: Plan) -> tuple[Model, list[Array]]:
         start, end, stride = (-1, 0, -part) if reverse else (0, -1, part)
         ports.append(Sliced(len(externals) - 1, len(parameters), axis, start, end, stride, part))
         value = parameter(f"x{index}", TensorType(F32, Shape(tuple(seen))))
-        # A slice of one row or column is broadcast to the block that states are.
+        # A slice of one row or column is broadcast to the shape of the states.
         pool.append(inner(Maximum(), value, inner.constant(np.full((2, 2), -1.0), F32)))
     if plan.invariant:
         externals.append(outer("fixed", (2, 2)))
@@ -165,5 +165,5 @@ def build(plan: Plan) -> tuple[Model, list[Array]]:
 
 
 def values(model: Model, arrays: list[Array]) -> list[Array]:
-    """The outputs of irloop's executor."""
+    """The outputs of a model in irloop's executor."""
     return list(run(model, arrays).values())

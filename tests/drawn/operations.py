@@ -1,4 +1,6 @@
-"""One OpenVINO operation as a model, and its export run by ONNX Runtime against the executor."""
+"""Models of one OpenVINO operation; their export, run by ONNX Runtime, is compared with the
+executor.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ class Draw:
         self.rng = np.random.default_rng(seed)
 
     def choice(self, items: Sequence[T]) -> T:
-        """Choose one of these."""
+        """A random element of `items`."""
         return items[int(self.rng.integers(len(items)))]
 
     def chance(self, share: float) -> bool:
@@ -51,7 +53,9 @@ def model_of(
     constants: Collection[int] = (),
     dynamic: Collection[int] = (),
 ) -> Model:
-    """A model of one operation; `dynamic` inputs declare no dimension, None is an absent one."""
+    """A model of one operation; `dynamic` inputs have unknown dimensions, and None is an absent
+    input.
+    """
     builder = Builder(Graph("g"))
     values: list[Value | None] = []
     for at, array in enumerate(arrays):
@@ -99,7 +103,7 @@ def _engines() -> Engines:
 
 
 def run_openvino(model: Model, given: Sequence[Array]) -> list[Any]:
-    """The outputs of OpenVINO's CPU plugin for an IR, in a child process."""
+    """The outputs of OpenVINO's CPU plugin for an IR, computed in a child process."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
         ir_writer.write(model, path)
@@ -124,8 +128,8 @@ def check_operation(
 ) -> list[Any]:
     """Compare the operation with its export and with the IR made from that export.
 
-    ONNX Runtime runs the export, the executor the export and the IR made of it. With `openvino`,
-    which takes what is specified out of the outputs, OpenVINO runs both IRs, too.
+    ONNX Runtime runs the export, the executor the export and the IR made of it. With `openvino`, a
+    function that selects the specified parts of the outputs, OpenVINO also runs both IRs.
     """
     model = model_of(op, arrays, constants=constants, dynamic=dynamic)
     given = [a for at, a in enumerate(arrays) if a is not None and at not in constants]
@@ -136,7 +140,7 @@ def check_operation(
     again, _ = pipelines.to_openvino(exported)
     _compare(list(Session(again).run(given).values()), expected, rtol, atol)
     if openvino is not None and importlib.util.find_spec("openvino") is not None:
-        # Not every operation of the CPU plugin takes shapes that are not known.
+        # Not every operation of the CPU plugin supports unknown shapes.
         fixed = model_of(op, arrays, constants=constants)
         again, _ = pipelines.to_openvino(pipelines.to_onnx(fixed, opset=opset)[0])
         for ir in (fixed, again):

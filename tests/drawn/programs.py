@@ -1,7 +1,8 @@
 """Randomly generated ONNX models: nested loops, scans and branches with captures.
 
-Every value is f32 [2,3], so that anything may be fed into anything. Results of a Scan body and of
-a branch are values of their own: ONNX Runtime, the oracle, is wrong about others (ONX310, ONX402).
+Every value is f32 [2,3], so that any operation can read any value. Each result of a Scan body or a
+branch is a separate value, because ONNX Runtime, the oracle, computes others incorrectly (ONX310,
+ONX402).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _infos(names: Sequence[str]) -> list[onnx.ValueInfoProto]:
 
 
 class _Block:
-    """The nodes of one graph or body; `depth` is how deep bodies may be nested."""
+    """Generates the nodes of one graph or body; bodies may be nested `depth` levels deep."""
 
     def __init__(self, random: Random, net: Layers, depth: int) -> None:
         self.random, self.net, self.depth = random, net, depth
@@ -76,7 +77,7 @@ class _Block:
         return _Block(self.random, Layers(outer=self.net), self.depth - 1)
 
     def _own(self, candidates: list[str], inputs: Sequence[str], count: int) -> list[str]:
-        """Choose results among the candidates: no value twice, and no input."""
+        """Choose results among the candidates, such that no result occurs twice or is an input."""
         results: list[str] = []
         for _ in range(count):
             value = self.random.choice(candidates)
@@ -129,7 +130,7 @@ class _Block:
         return self._summed(made, n_states, [0] * n_scans)
 
     def _count(self, values: list[str]) -> str:
-        """A trip count of up to 5, known or computed."""
+        """A trip count of up to 5, which is a constant or computed."""
         if self.random.random() < 0.6:
             return self.net.constant(self.random.choice([0, 1, 2, 3, 5]), np.int64)
         largest = self.net.op("ReduceMax", self.random.choice(values), keepdims=0)

@@ -1,4 +1,4 @@
-"""Child processes end with a parent that was killed, whatever they do at that time."""
+"""Child processes end when their parent is killed, whatever they are doing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from irloop.engines import wire
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups exist on POSIX only")
 
-#: How an engine may hang: in Python, in C without Python's lock, in C with it, in an own child.
+#: Ways in which an engine may hang: in Python, in C without Python's lock, in C with it, in a child
+#: process.
 HANGS = {
     "computes": "while True: pass",
     "sleeps": "time.sleep(600)",
@@ -44,7 +45,7 @@ if __name__ == "__main__":
 
 
 def awaited(path: Path) -> int:
-    """The number of the process that an engine wrote when it began to run."""
+    """Wait for the process number that an engine writes to a file when it starts to run."""
     end = time.monotonic() + 120
     while not path.exists():
         assert time.monotonic() < end, "the engine did not start"
@@ -84,7 +85,9 @@ def test_an_engine_dies_with_a_killed_parent(tmp_path: Path, hang: str) -> None:
 
 
 def test_a_worker_without_a_lifeline_ends_with_its_input(tmp_path: Path) -> None:
-    """The end of the input ends a run, too: the only way where no such pipe can be passed on."""
+    """The end of its input also ends a worker; this is the only way if such a pipe cannot be passed
+    on.
+    """
     (tmp_path / "own_engine.py").write_text(ENGINE.format(hang="time.sleep(600)"), encoding="utf-8")
     started = tmp_path / "started"
     with subprocess.Popen(
@@ -121,7 +124,7 @@ def test_a_lifeline_that_is_closed_already_ends_the_process() -> None:
 
 
 def test_openvino_reports_nothing_about_its_import() -> None:
-    """The process that it forks for that would hold our pipes open."""
+    """Its telemetry forks a process, which would keep our pipes open."""
     pytest.importorskip("openvino")
     code = (
         "import sys\n"

@@ -1,4 +1,4 @@
-"""Engines in processes of their own: values that pass the pipe, and failures."""
+"""Engines in separate processes: values that pass the pipe, and failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written_module(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> 
     return "own_engine:make"
 
 
-#: ONNX's name of each type that every engine can hand through, and NumPy's type of it.
+#: ONNX's and NumPy's names of the types that every engine can return unchanged.
 TYPES: dict[str, Any] = {
     "bool": np.bool_,
     "int64": np.int64,
@@ -123,7 +123,7 @@ def make(path):
     assert totals == [[1, 2], [2, 4], [1, 2]]
 
 
-def test_a_crash_is_an_answer_and_the_next_run_is_not_hurt(
+def test_a_crash_is_reported_and_does_not_affect_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = written_module(
@@ -147,19 +147,19 @@ def make(path):
     assert answers[1].outputs == [1]
 
 
-def test_a_hang_is_an_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hang_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = written_module(
         tmp_path, monkeypatch, "def make(path):\n    return lambda values: time.sleep(600)\n"
     )
     with Process(engine_of(name), "nowhere") as process:
-        # More than a pipe holds: writing must not wait for ever either.
+        # The data exceed the buffer of the pipe, so writing must not wait forever either.
         process.run([], seconds=3)
         answer = process.run([np.zeros(1_000_000)], seconds=3)
     assert answer.failure is Failure.HUNG
     assert answer.words == "more than 3 seconds"
 
 
-def test_a_hang_in_loading_is_not_waited_for_twice(
+def test_a_hang_while_loading_is_waited_for_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = written_module(tmp_path, monkeypatch, "def make(path):\n    time.sleep(600)\n")
@@ -208,7 +208,7 @@ def test_names_of_engines() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is watched on Linux only")
-def test_too_much_memory_is_an_answer_and_the_next_run_is_not_hurt(
+def test_too_much_memory_is_reported_and_does_not_affect_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = written_module(
@@ -235,7 +235,7 @@ def make(path):
 def test_the_bound_of_memory_holds_in_a_comparison(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The interpreter alone needs more than 1 MB."""
+    """1 MB is less than the interpreter alone needs."""
     if not Path("/proc/self/statm").exists():
         pytest.skip("memory is watched on Linux only")
     name = written_module(tmp_path, monkeypatch, "def make(path):\n    time.sleep(60)\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx.parser
 import pytest
 
-#: A place on the import path where neither engine can be found, loaded before anything else.
+#: A folder on the import path that hides both engines; it is loaded before anything else.
 HIDDEN = """
 import sys
 class Hidden:
@@ -56,7 +56,7 @@ def irloop(source: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_checked_conversion_names_the_engines_that_did_not_prove_it(source: Path) -> None:
+def test_a_checked_conversion_names_the_missing_engines(source: Path) -> None:
     told = irloop(source, "convert", "m.onnx", "-o", "m.xml", "--check")
     assert told.returncode == 0, told.stderr
     assert "not installed: onnxruntime, openvino" in told.stdout + told.stderr

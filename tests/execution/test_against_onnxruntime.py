@@ -32,7 +32,9 @@ class Writer:
         return f"v{self._count}"
 
     def lines(self, known: list[str], length: int, depth: int) -> list[str]:
-        """Write `length` operations on the values in `known`, and add their results to `known`."""
+        """Write `length` operations on the values in `known`, and append their results to
+        `known`.
+        """
         found = []
         for _ in range(length):
             new = self.name()
@@ -139,8 +141,8 @@ def test_random_loops(seed: int) -> None:
             np.testing.assert_allclose(value[finite], wanted[finite], rtol=1e-3, atol=1e-4)
 
 
-#: What ONNX Runtime accepts: the condition that is given (None: omitted), the one that the body
-#: declares (None: no rank), and the one that the body gives.
+#: Shapes of conditions that ONNX Runtime accepts: of the initial condition (None: omitted), of the
+#: one that the body declares (None: no rank), and of the one that the body returns.
 CONDITIONS = [
     (given, declared, made)
     for given, declared in [
@@ -166,7 +168,9 @@ CONDITIONS = [
 def test_conditions_of_one_element(
     given: tuple[int, ...] | None, declared: tuple[int, ...] | None, made: str
 ) -> None:
-    """A body reads the condition with the rank it declares, and returns one of any rank."""
+    """The body reads the condition with the rank that it declares, and may return one of any
+    rank.
+    """
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
     g (int64 n, bool[1] go, float[2] x)
         => (float[2] y, bool[?] first, bool[?] next) {{

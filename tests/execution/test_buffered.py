@@ -1,4 +1,4 @@
-"""Iterations that write into arrays allocated once give the numbers of ONNX Runtime."""
+"""Iterations that write into arrays allocated once return the same numbers as ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ m (float[1,32] h0, float[1,32] c0, float[T,1,8] xs, float[8,128] w, float[32,128
 }
 """
 
-#: States a and b; the values u, v of a Split of a buffered sum; a condition that counts down.
+#: The states are a and b; u and v are the parts of a Split of a buffered sum; the condition counts
+#: down.
 LOOP = """
 <ir_version: 8, opset_import: ["" : 16]>
 m (int64 trip, float[A] a0, float[B] b0, float left, float[2,4] k) => (OUTPUTS) {
@@ -68,7 +69,7 @@ def loop_model(body: str, results: str, outputs: str) -> onnx.ModelProto:
 
 
 def both(model: onnx.ModelProto, given: dict[str, Any], *, buffers: bool = True) -> None:
-    """Compare two inferences of one session each; the second one has other inputs."""
+    """Compare two inferences of one session with ONNX Runtime; the second one has other inputs."""
     peer = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     own = Session(reader.from_proto(model))
     loops = [step.fn for step in own._program.steps if isinstance(step.fn, Loop)]
@@ -101,7 +102,7 @@ def test_a_cell_of_an_lstm(count: int) -> None:
 
 
 BODIES = [
-    # A part of a Split is a state, and another one is gathered: both outlive the iteration.
+    # One part of the Split is a state and another is concatenated, so both outlive the iteration.
     (
         """
         s = Add (a, k) t = Tanh (s) u, v = Split <axis = 0> (t)
@@ -110,7 +111,8 @@ BODIES = [
         "float[4] an, float[4] bn, float fewer, float[1,4] y, float[1,4] v",
         "float[4] a, float[4] b, float r, float[n,1,4] y, float[n,1,4] v",
     ),
-    # Several parts go through one function; one of these results is gathered, one is a state.
+    # Several parts are operands of one function; one of its results is concatenated, another is a
+    # state.
     (
         """
         s = Mul (a, k) u, v = Split <axis = 0> (s) su = Sigmoid (u) sv = Sigmoid (v)
@@ -120,13 +122,14 @@ BODIES = [
         "float[4] an, float[4] bn, float fewer, float[1,4] su",
         "float[4] a, float[4] b, float r, float[n,1,4] y",
     ),
-    # The states change places, and one is gathered as it came in.
+    # The states are exchanged, and one is concatenated as it came in.
     (
         "s = Sub (b, half) t = Mul (s, half) an = Tanh (t) bn = Identity (a) y = Identity (b)",
         "float[4] an, float[4] bn, float fewer, float[4] y",
         "float[4] a, float[4] b, float r, float[n,4] y",
     ),
-    # A sum is read long after it was made, while arrays of its shape are made and dropped.
+    # A sum is read long after it was computed, while arrays of its shape are allocated and
+    # released.
     (
         """
         s = Add (a, b) t1 = Tanh (s) t2 = Sin (t1) t3 = Mul (t2, t1) t4 = Sub (t3, t2)
@@ -135,7 +138,7 @@ BODIES = [
         "float[4] an, float[4] bn, float fewer",
         "float[4] a, float[4] b, float r",
     ),
-    # Numbers without dimensions beside arrays.
+    # Scalars are used beside arrays.
     (
         """
         n = Cast <to = 1> (i) d = Mul (n, half) e = Sin (d) s = Mul (a, e) an = Tanh (s)
@@ -158,7 +161,7 @@ def fixed_order(body: str) -> str:
 def test_what_outlives_an_iteration_is_kept(
     body: str, results: str, outputs: str, trip: int, left: float
 ) -> None:
-    """With few half-units left, the condition ends the loop among iterations without checks."""
+    """Few half-units are left, so the condition ends the loop during iterations without checks."""
     both(
         loop_model(fixed_order(body), results, outputs),
         {
@@ -171,7 +174,7 @@ def test_what_outlives_an_iteration_is_kept(
     )
 
 
-def test_a_state_that_grows_has_no_arrays() -> None:
+def test_a_growing_state_is_not_buffered() -> None:
     model = loop_model(
         "an = Concat <axis = 0> (a, b) bn = Tanh (b)",
         "float[p] an, float[q] bn, float fewer",
@@ -200,7 +203,7 @@ def test_a_state_that_takes_its_final_shape_in_the_first_iteration() -> None:
     both(model, {"trip": np.array(50), "a0": numbers(1, 4), "k": numbers(2, 4)})
 
 
-def test_loops_inside_of_each_other() -> None:
+def test_nested_loops() -> None:
     text = """
     <ir_version: 8, opset_import: ["" : 16]>
     m (int64 trip, int64 times, float[4] a0) => (float[4] a, float[n,4] ys) {

@@ -1,4 +1,4 @@
-"""Loops that nothing ends are refused before they run."""
+"""Loops that cannot end are refused before they run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irloop.budget import Budget
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
 
-#: The condition of each body is always true: a constant, or the initial value handed on.
+#: Conditions that are always true: a constant, or the initial value passed on.
 CONDITIONS = ["Constant <value = bool {1}> ()", "Identity (c)"]
 
 
@@ -41,7 +41,7 @@ def test_a_loop_without_end_is_refused(condition: str, first: str) -> None:
     assert not refused.value.by_clock
 
 
-def test_its_first_iterations_run_if_they_are_limited() -> None:
+def test_the_first_iterations_run_if_their_number_is_limited() -> None:
     seen: list[tuple[int, ...]] = []
     with (
         Budget(operations=1000).entered(),

@@ -1,4 +1,4 @@
-"""Nested loops whose iterations no run can finish are refused before they run."""
+"""Nested loops with too many iterations for any run are refused before they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import irloop
 from irloop.budget import Budget
 from irloop.errors import LimitError
 
-#: Steps of a run; three times as many iterations are allowed.
+#: The number of steps of a run; it allows three times as many iterations.
 STEPS = 1_000
 
 
@@ -21,7 +21,9 @@ def info(name: str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
 
 
 def body(depth: int, trips: str, *, stops: bool) -> onnx.GraphProto:
-    """x becomes x + 1 in the innermost of `depth` loops; `trips` is the trip count of all."""
+    """A body that adds 1 to x in the innermost of `depth` loops; all have the trip count
+    `trips`.
+    """
     number, condition = f"i{depth}", f"c{depth}"
     given, made, flag = f"x{depth}", f"y{depth}", f"go{depth}"
     nodes = [helper.make_node("Add", [given, "one"], [made])]
@@ -64,14 +66,16 @@ def result(model: irloop.Model) -> float:
 
 
 def test_loops_inside_each_other_are_multiplied(tmp_path: Path) -> None:
-    """60 ** 6 iterations would take hours; a loop of 10 ** 3 adds 1 a thousand times."""
+    """60 ** 6 iterations would take hours; a single loop of 10 ** 3 iterations adds 1 a thousand
+    times.
+    """
     with pytest.raises(LimitError, match="more iterations than allowed"):
         result(nested(tmp_path, 6, 60))
     assert result(nested(tmp_path, 3, 10)) == 1000.0
 
 
 def test_loops_that_a_condition_may_end_are_not_counted(tmp_path: Path) -> None:
-    """Each loop stops as soon as the number is 3 or more, so that few iterations take place."""
+    """Each loop stops once the number is at least 3, so only few iterations take place."""
     assert result(nested(tmp_path, 6, 60, stops=True)) < 60
 
 

@@ -18,7 +18,7 @@ WANTED = (*CONTROL_FLOW, *RECURRENT, *WRITTEN_OUT, "strnorm")
 
 def _cases() -> list[BackendCase]:
     with warnings.catch_warnings():
-        # The package makes its expectations as it is asked, overflowing on the way.
+        # The generators of the package's expected values overflow on purpose.
         warnings.simplefilter("ignore")
         found = [case for kind in ("node", "simple") for case in load_model_tests(kind=kind)]
     return [case for case in found if case.name.removeprefix("test_").startswith(WANTED)]

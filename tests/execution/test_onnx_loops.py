@@ -35,7 +35,8 @@ def f32(*values: float) -> Array:
 
 TRUE, FALSE = np.array(True), np.array(False)
 
-#: x -> x + 1 while the trip count and the first condition allow; gathers the states.
+#: x becomes x + 1 while the trip count and the initial condition allow it; all states are
+#: concatenated.
 COUNT = """
 m (int64 trip, bool go, float[2] x) => (float[2] last, float[?,2] all) {
    last, all = Loop (trip, go, x)
@@ -74,7 +75,7 @@ def test_a_trip_count_may_be_a_vector_of_one(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(last, [3, 3])
 
 
-#: Ends when the state reaches the bound; `trip` and `go` are filled in.
+#: The loop ends when the state reaches the bound; `trip` and `go` are filled in.
 UNTIL = """
 m (int64 trip, bool go, float x, float bound) => (float last, float[?] all) {
    last, all = Loop (TRIP, GO, x)
@@ -103,7 +104,7 @@ def test_omitted_trip_count_and_condition(trip: str, go: str, count: int) -> Non
     np.testing.assert_array_equal(parts, np.arange(1.0, count + 1))
 
 
-def test_the_body_is_obeyed_where_the_condition_is_omitted() -> None:
+def test_the_condition_of_the_body_counts_if_the_initial_one_is_omitted() -> None:
     last, parts = run(until("trip", ""), i64(100), TRUE, np.float32(0), np.float32(2))
     assert float(last) == 2
     np.testing.assert_array_equal(parts, [1, 2])
@@ -187,7 +188,7 @@ def test_scan_outputs_of_changing_shape_are_refused_by_name() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 70])
-def test_a_swap_without_any_operation(count: int) -> None:
+def test_a_swap_without_other_operations(count: int) -> None:
     text = """
     m (int64 trip, float x, float y) => (float a, float b) {
        a, b = Loop (trip, , x, y)
@@ -200,7 +201,8 @@ def test_a_swap_without_any_operation(count: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 5, 80])
 def test_the_last_value_is_that_of_the_last_iteration_not_of_the_next(count: int) -> None:
-    # The first state is given on as it came; it must not see what the second became.
+    # The first state is returned unchanged, and must not be affected by the new value of the second
+    # state.
     text = """
     m (int64 trip, float x, float y) => (float a, float b, float[?] all) {
        a, b, all = Loop (trip, , x, y)
@@ -283,7 +285,7 @@ def test_a_sequence_as_a_state() -> None:
     assert int(length) == 5
 
 
-def test_an_error_says_node_and_iteration() -> None:
+def test_an_error_names_node_and_iteration() -> None:
     text = """
     m (int64 trip, float[3] x) => (float[?] all) {
        all = Loop (trip, ) <body = step (int64 i, bool c) => (bool c, float part) {
@@ -297,7 +299,7 @@ def test_an_error_says_node_and_iteration() -> None:
         run(text, i64(5), f32(4, 5, 6))
 
 
-def test_an_error_in_nested_loops_says_both_iterations() -> None:
+def test_an_error_in_nested_loops_names_both_iterations() -> None:
     text = """
     m (int64 trip, float[3] x) => (float[?,?] rows) {
        [outer] rows = Loop (trip, ) <body = o (int64 i, bool c) => (bool c, float[?] row) {
@@ -312,7 +314,7 @@ def test_an_error_in_nested_loops_says_both_iterations() -> None:
         run(text, i64(3), f32(4, 5, 6))
 
 
-#: Adds up; axis and direction of the input and the output are filled in.
+#: The Scan adds up its slices; axes and directions are filled in.
 SCAN = """
 m (float START x, float[?,?] xs) => (float[?] last, float[?,?] ys) {
    last, ys = Scan <num_scan_inputs = 1,
@@ -390,7 +392,7 @@ def test_scanned_inputs_of_different_lengths_are_refused() -> None:
         run(text, f32(1, 2, 3), f32(1, 2))
 
 
-#: Scan-8: a batch of sequences, each with a length of its own.
+#: Scan-8 takes a batch of sequences, each with its own length.
 BATCHED = """
 m (int64[b] lengths, float[b] x, float[b,n] xs) => (float[b] last, float[b,n] ys) {
    last, ys = Scan <num_scan_inputs = 1, directions = [DIR], body = step (float s, float e) =>
@@ -446,7 +448,7 @@ def test_branches_may_return_different_shapes(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(run(text, np.full(shape, False), x, y)[0], [1, 4, 9])
 
 
-def test_the_branch_not_taken_is_not_run() -> None:
+def test_the_other_branch_does_not_run() -> None:
     text = """
     m (bool c, float[3] x, int64 at) => (float out) {
        out = If (c) <then_branch = a () => (float t) { t = Gather <axis = 0> (x, at) },
@@ -477,12 +479,12 @@ def test_a_branch_inside_a_loop_with_early_end() -> None:
     }
     """
     last, parts = run(text, i64(100), np.float32(0))
-    # 1, 2, 3, 6, 7, 14, 15, 30
+    # The values are 1, 2, 3, 6, 7, 14, 15, 30.
     np.testing.assert_array_equal(parts, [1, 2, 3, 6, 7, 14, 15, 30])
     assert float(last) == 30
 
 
-def test_work_that_does_not_change_is_done_once() -> None:
+def test_invariant_operations_run_once() -> None:
     text = """
     m (int64 trip, float[2,2] a, float[2,2] x) => (float[2,2] last) {
        last = Loop (trip, , x)
@@ -511,7 +513,7 @@ def test_work_that_does_not_change_is_done_once() -> None:
     np.testing.assert_array_equal(plain["last"], 3 * np.eye(2))
 
 
-def test_hoisted_work_that_would_fail_is_not_done_in_zero_iterations() -> None:
+def test_a_hoisted_operation_that_would_fail_does_not_run_in_zero_iterations() -> None:
     text = """
     m (int64 trip, float[3] x, int64 at) => (float[?] all) {
        all = Loop (trip, ) <body = step (int64 i, bool c) => (bool c, float part) {
@@ -525,7 +527,7 @@ def test_hoisted_work_that_would_fail_is_not_done_in_zero_iterations() -> None:
         run(text, i64(2), f32(1, 2, 3), i64(99))
 
 
-def test_an_expansion_inside_a_loop_is_refused_before_it_is_made() -> None:
+def test_an_expansion_in_a_loop_is_refused_before_it_is_computed() -> None:
     text = """
     m (int64 trip, int64[1] base) => (float[?] last) {
        start = Constant <value_floats = [0.0]> ()

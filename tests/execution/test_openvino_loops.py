@@ -53,7 +53,7 @@ def model(
     iteration: int | None = None,
     condition: int | None = None,
 ) -> Model:
-    """A model of one loop: its inputs and outputs are those of the model."""
+    """A model with a single loop, whose inputs and outputs are those of the model."""
     graph = Graph("test")
     builder = Builder(graph)
     given = [builder.parameter(f"in{at}", type) for at, type in enumerate(outer)]
@@ -117,7 +117,7 @@ def test_trip_counts_of_both_types_and_shapes(element: ElementType, shape: tuple
 
 
 @pytest.mark.parametrize(("trip", "condition"), [(0, True), (0, False), (5, False)])
-def test_zero_iterations_leave_states_and_gather_nothing(trip: int, condition: bool) -> None:
+def test_zero_iterations_leave_states_and_concatenate_nothing(trip: int, condition: bool) -> None:
     subject = counting(LastValue(1, 0), Concatenated(1, 1, axis=0))
     last, parts = run(subject, np.array(trip), np.array(condition), X)
     np.testing.assert_array_equal(last, X)
@@ -180,7 +180,7 @@ def test_minus_one_is_no_limit_and_the_condition_ends_the_loop() -> None:
         condition=0,
     )
     last, parts = run(subject, np.array(-1), np.array(True), np.array([0.0], np.float32))
-    # 11 is the first value that is not below 10.5; the iteration that finds it counts.
+    # 11 is the first value that is not below 10.5, and the iteration that computes it counts.
     np.testing.assert_array_equal(last, [11.0])
     np.testing.assert_array_equal(parts, np.arange(1.0, 12.0, dtype=np.float32))
 
@@ -208,7 +208,7 @@ def test_a_loop_without_end_reaches_the_time_limit() -> None:
         run(counting(), np.array(-1), np.array(True), X, limits=Limits(max_seconds=0.1))
 
 
-def test_a_condition_of_the_body_that_is_false_from_the_start_runs_once() -> None:
+def test_a_loop_whose_body_condition_is_always_false_runs_once() -> None:
     def make(builder: Builder, values: Sequence[Value]) -> list[Value]:
         return [builder.constant(False, BOOL), add_one(builder, values)]
 
@@ -331,7 +331,7 @@ def test_one_result_may_feed_two_states_and_two_outputs() -> None:
 
 
 def gathering(part: int, axis: int, stride: int, inner: tuple[int, ...] = ()) -> Model:
-    """A Loop that concatenates (iteration number + state), of shape [2, part] or `inner`."""
+    """A Loop that concatenates iteration number + state, with the shape [2, part] or `inner`."""
     shape = inner or (2, part)
 
     def make(builder: Builder, values: Sequence[Value]) -> list[Value]:
@@ -382,7 +382,7 @@ def test_scalars_are_joined_to_a_vector(sign: int) -> None:
 
 
 def growing(*outputs: OutputPort) -> Model:
-    """x -> concat(x, 1)."""
+    """A Loop with the state concat(x, 1)."""
 
     def make(builder: Builder, values: Sequence[Value]) -> list[Value]:
         longer = builder(Concat(0), values[0], builder.constant([1.0], F32))
@@ -434,7 +434,7 @@ def slicing(axis: int, stride: int, dims: tuple[int, ...], part: int = 1) -> Mod
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("count", [1, 3, 4])
-def test_a_loop_takes_slices_as_it_needs_them(axis: int, sign: int, count: int) -> None:
+def test_a_loop_takes_only_the_slices_that_it_needs(axis: int, sign: int, count: int) -> None:
     data = np.arange(16.0, dtype=np.float32).reshape(4, 4)
     (found,) = run(slicing(axis, sign, (4, 4)), np.array(count), np.array(True), data)
     order = list(range(4))[::sign][:count]
@@ -453,7 +453,7 @@ def iterator(
     dims: Sequence[tuple[int, ...]],
     *outputs: OutputPort,
 ) -> Model:
-    """A TensorIterator whose body adds up its slices (result 0)."""
+    """A TensorIterator whose body sums its slices (result 0)."""
     inner = []
     for port, shape in zip(sliced, dims, strict=True):
         seen = list(shape)
@@ -548,7 +548,7 @@ def test_slices_of_two_axes_and_directions_together() -> None:
 
 
 @pytest.mark.parametrize(("stride", "part"), [(2, 1), (1, 2), (-2, 1)])
-def test_steps_that_are_not_as_long_as_slices_are_refused_by_all(stride: int, part: int) -> None:
+def test_steps_that_differ_from_the_slice_length_are_refused(stride: int, part: int) -> None:
     port = Sliced(0, 0, 0, *((0, -1) if stride > 0 else (-1, 0)), stride, part)
     looped = slicing(0, stride, (6, 2), part)
     iterated = iterator([port], [(6, 2)], Concatenated(0, 0, axis=0, part_size=part))
@@ -623,7 +623,7 @@ def test_a_state_that_comes_back_as_an_integer_is_converted() -> None:
         condition=0,
     )
     last, parts = run(subject, np.array(3), np.array(True), np.array([27], np.float32))
-    # 13.5 -> 13, 6.5 -> 6, 3 -> 3
+    # The values 13.5, 6.5 and 3 are converted to 13, 6 and 3.
     np.testing.assert_array_equal(parts, [13, 6, 3])
     assert last.dtype == np.int32
 
@@ -651,7 +651,8 @@ def test_a_loop_in_a_loop() -> None:
         inside.result(inside(Add(), state, inside(Convert(F32), number)), "s_next")
         ports = PortMap((Carried(2, 1, 1),), (LastValue(1, 0),), iteration=0, condition=0)
         body = Body("body", inside.graph, ports)
-        # The inner trip count is the outer iteration number: none in the first iteration.
+        # The inner trip count is the outer iteration number, so there is no inner iteration at
+        # first.
         node = builder.emit(
             Loop(), values[0], builder.constant(True, BOOL), values[1], n_outputs=1, bodies=(body,)
         )
@@ -712,7 +713,7 @@ def test_a_condition_of_several_values_is_refused() -> None:
 
 @pytest.mark.parametrize("op", [Loop(), TensorIterator()])
 def test_a_body_parameter_without_a_value_is_named(op: Op) -> None:
-    """OpenVINO reads uninitialised memory there (Loop) or refuses the file."""
+    """OpenVINO reads uninitialised memory (Loop) or refuses the file."""
     subject = model(
         op,
         [t(I64), t(BOOL)],

@@ -1,4 +1,4 @@
-"""Errors of execution explain the fault of the model, not of the code."""
+"""Errors at run time explain the fault in the model, not the fault in the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RAW = re.compile(r"\w+Error\b|list index|object has no")
 
 
 def test_a_concatenated_axis_that_does_not_exist(tmp_path: Path) -> None:
-    """The executor fails inside Python's own list of dimensions."""
+    """Python's own list of dimensions raises the error in the executor."""
     source = FIXTURES / "ir" / "iterator_reverse.xml"
     text, count = re.subn(
         r'(<output [^>]*?axis=)"\d+"', r'\1"7"', source.read_text(encoding="utf-8")

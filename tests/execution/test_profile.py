@@ -1,4 +1,4 @@
-"""Profiles: calls of every node and iteration, times that add up, the trace for viewers."""
+"""Profiles: calls of every node and iteration, times that add up, and the trace for viewers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irloop.execution import profile as profile_module
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 
-#: Halved until the largest is below 1: four iterations.
+#: The state is halved until its largest element is below 1: four iterations.
 X = np.array([[10, -3]], np.float32)
 
 
@@ -36,7 +36,7 @@ def test_every_node_is_counted_in_every_iteration(halving: irloop.RunProfile) ->
     )
 
 
-def test_the_time_of_a_loop_is_its_own_and_that_of_its_body(halving: irloop.RunProfile) -> None:
+def test_a_loop_has_its_own_time_and_the_time_of_its_body(halving: irloop.RunProfile) -> None:
     nodes = halving.nodes()
     outermost = [item for item in nodes if "/body/" not in item.name]
     assert all(0 <= item.own <= item.total for item in nodes)

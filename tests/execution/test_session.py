@@ -102,7 +102,7 @@ def test_all_operations_without_a_kernel_are_reported_before_anything_runs() -> 
 
 
 class Dice(Op):
-    """An operation that returns another number every time."""
+    """An operation that returns a different number every time."""
 
     pure: ClassVar[bool] = False
 
@@ -111,7 +111,7 @@ class Dice(Op):
         return lambda: np.array([next(numbers)], np.float32)
 
 
-def test_what_is_no_function_of_its_inputs_runs_in_every_iteration() -> None:
+def test_a_nondeterministic_operation_runs_in_every_iteration() -> None:
     graph = Graph()
     builder = Builder(graph)
     trip = builder.parameter("trip", TensorType(ElementType.I64, Shape.of()))
@@ -151,7 +151,7 @@ def test_limits_take_their_earlier_names() -> None:
 def test_memory_that_is_let_go_does_not_count() -> None:
     lines = "".join(f"v{at + 1} = Add (v{at}, v{at}) " for at in range(50))
     subject = model(f"m (float[n] v0) => (float[n] v50) {{ {lines} }}")
-    # 4 MB at a time, 200 MB in all.
+    # The arrays take 4 MB at a time, 200 MB in total.
     limits = Limits(max_memory=10_000_000)
     found = run(subject, [np.zeros(10**6, np.float32)], limits=limits)
     assert found["v50"].shape == (10**6,)
@@ -182,7 +182,7 @@ def test_the_text_trace_marks_the_first_nan() -> None:
     x = np.array([1, 10], np.float32)
     run(model(LOG), [np.array(2), x], trace=TextTracer(stream))
     lines = stream.getvalue().splitlines()
-    # log 1 = 0, log 0 = -inf: only the third round has no logarithm to take.
+    # log 1 = 0 and log 0 = -inf; only the third iteration takes the logarithm of a negative number.
     assert not any("first here" in line for line in lines)
     stream = io.StringIO()
     run(model(LOG), [np.array(3), x], trace=TextTracer(stream))

@@ -1,4 +1,4 @@
-"""`irloop.iterations` steps through loops; the values are calculated here by hand."""
+"""`irloop.iterations` steps through loops; the expected values are calculated by hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ X = np.array([1, 2], np.float32)
 
 
 def nested() -> irloop.Model:
-    """outer: 3 times total = total + x, twice in each; both loops count."""
+    """The loop `outer` has 3 iterations; in each, the loop `inner` executes total = total + x
+    twice.
+    """
     b = irloop.Builder("openvino", opset=8)
     x = b.input("x", "f32", [2])
     with b.loop(3, name="outer") as outer:

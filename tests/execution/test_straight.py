@@ -1,4 +1,4 @@
-"""Straight-line code of bodies: values, failures, long bodies; kernels without outer functions."""
+"""Bodies as straight-line code: values, failures, long bodies; kernels without their wrappers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_failure_names_the_node_of_its_step() -> None:
     assert caught.value.node is nodes[1]
 
 
-def test_too_few_values_are_a_failure_of_their_node() -> None:
+def test_a_node_that_returns_too_few_values_is_named() -> None:
     one = node("split")
     compute = straight([(lambda a: (a,), (2,), (3, 4), one)], {3, 4})
     with pytest.raises(StepError) as caught:
@@ -58,7 +58,7 @@ def test_too_few_values_are_a_failure_of_their_node() -> None:
     assert caught.value.node is one
 
 
-def test_hostile_names_do_not_get_into_the_code() -> None:
+def test_hostile_names_do_not_become_code() -> None:
     hostile = node("x')\nraise SystemExit(9)  #")
     slots: list[Any] = [None, None, 4, None]
     straight([(lambda a: a + 1, (2,), (3,), hostile)], {3})(slots)

@@ -1,4 +1,4 @@
-"""Operations computed once for all slices return the same as slice by slice."""
+"""Operations that are computed once for all slices return the same as slice by slice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def model(dims: str, body: str) -> Model:
 
 
 def whole_steps(session: Session) -> list[str]:
-    """The operations of the loop that are computed for all slices at once."""
+    """The types of the loop's operations that are computed for all slices at once."""
     loop = session._program.steps[0].fn
     assert isinstance(loop, Loop)
     return [step.node.op.type for step in loop.program.whole]
@@ -62,7 +62,9 @@ def whole_steps(session: Session) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("count", [1, 4, 9])
-def test_all_at_once_is_one_by_one(dims: str, body: str, whole: list[str], count: int) -> None:
+def test_all_slices_at_once_give_the_same_as_one_by_one(
+    dims: str, body: str, whole: list[str], count: int
+) -> None:
     subject = model(dims, body)
     session = Session(subject)
     assert whole_steps(session) == whole
@@ -83,6 +85,6 @@ def test_little_memory_means_slice_by_slice() -> None:
     xs = np.ones((10_000, 2, 3), np.float32)
     start, ones = np.zeros((2, 3), np.float32), np.ones((3, 4), np.float32)
     inputs = [start, xs, ones[:, 0], xs[0], ones]
-    # Input and output take 240 kB each; twice the output at once would not fit.
+    # Input and output take 240 kB each, so a second output of this size would not fit.
     found = Session(subject).run(inputs, limits=Limits(max_memory=300_000))
     np.testing.assert_allclose(found["ys"], np.tanh(xs))

@@ -1,4 +1,4 @@
-"""Runs pay for their iterations and for the values that they make."""
+"""The budget is charged for iterations and for the values that a run computes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from irloop.budget import Budget
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
 
-#: A loop that counts up to its input.
+#: A loop that counts to its input.
 COUNTING = """
     <ir_version: 8, opset_import: ["" : 16]>
     m (float limit) => (float last) {
@@ -52,7 +52,7 @@ def test_a_loop_whose_condition_stays_true_ends_at_the_limit_of_steps() -> None:
     assert not refused.value.by_clock
 
 
-def test_values_that_grow_are_paid_for() -> None:
+def test_growing_values_are_charged() -> None:
     def run(trips: int) -> int:
         with Budget(operations=5_000).entered():
             made = irloop.run(model(DOUBLING), [np.int64(trips), np.ones(1, np.float32)])
@@ -75,12 +75,12 @@ def test_several_runs_share_the_steps_of_a_command() -> None:
         pytest.raises(irloop.LimitError, match="more steps than allowed"),
     ):
         repeat()
-    # A run takes more than a twentieth of the steps, and less than all of them.
+    # A run takes more than a twentieth of the steps, but not all of them.
     assert 1 <= len(found) < 20
     assert set(found) == {20_000.0}
 
 
-def test_a_run_may_take_its_part_only() -> None:
+def test_a_run_may_take_only_its_share() -> None:
     with Budget(operations=1_000_000, operations_a_run=2_000).entered():
         with pytest.raises(irloop.LimitError, match="at most 2,000 steps"):
             irloop.run(model(COUNTING), [np.float32(100_000)])

@@ -24,7 +24,7 @@ Verdicts = dict[tuple[str, str], str]
 
 @pytest.fixture
 def zoo(tmp_path: Path) -> Path:
-    """A folder with two good models in a folder and three bad ones in another."""
+    """A folder with two subfolders: one with two good models, one with three bad models."""
     folder = tmp_path / "zoo"
     for name in ("recurrent", "halving"):
         shutil.copytree(FIXTURES / "models" / name, folder / "good" / name)
@@ -37,7 +37,7 @@ def zoo(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def verdicts() -> Callable[[Path | str], Verdicts]:
-    """Reads the verdicts of a table by the name of the model and step, each at most once."""
+    """Reads the verdicts of a table, keyed by model and step; each must occur at most once."""
 
     def read(target: Path | str) -> Verdicts:
         found: Verdicts = {}
@@ -53,7 +53,7 @@ def verdicts() -> Callable[[Path | str], Verdicts]:
 
 @pytest.fixture
 def irloop() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the command in a process of its own."""
+    """Runs the command in a separate process."""
 
     def run(
         *arguments: object, path: Path | None = None, **more: str
@@ -72,7 +72,7 @@ def irloop() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def rows(target: Any, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """The rows of a table, sorted, with their step first."""
+    """The rows of a table, sorted; each starts with its step."""
     found = [
         (step, *values)
         for _, step, read in table.scan(str(target), columns)

@@ -81,7 +81,7 @@ class _Hub(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """Serve a folder as the repository `owner/zoo`; gives the address for HF_ENDPOINT."""
+    """Serve a folder as the repository `owner/zoo`, and yield the address for HF_ENDPOINT."""
     hub = type("Hub", (_Hub,), {"folder": folder})
     server = ThreadingHTTPServer(("127.0.0.1", 0), hub)
     Thread(target=server.serve_forever, daemon=True).start()

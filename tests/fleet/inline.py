@@ -8,7 +8,7 @@ from typing import Any
 from irloop.fleet.cluster import Cluster
 from irloop.fleet.task import versions
 
-#: Takes the number of a task (from 1), and may raise instead of it.
+#: Receives the number of a task (from 1), and may raise an exception in its place.
 Fault = Callable[[int], None]
 
 

@@ -37,7 +37,7 @@ def test_a_local_cluster_and_reports(
         *("sweep", "report", results, "--compare", results, "--format", "json"),
         *("-o", page, "-o", sarif, "-o", junit),
     )
-    # Nothing was broken since.
+    # Nothing broke since the older results.
     assert report.returncode == 0, report.stderr
     content = json.loads(report.stdout)
     assert (content["models"], content["findings"]) == (6, 8)
@@ -98,7 +98,9 @@ def test_what_makes_no_sense_is_refused(
 def test_a_killed_sweep_goes_on_where_it_was(
     zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
 ) -> None:
-    """The driver is killed while a model hangs; without the model's fault the rest is done."""
+    """The driver is killed while a model hangs; the next sweep, in which the model does not hang,
+    does the rest.
+    """
     hanging = zoo / "bad" / "bad_to_port.xml"
     text = hanging.read_bytes()
     hanging.write_bytes(text + b"<!-- irloop-test: hang -->")
@@ -115,7 +117,7 @@ def test_a_killed_sweep_goes_on_where_it_was(
     assert verdicts(results) == EXPECTED
 
 
-#: Lets the process from which workers are forked take long to start.
+#: Makes the process from which workers are forked start slowly.
 SLOW_START = """\
 import pathlib, signal, sys, time
 if any("forkserver" in argument for argument in sys.orig_argv):
@@ -145,7 +147,7 @@ def test_an_interrupt_at_the_start_prints_a_line(zoo: Path, tmp_path: Path) -> N
 
 @pytest.fixture
 def certificates(tmp_path: Path) -> dict[str, str]:
-    """The options for certificates of an authority made for this test."""
+    """The options for the certificates of an authority created for this test."""
     import trustme
 
     authority = trustme.CA()
@@ -169,7 +171,7 @@ class RealCluster:
 
     def __init__(self, certificates: dict[str, str], folder: Path, stack: ExitStack) -> None:
         self.address = f"tls://127.0.0.1:{free_port()}"
-        # Dask calls one of the three options differently.
+        # Dask spells one of the three options differently.
         named = {**certificates, "--tls-ca-file": certificates["--tls-ca"]}
         del named["--tls-ca"]
         self._files = [f"{name}={path}" for name, path in named.items()]
@@ -237,7 +239,7 @@ def test_a_real_scheduler_and_workers_over_tls(
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """An S3 server on this machine; the environment that leads to it."""
+    """Start an S3 server on this machine, and yield the environment with its address."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)

@@ -1,4 +1,4 @@
-"""A sweep in this process: its table, steps that are not repeated, and the results after faults."""
+"""A sweep in this process: its table, steps that are not repeated, and results after failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ from tests.fleet.inline import CancelledError, InlineCluster
 
 HOSTILE = Path(__file__).parent / "hostile_child"
 
-#: Known from the names of the fixtures; the three bad models cannot be read, so not converted.
+#: Expected verdicts by the names of the fixtures; the three bad models cannot be read, so they are
+#: not converted.
 EXPECTED: Verdicts = {
     **{(f"good/{name}/model.xml", "validate"): "valid" for name in ("recurrent", "halving")},
     **{(f"good/{name}/model.xml", "convert"): "converted" for name in ("recurrent", "halving")},
@@ -53,7 +54,7 @@ ReadVerdicts = Callable[[Path | str], Verdicts]
 
 
 def end_children() -> None:
-    """End the child processes that workers keep for their next batch."""
+    """End the child processes that workers keep for the next batch."""
     while task._IDLE:
         task._IDLE.pop().close()
 
@@ -86,7 +87,7 @@ def test_the_table_has_a_row_for_each_model_and_step(zoo: Path, verdicts: ReadVe
 def test_converted_models_are_moved_to_the_results(
     zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other_disk: bool
 ) -> None:
-    """They stay until the steps after the conversion have read them, and leave nothing over."""
+    """They stay until the steps after the conversion have read them, and no other file remains."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
@@ -112,7 +113,7 @@ def test_converted_models_are_moved_to_the_results(
 def test_a_check_without_a_conversion_keeps_no_model(
     zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The model that is compared is removed."""
+    """The model that was compared is removed."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     left: list[Path] = []
     remove = task._remove
@@ -148,7 +149,7 @@ def test_another_version_or_target_is_done(zoo: Path) -> None:
     assert {step for step, _ in state.verdicts} == {"convert"}
 
 
-def test_a_model_that_moved_keeps_its_verdict(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moved_model_keeps_its_verdict(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     shutil.move(zoo / "bad", zoo / "moved")
@@ -164,14 +165,14 @@ def test_a_model_that_moved_keeps_its_verdict(zoo: Path, monkeypatch: pytest.Mon
     assert old == {(row[0], Path(row[1]).name, *row[2:]) for row in found if "/moved/" in row[1]}
 
 
-def test_steps_with_the_given_verdicts_are_done_again(zoo: Path) -> None:
+def test_steps_with_the_given_verdicts_are_repeated(zoo: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     state = sweep(replace(plan, again=frozenset({"unreadable"})), InlineCluster())
     assert state.verdicts == {("convert", "unreadable"): 4}
 
 
-def test_a_changed_model_is_done_again(zoo: Path) -> None:
+def test_steps_of_a_changed_model_are_repeated(zoo: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     model = zoo / "good" / "halving" / "model.xml"
@@ -179,13 +180,13 @@ def test_a_changed_model_is_done_again(zoo: Path) -> None:
     assert sweep(plan, InlineCluster()).done == 1
 
 
-def test_parts_together_are_the_whole(zoo: Path, verdicts: ReadVerdicts) -> None:
+def test_all_parts_together_are_the_whole(zoo: Path, verdicts: ReadVerdicts) -> None:
     for number in (1, 2, 3):
         sweep(plan_of(zoo, shard=Shard(number, 3)), InlineCluster())
     assert verdicts(plan_of(zoo).target) == EXPECTED
 
 
-def test_a_lost_scheduler_costs_nothing(
+def test_a_lost_scheduler_loses_no_results(
     zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "FIRST_BATCH", 1)
@@ -206,7 +207,7 @@ def test_a_lost_scheduler_costs_nothing(
 
 
 def jobs_of(cluster: InlineCluster, number: int) -> Sequence[task.Job]:
-    """The jobs of a task that was submitted; they are pickled."""
+    """The jobs of a submitted task, which are pickled."""
     jobs: Sequence[task.Job] = pickle.loads(cluster.client.calls[number][1])  # noqa: S301
     return jobs
 
@@ -215,7 +216,7 @@ class KilledWorker(Exception):  # noqa: N818 (the name that Dask uses)
     """The exception that the scheduler reports after several workers died with a task."""
 
 
-def test_a_model_that_ends_workers_is_found_in_its_batch(
+def test_a_model_that_kills_workers_is_found_in_its_batch(
     zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = InlineCluster()
@@ -233,7 +234,7 @@ def test_a_model_that_ends_workers_is_found_in_its_batch(
     assert not any("zoo" in key or "xml" in key for key in cluster.client.keys)
 
 
-def test_other_failures_of_workers_are_tried_again(zoo: Path, verdicts: ReadVerdicts) -> None:
+def test_other_failures_of_workers_are_retried(zoo: Path, verdicts: ReadVerdicts) -> None:
     def fault(number: int) -> None:
         if number < 3:
             raise OSError("no space left")
@@ -243,7 +244,7 @@ def test_other_failures_of_workers_are_tried_again(zoo: Path, verdicts: ReadVerd
     assert verdicts(plan.target) == EXPECTED
 
 
-def test_what_came_back_is_written_when_a_sweep_is_ended(
+def test_finished_results_are_written_when_a_sweep_is_interrupted(
     zoo: Path, verdicts: ReadVerdicts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "FIRST_BATCH", 1)
@@ -305,7 +306,7 @@ def test_big_models_are_alone_in_their_batch(zoo: Path) -> None:
 
 
 def spoil(model: Path, fault: str) -> None:
-    """Let the child process die or hang at a model."""
+    """Make the child process die or hang when it reaches a model."""
     model.write_text(f"{model.read_text('utf-8')}<!-- irloop-test: {fault} -->", "utf-8")
 
 
@@ -328,7 +329,8 @@ def test_a_model_that_kills_twice_is_quarantined(
     assert verdicts(plan.target) == EXPECTED | {
         ("bad/bad_from_port.xml", step): "quarantined" for step in plan.steps
     }
-    # The first, and one after each of two deaths, unless no model came after the second.
+    # The child starts once, and again after each of two deaths, unless no model was left after the
+    # second.
     assert len(starts) in (2, 3)
     end_children()
 
@@ -336,7 +338,7 @@ def test_a_model_that_kills_twice_is_quarantined(
 def test_equal_models_in_one_batch_are_kept_once(
     zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are converted to a file of the same name while others wait."""
+    """They are converted to files of the same name while other models wait."""
     model = zoo / "good" / "halving" / "model.xml"
     many = tmp_path / "many"
     many.mkdir()
@@ -354,7 +356,9 @@ def test_equal_models_in_one_batch_are_kept_once(
 
 
 def test_a_step_finds_the_same_alone_and_after_another(tmp_path: Path) -> None:
-    """Validation leaves the parsed model to the conversion, which must not change its result."""
+    """Validation hands the parsed model to conversion, which must return the same as without
+    validation.
+    """
     models = tuple(map(str, sorted((FIXTURES / "models").rglob("*.xml"))))
     rules = tuple(map(str, sorted((FIXTURES / "rules").glob("irl[12]*/*.xml"))))[::3]
     columns = ("path", "verdict", "detail", "codes", "refusals", "output")
@@ -384,7 +388,7 @@ def read(target: str, columns: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak memory")
 def test_the_peak_memory_is_that_of_the_model(zoo: Path) -> None:
-    """A model after a big one, in the same child process, has a smaller peak."""
+    """A model that follows a large one in the same child process has a smaller peak."""
     big = zoo / "good" / "halving" / "model.xml"
     text = big.read_text("utf-8")
     big.write_text(f"{text}<!-- {'x' * (64 << 20)} -->", "utf-8")
@@ -420,7 +424,7 @@ def test_versions_are_read_again_when_packages_change(
         folder.mkdir()
         text = f"Metadata-Version: 2.1\nName: invented\nVersion: {version}\n"
         (folder / "METADATA").write_text(text, "utf-8")
-        # A clock of a file system may be too coarse to show two changes at once.
+        # The clock of a file system may be too coarse to distinguish two changes.
         os.utime(tmp_path, ns=(0, int(version.replace(".", ""))))
 
     read: list[str] = []
@@ -507,12 +511,12 @@ def test_files_that_killed_sweeps_left_are_removed(zoo: Path, kind: str) -> None
         place.fs.store[f"{place.path}/old.npy"].modified = datetime(1970, 1, 1, tzinfo=UTC)
     state = sweep(plan, InlineCluster())
     assert state.before == 6
-    # A sweep that runs beside this one may still need the other.
+    # A sweep that runs at the same time may still need the other file.
     assert [Path(path).name for path in place.fs.ls(place.path, detail=False)] == ["young.npy"]
 
 
 def with_external_data(path: Path, location: str) -> None:
-    """An ONNX model that adds 256 numbers, which are in another file."""
+    """An ONNX model that adds 256 numbers, which are stored in another file."""
     weights = numpy_helper.from_array(np.ones(256, np.float32), "w")
     weights.ClearField("raw_data")
     weights.data_location = TensorProto.EXTERNAL
@@ -545,7 +549,7 @@ def test_external_data_is_kept_with_its_model(tmp_path: Path, source: str) -> No
     sweep(plan, InlineCluster())
     found = {Path(row[1]).name: row[2] for row in rows(plan.target, ("path", "verdict"))}
     assert found == {"model.onnx": "converted", "hostile.onnx": "unreadable"}
-    # Other weights are another digest, although the .onnx is the same.
+    # Other weights give another digest, although the .onnx is the same.
     before = {row[2] for row in rows(plan.target, ("path", "digest"))}
     changed = np.zeros(256, np.float32).tobytes()
     (folder / "weights" / "w.data").write_bytes(changed)
@@ -559,7 +563,7 @@ def test_external_data_is_kept_with_its_model(tmp_path: Path, source: str) -> No
         memory.rm("/external", recursive=True)
 
 
-def test_a_report_tells_what_was_broken_and_mended(zoo: Path, tmp_path: Path) -> None:
+def test_a_report_lists_what_broke_and_what_was_repaired(zoo: Path, tmp_path: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     model = zoo / "good" / "halving" / "model.xml"

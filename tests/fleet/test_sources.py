@@ -1,4 +1,4 @@
-"""Listing of models: sources, pairs with weights, parts, constant memory."""
+"""Listing models: sources, pairs with weights, parts, constant memory."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_links_out_of_a_folder_are_not_followed(zoo: Path, tmp_path: Path) -> No
     assert found_in(str(zoo), zoo) == NAMES
 
 
-def test_parts_are_disjoint_and_whole() -> None:
+def test_parts_are_disjoint_and_complete() -> None:
     paths = [f"zoo/{number}.onnx" for number in range(500)]
     parts = [{path for path in paths if in_shard(path, Shard(number, 7))} for number in range(1, 8)]
     assert sum(map(len, parts)) == len(paths)
@@ -148,7 +148,8 @@ def test_bombs_stop_at_the_limit(tmp_path: Path) -> None:
     assert written <= 1_000_002
 
 
-#: How to compress, and the most memory that reading takes: the window of xz alone has 8 MB.
+#: The compression functions, and the maximum memory that reading takes; the window of xz alone
+#: takes 8 MB.
 COMPRESSIONS: dict[str, tuple[Callable[[bytes], bytes], int]] = {
     "gz": (gzip.compress, 4 << 20),
     "bz2": (bz2.compress, 4 << 20),
@@ -158,7 +159,9 @@ COMPRESSIONS: dict[str, tuple[Callable[[bytes], bytes], int]] = {
 
 @pytest.mark.parametrize("kind", COMPRESSIONS)
 def test_a_tar_is_unpacked_in_small_pieces(tmp_path: Path, kind: str) -> None:
-    """tarfile keeps what ten kilobytes become, and copies it for each block that it skips."""
+    """tarfile keeps everything that ten kilobytes decompress to, and copies it for each block that
+    it skips.
+    """
     compress, most = COMPRESSIONS[kind]
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
@@ -180,7 +183,7 @@ def test_a_tar_is_unpacked_in_small_pieces(tmp_path: Path, kind: str) -> None:
 
 
 def damaged(archive: Path, how: str) -> None:
-    """Change the first member of a ZIP of two."""
+    """Damage the first member of a ZIP with two members."""
     data = bytearray(archive.read_bytes())
     entry = data.find(b"PK\1\2")
     if how == "encrypted":
@@ -205,7 +208,7 @@ def damaged(archive: Path, how: str) -> None:
         ("data", "the archive is damaged"),
     ],
 )
-def test_a_damaged_member_of_a_zip_does_no_harm_to_others(
+def test_a_damaged_member_of_a_zip_does_not_affect_others(
     tmp_path: Path, how: str, detail: str
 ) -> None:
     archive = tmp_path / "zoo.zip"

@@ -1,4 +1,4 @@
-"""Sweeps over stores of Google Cloud and Hugging Face that are emulated on this machine."""
+"""Sweeps over Google Cloud and Hugging Face stores that are emulated on this machine."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.fleet.test_driver import EXPECTED
 Irloop = Callable[..., subprocess.CompletedProcess[str]]
 ReadVerdicts = Callable[[Path | str], Verdicts]
 
-#: The stores are servers of this machine.
+#: The stores are servers on this machine.
 HERE = {"no_proxy": "*"}
 
-#: What an emulated Google Cloud does not have: buckets with folders, which gcsfs would look for.
+#: gcsfs looks for buckets with folders, which the emulated Google Cloud lacks.
 EMULATED = {"GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
 
 
 @pytest.fixture
 def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """The environment for a Google Cloud Storage with the empty bucket `models`."""
+    """The environment for an emulated Google Cloud Storage with the empty bucket `models`."""
     server_of = pytest.importorskip(
         "gcp_storage_emulator.server", reason="the emulator of the extra 'test' is not installed"
     )
@@ -48,8 +48,8 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
 def test_google_cloud_storage_is_source_and_target(
     google: dict[str, str], zoo: Path, irloop: Irloop
 ) -> None:
-    """The second sweep finds every model by its mark in the listing."""
-    # In processes of their own: gcsfs reads the environment when it is imported.
+    """The second sweep recognises every model by its entry in the listing."""
+    # Separate processes are used because gcsfs reads the environment when it is imported.
     upload = "import fsspec, sys; fsspec.filesystem('gs').put(*sys.argv[1:], recursive=True)"
     arguments = [sys.executable, "-c", upload, str(zoo), "models/"]
     subprocess.run(arguments, check=True, timeout=120)
@@ -67,7 +67,9 @@ def test_google_cloud_storage_is_source_and_target(
 def test_models_of_a_repository_of_hugging_face(
     zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
 ) -> None:
-    """Folders are listed, weights are fetched, and a second sweep knows files by their blobs."""
+    """Folders are listed, weights are fetched, and a second sweep recognises files by their
+    blobs.
+    """
     pytest.importorskip("huggingface_hub", reason="it is not installed: extra 'test'")
     results = tmp_path / "results"
     with hub_server.serving(zoo.parent) as endpoint:
@@ -95,7 +97,7 @@ def test_models_of_a_repository_of_hugging_face(
 def test_the_missing_package_of_a_store_is_named(
     irloop: Irloop, tmp_path: Path, address: str, module: str, package: str
 ) -> None:
-    """Modules of a package that is not installed cannot be imported."""
+    """The modules of a package that is not installed cannot be imported."""
     (tmp_path / f"{module}.py").write_text(f"raise ImportError('No module named {module}')")
     done = irloop("sweep", address, "-o", tmp_path / "results", path=tmp_path)
     assert done.returncode == 2
@@ -120,7 +122,7 @@ def test_an_unknown_kind_of_address_is_refused() -> None:
 def test_a_target_that_takes_no_results_is_refused_by_name(
     irloop: Irloop, zoo: Path, address: str
 ) -> None:
-    """Before a cluster is started or a model is read."""
+    """The target is refused before a cluster is started or a model is read."""
     done = irloop("sweep", zoo, "-o", address)
     assert done.returncode == 2
     kind = address.partition("://")[0].rpartition("::")[2]

@@ -26,12 +26,12 @@ class Quiet(SimpleHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that rejects the certificate ends its connection."""
+        """Ignore the error of a client that rejects the certificate and ends its connection."""
 
 
 @contextmanager
 def serving(folder: Path, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """A server with the files of a folder; gives its port."""
+    """Start a server with the files of a folder, and yield its port."""
     server = Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
@@ -62,7 +62,9 @@ def test_models_of_a_web_server(
 def test_models_of_a_web_server_over_tls(
     zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
 ) -> None:
-    """The certificate is checked against SSL_CERT_FILE; one that is unknown there is an error."""
+    """The certificate is checked against SSL_CERT_FILE; a server whose certificate is not in it
+    causes an error.
+    """
     import trustme
 
     authority = trustme.CA()

@@ -1,8 +1,4 @@
-"""Makes `irloop.validate` do what an engine's fault does, for models with a mark in their text.
-
-Python imports this module by its name when it starts, in every process of a test that has this
-folder in PYTHONPATH.
-"""
+"""Makes `irloop.validate` fail as an engine may, for models with a mark in their text."""
 
 import os
 import time
@@ -19,7 +15,7 @@ def validate(path: str, *more: Any, **options: Any) -> Any:
     if b"irloop-test: die" in text:
         os.kill(os.getpid(), 9)
     if b"irloop-test: hang" in text:
-        # Not even a signal of the child itself ends it.
+        # The alarm that ends the child when its time is over is switched off, too.
         import signal
 
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,4 +1,4 @@
-"""The inference of onnx crashes on some models; irloop must answer with an error all the same."""
+"""The shape inference of onnx crashes on some models; irloop must report an error instead."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from irloop.formats.onnx.soundness import is_sound
 
 HEAD = '<ir_version: 10, opset_import: ["" : 18, "ai.onnx.preview" : 1, "my" : 1]>\n'
 
-#: With this axis onnx 1.23 writes 16 GB before the shape of the second output.
+#: With this axis, onnx 1.23 writes 16 GB while it infers the shape of the second output.
 NORMALIZED = "y, mean = LayerNormalization <axis = 2147483648> (x, w)"
 
 DAMAGED = (
     f"g (float[2,3,5] x, float[5] w) => (float[2,3,5] y, float[2,1,1] mean) {{ {NORMALIZED} }}"
 )
 
-#: The second branch never runs.
+#: A damaged model; the second branch never runs.
 BRANCH_DAMAGED = f"""
 g (float[2,3,5] x, float[5] w) => (float[2,3,5] z)
 <bool yes = {{1}}>
@@ -35,7 +35,7 @@ g (float[2,3,5] x, float[5] w) => (float[2,3,5] z)
   >
 }}"""
 
-#: The preview operation is expanded by onnx, which infers the whole model.
+#: onnx expands the preview operation, and infers the whole model for that.
 EXPANDED = f"""
 g (float[2,3,5] x, float[5] w, float[1,2,3,4] q) => (float[2,3,5] y, float[1,2,3,4] z) {{
   {NORMALIZED}
@@ -51,7 +51,7 @@ def written(folder: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("text", [DAMAGED, BRANCH_DAMAGED], ids=["main", "branch"])
 def test_no_crash_when_saving(tmp_path: Path, text: str) -> None:
-    # In another process, because a crash would end this one.
+    # The model is saved in another process, because a crash would end this one.
     program = "import sys, irloop; irloop.save_model(irloop.read_model(sys.argv[1]), sys.argv[2])"
     target = tmp_path / "saved.onnx"
     done = subprocess.run(
@@ -110,7 +110,7 @@ def test_check_in_time(tmp_path: Path) -> None:
     assert caught.value.diagnostics[0].code == "LIM002"
 
 
-def test_texts_of_the_checker(tmp_path: Path) -> None:
+def test_messages_of_the_checker(tmp_path: Path) -> None:
     model = irloop.read_model(written(tmp_path, "g (float[2] x) => (float[3] y) { y = Relu (x) }"))
     with pytest.raises(WriteError) as here:
         irloop.save_model(model, tmp_path / "saved.onnx")

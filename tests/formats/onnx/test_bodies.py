@@ -1,4 +1,6 @@
-"""Bodies: captured values become inputs when read, and captures again when written."""
+"""Bodies: captured values become inputs when a model is read, and captured values again when it is
+written.
+"""
 
 from __future__ import annotations
 
@@ -106,8 +108,8 @@ def test_loop_without_state() -> None:
     assert result.tolist() == [0, 1, 2]
 
 
-def test_outputs_of_a_loop_all_have_names() -> None:
-    # onnxruntime ends the process for a Loop output without a name.
+def test_all_outputs_of_a_loop_have_names() -> None:
+    # onnxruntime ends the process if an output of a Loop has no name.
     proto = parsed(LOOP.replace("last, all = Loop", ", all = Loop").replace("float[2] last, ", ""))
     written = again(reader.from_proto(proto))
     assert all(written.graph.node[1].output)
@@ -134,7 +136,7 @@ def test_captures_through_two_levels() -> None:
     (outer,) = loop.bodies
     branch = next(node for node in outer.graph.nodes if node.op.type == "If")
     assert [value and value.name for value in loop.inputs] == ["n", None, "x", "p", "w"]
-    # Each outer value enters once, whatever the number of branches that use it.
+    # Each outer value becomes one input, whatever the number of branches that use it.
     assert [value and value.name for value in branch.inputs] == ["p", "s", "w"]
     assert branch.body("then").ports.inputs == (Invariant(1, 0), Invariant(2, 1))
     assert branch.body("else").ports.outputs == (LastValue(0, 0),)
@@ -177,7 +179,7 @@ def test_shadowed_names_become_unique() -> None:
     assert result.tolist() == [-4.0]
 
 
-def test_pass_through_and_doubled_results() -> None:
+def test_results_that_return_an_input_or_one_value_twice() -> None:
     text = """
     g (int64 n, float[1] x) => (float[1] y, float[1] z, float[k,1] s) {
       y, z, s = Loop (n, , x, x) <body = b
@@ -188,7 +190,7 @@ def test_pass_through_and_doubled_results() -> None:
     body = proto.graph.node[0].attribute[0].g
     assert [node.op_type for node in body.node] == ["Add"]
     y, z, _ = run(proto, n=np.array(3), x=np.ones(1, np.float32))
-    # p, q = q, p + q: Fibonacci.
+    # The states follow p, q = q, p + q, so they are Fibonacci numbers.
     assert (y.tolist(), z.tolist()) == ([3.0], [5.0])
 
 
@@ -306,7 +308,7 @@ def test_scan_axes_and_directions_are_ports() -> None:
     )
 
 
-def test_scan_is_written_as_it_was() -> None:
+def test_scan_is_written_without_change() -> None:
     before, after = parsed(SCAN), again(model_of(SCAN))
     values = {
         item.name: onnx.helper.get_attribute_value(item)
@@ -359,12 +361,12 @@ def test_scan_of_opset_8_counts_without_the_batch_axis() -> None:
     ],
     ids=["inputs", "outputs", "count", "axes", "branches", "branch-outputs"],
 )
-def test_what_does_not_fit_is_refused(text: str, message: str) -> None:
+def test_bodies_that_do_not_fit_are_refused(text: str, message: str) -> None:
     with pytest.raises(ReadError, match=message):
         reader.from_proto(parsed(text))
 
 
-def test_bodies_of_unknown_operations_are_closed_too() -> None:
+def test_captured_values_of_bodies_of_unknown_operations_become_inputs() -> None:
     text = """
     g (float[1] x, float[1] w) => (float[1] y) {
       y = my.Repeat <times = 3, body = b (float[1] p) => (float[1] q) { q = Add (p, w) }> (x)

@@ -1,4 +1,4 @@
-"""External data: mapped, only from the model's folder, and checked before use."""
+"""External data is mapped, only from the model's folder, and checked before use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DATA = np.arange(1024, dtype=np.float32)
 
 
 def external_model(location: str, **entries: str) -> onnx.ModelProto:
-    """y = x + w, the 1024 numbers of w in another file."""
+    """A model of y = x + w, in which the 1024 numbers of w are in another file."""
     value = helper.make_tensor_value_info
     weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1024])
     weight.data_location = TensorProto.EXTERNAL
@@ -178,8 +178,8 @@ def test_equal_windows_are_stored_once_and_big_ones_start_on_a_page(tmp_path: Pa
     assert (tmp_path / "out.onnx.data").stat().st_size == 4096 + (1 << 17)
 
 
-def test_sharing_points_into_the_file_that_is_there(tmp_path: Path) -> None:
-    # An odd offset, as Model Optimizer leaves them.
+def test_shared_weights_refer_to_the_existing_file(tmp_path: Path) -> None:
+    # The offset is odd, as in files of Model Optimizer.
     (tmp_path / "model.bin").write_bytes(b"abc" + DATA.tobytes())
     model = reader.read(saved(tmp_path, "model.bin", offset="3"))
     target = tmp_path / "out.onnx"
@@ -197,7 +197,7 @@ def test_sharing_across_folders_is_refused(tmp_path: Path) -> None:
     assert not list((tmp_path / "other").iterdir())
 
 
-def test_sharing_keeps_constants_in_memory_inside(tmp_path: Path) -> None:
+def test_shared_weights_keep_constants_in_memory_inside_the_model(tmp_path: Path) -> None:
     graph = Graph("g")
     value = graph.add_constant(ArrayTensor(DATA), "w", ("w",))
     graph.add_result(value, "w")
@@ -248,13 +248,13 @@ def test_weights_are_never_held_in_memory(tmp_path: Path, external: bool) -> Non
         text=True,
         check=True,
     )
-    # 256 MB of weights pass through.
+    # The weights have 256 MB.
     assert int(done.stdout) < 100
-    # The file that holds them all is read the same way.
+    # A single file with all weights is read in the same way.
     assert isinstance(tensor_of(reader.read(target)), MappedTensor)
 
 
-def test_more_than_a_protobuf_holds_becomes_external_data(
+def test_a_model_too_large_for_a_protobuf_gets_external_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("irloop.formats.onnx.store.MARGIN", (1 << 31) - 4000)
@@ -265,7 +265,9 @@ def test_more_than_a_protobuf_holds_becomes_external_data(
     np.testing.assert_array_equal(run(target), DATA + 1)
 
 
-def test_inside_and_too_big_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_too_large_for_a_protobuf_without_external_data_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("irloop.formats.onnx.store.PROTOBUF_LIMIT", 4000)
     (tmp_path / "w.bin").write_bytes(DATA.tobytes())
     with pytest.raises(WriteError, match="a protobuf is limited to 2 GiB"):

@@ -1,4 +1,4 @@
-"""Functions of the model and of the standard are expanded."""
+"""Functions of the model and of the ONNX standard are expanded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ g (float[3,2] x, float[2] w) => (float[3,2] y) {
 """
 
 
-def test_sequence_map_becomes_the_loop_it_is() -> None:
+def test_sequence_map_becomes_an_equivalent_loop() -> None:
     model = reader.from_proto(onnx.parser.parse_model(SEQUENCE_MAP))
     verify(model.graph)
     kinds = [node.op.type for node in model.graph.nodes]
@@ -77,7 +77,7 @@ def test_sequence_map_becomes_the_loop_it_is() -> None:
 
 
 def test_sequence_map_whose_body_shadows_its_inputs() -> None:
-    # In the body "parts" is one item, and "w" an item of another sequence.
+    # In the body, "parts" is one item, and "w" is an item of another sequence.
     text = SEQUENCE_MAP.replace("float[2] v, float[2] u", "float[2] parts, float[2] w")
     text = text.replace("s = Add (v, u)  t = Mul (s, w)", "t = Sub (parts, w)")
     text = text.replace("(parts, w)\n", "(parts, other)\n").replace(
@@ -89,7 +89,7 @@ def test_sequence_map_whose_body_shadows_its_inputs() -> None:
     np.testing.assert_array_equal(run(writer.to_proto_model(model), x=x, w=w), x - w)
 
 
-def test_sequence_maps_in_each_other() -> None:
+def test_nested_sequence_maps() -> None:
     text = SEQUENCE_MAP.replace(
         "{ s = Add (v, u)  t = Mul (s, w) }",
         """{ each = SplitToSequence <keepdims = 1> (v)
@@ -120,7 +120,7 @@ def test_sequence_maps_without_enough_types(old: str, new: str, message: str) ->
 def test_the_stored_cases_of_sequence_map() -> None:
     ort = pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
-        # Some of the cases overflow while they are made.
+        # The generators of some cases overflow.
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
@@ -158,7 +158,7 @@ def test_functions_of_the_standard_on_request() -> None:
         return type == "Mish"
 
     expanded = expand_functions(proto, {"": 18}, wanted)
-    # Once more for what Mish is made of: Softplus is a function itself.
+    # Mish is expanded to Softplus, which is also a function.
     assert set(asked) == {"MeanVarianceNormalization", "Mish", "Softplus"}
     kinds = [node.op_type for node in expanded.graph.node]
     assert "Mish" not in kinds
@@ -167,7 +167,7 @@ def test_functions_of_the_standard_on_request() -> None:
     np.testing.assert_allclose(run(expanded, x=x), run(proto, x=x), rtol=1e-5, atol=1e-6)
 
 
-def test_the_reader_expands_on_request() -> None:
+def test_the_reader_expands_functions_on_request() -> None:
     proto = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["" : 18]>
         g (float[2,3] x) => (float[2,3] y) { y = Mish (x) }"""
@@ -193,7 +193,7 @@ FLEXIBLE = """<ir_version: 13, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
 
 
 def test_bodies_of_flex_attention_are_written_out() -> None:
-    """All attention is on one key; the body, which reads an outer value, halves it."""
+    """All attention is on one key, and the body, which reads an outer value, halves it."""
     proto = onnx.parser.parse_model(FLEXIBLE)
     q, k = np.ones((1, 2, 1, 4), np.float32), np.ones((1, 1, 1, 4), np.float32)
     v = np.array([2, 4, 6], np.float32).reshape(1, 1, 1, 3)

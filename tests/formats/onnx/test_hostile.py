@@ -1,4 +1,4 @@
-"""Files that are not ONNX models, and hostile files, raise a ReadError and nothing else."""
+"""Files that are not ONNX models, and hostile files, raise a ReadError and no other exception."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def parsed(text: str) -> onnx.ModelProto:
     return onnx.parser.parse_model(HEAD + text)
 
 
-#: Something of everything: bodies in bodies, captures, tensors, strings, sparse, attributes.
+#: A model with everything: nested bodies, captured values, tensors, strings, sparse tensors,
+#: attributes.
 EVERYTHING = """
 g (int64 n, bool p, float[N,2] x) => (float[M,2] y, float[k,2,2] s, seq(float[2]) q)
 <float[2] w = {1.0, 2.0}, string[2] names = {"a", "b"}, int8[3] small = {1, 2, 3}>
@@ -100,7 +101,7 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, seed: int) -> None:
         except ReadError:
             outcomes[False] += 1
             continue
-        # A model that is read is a valid graph, and can be read again after writing.
+        # A model that can be read is a valid graph, and can be read again after it was written.
         verify(model.graph)
         outcomes[True] += 1
         if rng.random() < 0.2:
@@ -109,7 +110,7 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, seed: int) -> None:
     assert min(outcomes.values()) > 50
 
 
-def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
+def test_weights_of_damaged_files_are_located_in_finite_time() -> None:
     rng = random.Random(0)  # noqa: S311
     tensor = TensorProto(name="w", data_type=1, dims=[1 << 15], raw_data=bytes(1 << 17))
     proto = parsed("g () => (float[N] w) { }")
@@ -144,7 +145,7 @@ def test_cutting_weights_out_of_damaged_bytes_ends() -> None:
         (bytes(64), "not an ONNX model"),
     ],
 )
-def test_other_files_are_called_what_they_are(tmp_path: Path, content: bytes, message: str) -> None:
+def test_other_files_are_named_by_their_kind(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     with pytest.raises(ReadError, match=message) as error:
@@ -169,12 +170,12 @@ def test_a_cut_off_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["missing.onnx", ".", "a\0b"])
-def test_what_cannot_be_opened_is_refused(tmp_path: Path, path: str) -> None:
+def test_paths_that_cannot_be_opened_are_refused(tmp_path: Path, path: str) -> None:
     with pytest.raises(ReadError, match="cannot be read"):
         reader.read(tmp_path / path)
 
 
-def test_files_no_protobuf_can_be_are_not_read(tmp_path: Path) -> None:
+def test_files_that_cannot_be_protobufs_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     with open(path, "wb") as file:
         file.truncate(3 << 30)
@@ -234,7 +235,7 @@ def test_functions_that_call_themselves_are_refused() -> None:
         reader.from_proto(proto)
 
 
-def test_functions_that_explode_are_refused() -> None:
+def test_functions_that_expand_exponentially_are_refused() -> None:
     proto = parsed("g (float[1] x) => (float[1] y) { y = my.f30 (x) }")
     for level in range(31):
         name, inner = f"f{level}", f"f{level - 1}"

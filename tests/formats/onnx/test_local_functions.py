@@ -35,10 +35,11 @@ def on_onnxruntime(proto: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
 
 
 def gives(proto: onnx.ModelProto, inputs: dict[str, Any], expected: list[Any]) -> None:
-    """Assert that the model returns the expected values, in memory and saved in ONNX Runtime.
+    """Assert that the model returns the expected values, in irloop and, after it was saved, in ONNX
+    Runtime.
 
-    ONNX Runtime gets bodies wrong that give their own input or one value twice (rules ONX310 and
-    ONX402): it is given the model with such results made separate.
+    ONNX Runtime computes bodies incorrectly that return their own input or one value twice (rules
+    ONX310 and ONX402), so such results are made separate values in the saved model.
     """
     model = reader.from_proto(proto)
     written = writer.to_proto_model(model)
@@ -98,7 +99,7 @@ def test_a_function_with_a_scan_body_that_returns_its_element_is_expanded() -> N
 
 
 def test_names_of_a_function_are_its_own() -> None:
-    """Function and caller use the same names; the body keeps its captured value."""
+    """A function and its caller use the same names; the body keeps its captured value."""
     proto = parsed(
         "g (float[2] a, float[2] x) => (float[2] y, float[2] r) {"
         " r__1 = Add (a, a)  y, r = my.F (r__1, a) }",
@@ -144,7 +145,7 @@ def test_attributes_of_a_call_reach_bodies_and_inner_functions() -> None:
                             { m = LeakyRelu <alpha: float = @alpha> (x) },
                         else_branch = no () => (float[2] n) { n = my.G <slope: float = @beta> (x) }>
         }""",
-        # Nobody passes `beta`: `slope` is left out, and so is LeakyRelu's own attribute.
+        # No call passes `beta`, so `slope` is omitted, and so is LeakyRelu's own attribute.
         "G <slope> (x) => (y) { y = LeakyRelu <alpha: float = @slope> (x) }",
     )
     x, half, quarter = (np.array([1, low], np.float32) for low in (-2, -1, -0.5))
@@ -154,7 +155,9 @@ def test_attributes_of_a_call_reach_bodies_and_inner_functions() -> None:
 
 
 def test_a_graph_that_a_call_passes_reads_the_callers_values() -> None:
-    """`then_branch` and `else_branch` are attributes that use a name of the function."""
+    """`then_branch` and `else_branch` are attributes whose graphs use a name that the function
+    uses, too.
+    """
     proto = parsed(
         "g (float[2] x, bool p) => (float[2] y) { y = my.F (p, x) }",
         """F (p, h) => (y) { y = my.G <yes = b1 () => (float[2] h2) { h2 = Neg (h) },
@@ -178,7 +181,7 @@ def test_a_graph_that_a_call_passes_reads_the_callers_values() -> None:
     gives(proto, {"x": X, "p": np.array(False)}, [X + X])
 
 
-def test_sizes_of_two_calls_are_not_taken_for_one() -> None:
+def test_unknown_sizes_of_two_calls_are_different() -> None:
     proto = parsed(
         "g (float[2] x, float[3] w) => (float[2] y, float[3] z) { y = my.F (x)  z = my.F (w) }",
         """F (x) => (y) {
@@ -206,7 +209,9 @@ def test_overloads_are_different_functions() -> None:
 
 
 def test_a_function_of_an_older_opset_whose_operations_are_the_same() -> None:
-    """Neg-13 is that of opset 14 and of 17; Relu changed with 14, BatchNormalization with 15."""
+    """Neg-13 is the version for opsets 14 and 17; Relu changed in opset 14, BatchNormalization in
+    opset 15.
+    """
     proto = parsed(
         "g (float[2] x) => (float[2] y) { y = my.F (x) }", "F (x) => (y) { y = Neg (x) }"
     )
@@ -240,14 +245,14 @@ def test_domains_that_only_a_function_imports() -> None:
     ],
 )
 def test_functions_that_contradict_themselves(function: str, message: str) -> None:
-    """`w` is a value of the main graph, which a function does not see."""
+    """`w` is a value of the main graph, which a function cannot read."""
     proto = parsed("g (float[2] x) => (float[2] y) { w = Neg (x)  y = my.F (x) }", function)
     with pytest.raises(ReadError, match=message):
         reader.from_proto(proto)
 
 
 def doubling(levels: int, leaf: list[onnx.NodeProto]) -> onnx.ModelProto:
-    """Functions, each of which calls the previous one twice."""
+    """A model with functions, each of which calls the previous one twice."""
     proto = parsed(f"g (float[2] x) => (float[2] y) {{ y = my.f{levels} (x) }}")
     for level in range(levels + 1):
         inner = [
@@ -261,12 +266,12 @@ def doubling(levels: int, leaf: list[onnx.NodeProto]) -> onnx.ModelProto:
     return proto
 
 
-def test_functions_that_double_are_refused_before_they_do() -> None:
+def test_functions_that_double_are_refused_before_they_are_expanded() -> None:
     proto = doubling(20000, [helper.make_node("Neg", ["a"], ["b"])])
     with pytest.raises(ReadError, match="too many nodes") as caught:
         reader.from_proto(proto)
     assert "each call of 'f" in str(caught.value)
-    # 2 ** 11 copies of Neg, an even number of signs.
+    # 2 ** 11 copies of Neg are an even number, so the result is x.
     gives(doubling(11, [helper.make_node("Neg", ["a"], ["b"])]), {"x": X}, [X])
 
 

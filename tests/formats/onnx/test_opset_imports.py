@@ -1,4 +1,4 @@
-"""Opset imports that engines accept although ONNX's checker rejects them."""
+"""Opset imports that engines accept although ONNX's checker does not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def in_onnxruntime(path: Path, x: Any) -> Any:
     ],
 )
 def test_one_domain_under_both_names(imports: list[tuple[str, int]], tmp_path: Path) -> None:
-    # Softmax normalises one axis since opset 13, before that all that follow.
+    # Since opset 13 Softmax normalises one axis; before, it normalises all axes from that one on.
     text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis = 1>(x) }"
     path = written(text, imports, tmp_path)
     (found,) = Session(irloop.read_model(path)).run([X]).values()
@@ -49,7 +49,7 @@ def test_one_domain_under_both_names(imports: list[tuple[str, int]], tmp_path: P
     np.testing.assert_allclose(found.sum(axis=1), np.ones((2, 4)), 1e-5)
 
 
-def test_versions_that_engines_choose_from_differently_are_refused(tmp_path: Path) -> None:
+def test_versions_are_refused_if_engines_choose_different_ones(tmp_path: Path) -> None:
     text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis = 1>(x) }"
     path = written(text, [("", 17), ("ai.onnx", 11)], tmp_path)
     with pytest.raises(irloop.ReadError, match="two versions of the domain") as caught:

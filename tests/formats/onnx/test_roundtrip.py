@@ -1,4 +1,4 @@
-"""Reading, writing and reading again gives the same graph, names, metadata and numbers."""
+"""A model that is read, written and read again has the same graph, names, metadata and numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ needs_corpus = pytest.mark.skipif(not CASES, reason="the corpus ../shared/corpus
 
 
 def lines(graph: Graph, values: dict[Value, int], depth: int = 0) -> Iterator[str]:
-    """The graph as text: numbers instead of objects, everything that a file can contain."""
+    """The graph as text, with numbers instead of objects, and with everything that a file can
+    contain.
+    """
     pad = "  " * depth
     for value in graph.inputs:
         values[value] = len(values)
@@ -69,7 +71,7 @@ def written_and_read(model: Model, folder: Path) -> Model:
 @cache
 def backend_models() -> dict[str, onnx.ModelProto]:
     with warnings.catch_warnings():
-        # Some of the cases overflow while they are made.
+        # The generators of some cases overflow.
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
@@ -89,7 +91,7 @@ def test_every_backend_node_model_survives(tmp_path: Path) -> None:
             continue
         assert text(again) == text(model), name
     for name in refused:
-        # Only models that the checker refuses as they were made.
+        # These are only models that the checker also refuses in their original form.
         with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
             onnx.checker.check_model(backend_models()[name], full_check=True)
 
@@ -106,7 +108,7 @@ def test_corpus_survives(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "ok" not in runs, "onnxruntime reads it"
         return
     verify(model.graph)
-    # Declarations in the file may be wrong; engines ignore them.
+    # The declarations in the file may be wrong, but engines ignore them.
     first, second = tmp_path / "first.onnx", tmp_path / "second.onnx"
     writer.write(model, first, check=False)
     once = reader.read(first)
@@ -176,7 +178,9 @@ def same_value(left: Any, right: Any) -> None:
 
 
 def test_an_output_may_be_called_as_a_node(tmp_path: Path) -> None:
-    """The second output needs an Identity; ONNX Runtime refuses two nodes of one name."""
+    """The second output needs an Identity, and ONNX Runtime refuses two nodes with the same
+    name.
+    """
     onnxruntime = pytest.importorskip("onnxruntime")
     text = """<ir_version: 8, opset_import: ["" : 17]>
       g (float[2] x) => (float[2] y, float[2] z) { [z] y = Neg (x) z = Identity (y) }"""

@@ -26,7 +26,7 @@ MISSPELT = {("GRU1", "direction")}
 
 
 def schemas(cls: type[Op]) -> list[OpSchema]:
-    """The schema of each version of the operation that the class describes."""
+    """The schemas of all versions of the operation that the class describes."""
     newest = onnx.defs.onnx_opset_version()
     found: dict[int, OpSchema] = {}
     for opset in range(cls.since, newest + 1):

@@ -60,7 +60,7 @@ def test_every_element_type(code: int, raw: bool) -> None:
     assert proto.HasField("raw_data") is raw
     tensor = read_tensor(proto)
     np.testing.assert_array_equal(tensor.numpy(), array)
-    # Written and read by onnx's own helper.
+    # onnx's own helper writes the tensor and reads the result.
     written = writer.to_proto_model(reader.from_proto(model_with(proto)))
     np.testing.assert_array_equal(numpy_helper.to_array(written.graph.initializer[0]), array)
 
@@ -122,7 +122,7 @@ def test_sparse_initializers_become_dense(indices: list[int], shape: list[int]) 
         ([0, 1], [2], [1 << 20, 1 << 20], "too large"),
     ],
 )
-def test_hostile_sparse_tensors(
+def test_hostile_sparse_tensors_are_refused(
     indices: list[int], shape: list[int], dims: list[int], message: str
 ) -> None:
     values = helper.make_tensor("s", TensorProto.FLOAT, [2], [3.0, 4.0])
@@ -159,7 +159,7 @@ def test_every_form_of_a_constant_node(attribute: str, expected: Any) -> None:
     assert array.tolist() == expected.tolist()
     assert array.dtype == expected.dtype
     assert array.shape == expected.shape
-    # It stays a node.
+    # In the written model it is still a node.
     written = writer.to_proto_model(model)
     assert [item.op_type for item in written.graph.node] == ["Constant"]
     onnx.checker.check_model(written, full_check=True)
@@ -197,7 +197,7 @@ def test_a_sparse_constant_becomes_dense() -> None:
     ],
     ids=lambda proto: f"{proto.data_type}-{list(proto.dims)[:3]}",
 )
-def test_data_that_does_not_fit_is_refused(proto: onnx.TensorProto) -> None:
+def test_data_that_does_not_fit_the_shape_is_refused(proto: onnx.TensorProto) -> None:
     with pytest.raises(ReadError, match="'t'"):
         read_tensor(proto)
 
@@ -218,7 +218,7 @@ def test_element_types_that_onnx_lacks_are_refused_by_name() -> None:
 
 
 def test_weights_in_a_big_file_are_not_read(tmp_path: Path) -> None:
-    # 2 MB: above the size from which weights stay in the file, unaligned on purpose.
+    # The weights have 2 MB, so they stay in the file; they are unaligned on purpose.
     array = np.arange(1 << 19, dtype=np.float32)
     for node_name in ("a", "abc"):
         tensor = numpy_helper.from_array(array, node_name)
