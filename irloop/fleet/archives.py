@@ -37,6 +37,11 @@ WAITING = 10_000
 
 CHUNK = 1 << 20
 
+#: A compressed tar may unpack to SPARE bytes and RATIO bytes for each of its own. gzip cannot reach
+#: this ratio, but a few bytes of bzip2 or xz could keep a worker busy for hours.
+SPARE = 256 << 20
+RATIO = 1032
+
 #: The exceptions that the readers of archives raise for damaged data.
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, ValueError)
 
@@ -244,15 +249,43 @@ def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile
 
 
 class _Again:
-    """A stream of which the first bytes have been read; a web server may not go back to them."""
+    """A stream of which the first bytes have been read; a web server may not go back to them.
+
+    `count` is the number of bytes that were read from it.
+    """
 
     def __init__(self, start: bytes, rest: Any) -> None:
         self._start = start
         self._rest = rest
+        self.count = 0
 
     def read(self, size: int) -> bytes:
         found, self._start = self._start[:size], self._start[size:]
-        return found or bytes(self._rest.read(size))
+        found = found or bytes(self._rest.read(size))
+        self.count += len(found)
+        return found
+
+
+class _Bounded:
+    """The unpacked content of a stream; reading too much of it is an error."""
+
+    def __init__(self, content: Any, packed: _Again) -> None:
+        self._content = content
+        self._packed = packed
+        self._count = 0
+
+    def read(self, size: int) -> bytes:
+        data = bytes(self._content.read(size))
+        self._count += len(data)
+        if self._count > SPARE + RATIO * self._packed.count:
+            raise UsageError(
+                "an archive that unpacks to a huge multiple of its size is not read",
+                expected=f"at most {SPARE:,} bytes, and {RATIO:,} for each byte of the archive",
+                found=f"{self._count:,} bytes after {self._packed.count:,} of the archive",
+                cause="it is damaged, or made to keep its reader busy",
+                fix="unpack it, and sweep the folder",
+            )
+        return data
 
 
 def _unpacked(stream: Any) -> Any:
@@ -261,11 +294,12 @@ def _unpacked(stream: Any) -> Any:
     tarfile could unpack it, too, but its time grows with the square of the compression ratio.
     """
     start = stream.read(6)
-    stream = _Again(start, stream)
+    # Typed as Any: the decompressors declare a whole file, and only read.
+    packed: Any = _Again(start, stream)
     if start.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=stream, mode="rb")
+        return _Bounded(gzip.GzipFile(fileobj=packed, mode="rb"), packed)
     if start.startswith(b"BZh"):
-        return bz2.BZ2File(stream)
+        return _Bounded(bz2.BZ2File(packed), packed)
     if start.startswith((b"\xfd7zXZ\0", b"]\0\0\x80\0")):
-        return lzma.LZMAFile(stream)
-    return stream
+        return _Bounded(lzma.LZMAFile(packed), packed)
+    return packed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import queue
 import secrets
@@ -35,6 +36,11 @@ BATCHES_A_SECOND = 50.0
 FIRST_BATCH = 8
 LONGEST_BATCH = 256
 BATCH_BYTES = 64 << 20
+
+#: The most models that are listed and not yet submitted. Once the listing has ended, batches become
+#: shorter, down to a part of their length, so that all threads finish at about the same time.
+LISTED_AHEAD = 4096
+SHORTEST_PART = 8
 
 #: Results are written after this many rows, or seconds.
 ROWS = 5000
@@ -358,30 +364,49 @@ class _Sweep:
 
     def _batches(self) -> Iterator[_Batch]:
         """Batches of the remaining models, each of about `BATCH_SECONDS`."""
+        listed = self._jobs()
+        ahead: deque[Job] = deque()
         jobs: list[Job] = []
         size = 0
-        for entry in entries(self._plan.sources, self._plan.shard):
-            steps = self._steps_left(entry)
-            if not steps:
-                self._state.before += 1
-                continue
-            job = Job(entry, steps)
-            if entry.size >= self._plan.big:
+        while True:
+            # Two for each that is taken: the first batch does not wait for a long listing.
+            wanted = min(2, LISTED_AHEAD - len(ahead))
+            found = tuple(itertools.islice(listed, wanted))
+            ahead += found
+            if not ahead:
+                break
+            job = ahead.popleft()
+            if job.entry.size >= self._plan.big:
                 yield _Batch((job,), big=True)
                 continue
             jobs.append(job)
-            size += entry.size
-            if len(jobs) >= self._length() or size >= BATCH_BYTES:
+            size += job.entry.size
+            left = None if len(found) == wanted else len(jobs) + len(ahead)
+            if len(jobs) >= self._length(left) or size >= BATCH_BYTES:
                 yield _Batch(tuple(jobs))
                 jobs, size = [], 0
         if jobs:
             yield _Batch(tuple(jobs))
 
-    def _length(self) -> int:
+    def _jobs(self) -> Iterator[Job]:
+        """The models for which a step is left to do."""
+        for entry in entries(self._plan.sources, self._plan.shard):
+            steps = self._steps_left(entry)
+            if steps:
+                yield Job(entry, steps)
+            else:
+                self._state.before += 1
+
+    def _length(self, left: int | None) -> int:
+        """The length of a batch; `left` models are not submitted (None: more are listed)."""
         if not self._mean:
             return FIRST_BATCH
         seconds = max(BATCH_SECONDS, self._threads / BATCHES_A_SECOND)
-        return max(1, min(LONGEST_BATCH, int(seconds / self._mean)))
+        length = min(LONGEST_BATCH, int(seconds / self._mean))
+        if left is not None:
+            shorter = left // (2 * max(1, self._threads))
+            length = min(length, max(shorter, length // SHORTEST_PART))
+        return max(1, length)
 
     def _steps_left(self, entry: Entry) -> tuple[str, ...]:
         steps = self._plan.steps

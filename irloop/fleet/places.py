@@ -51,8 +51,9 @@ _READ_ONLY = {
 
 _PROTOCOL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?:://|::)")
 
-#: The user and password in an address.
-_SECRET = re.compile(r"(?<=://)[^/@\s]*@")
+#: The user and password in an address. Azure and OCI have the name of a container there, as in
+#: abfs://container@account.dfs.core.windows.net, and take no credentials from addresses.
+_SECRET = re.compile(r"(?<!\baz)(?<!\babfs)(?<!\babfss)(?<!\boci)(?<!\bocilake)://[^/@\s]*@")
 
 
 class Place(NamedTuple):
@@ -77,7 +78,7 @@ def is_local(address: str) -> bool:
 
 def without_secrets(address: str) -> str:
     """The address without user and password, for messages and tables."""
-    return _SECRET.sub("", address)
+    return _SECRET.sub("://", address)
 
 
 def place_of(address: str) -> Place:
@@ -110,6 +111,13 @@ def place_of(address: str) -> Place:
     if chained:
         return Place(fs, path, f"{_protocol(fs)}://", f"::{rest}")
     start = first.find(path) if path else -1
+    if start < 0 and "@" in first:
+        raise UsageError(
+            f"{shown}: an account in an address is not supported",
+            cause="the addresses of the models in it would not contain the account",
+            fix="give the container only, as in abfs://container/folder, and the account in "
+            "AZURE_STORAGE_ACCOUNT_NAME",
+        )
     return Place(fs, path, first[:start] if start >= 0 else f"{_protocol(fs)}://")
 
 

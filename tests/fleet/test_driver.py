@@ -305,6 +305,28 @@ def test_big_models_are_alone_in_their_batch(zoo: Path) -> None:
     assert [len(jobs_of(cluster, number)) for number in range(6)] == [1] * 6
 
 
+def test_the_last_batches_are_shorter(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads, with two batches each: so all of them finish at about the same time."""
+    monkeypatch.setattr(driver, "FIRST_BATCH", 4)
+    monkeypatch.setattr(driver, "LONGEST_BATCH", 16)
+    monkeypatch.setattr(driver, "LISTED_AHEAD", 40)
+    # The time that the models take does not limit the batches.
+    monkeypatch.setattr(driver, "BATCH_SECONDS", 1e6)
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(100):
+        shutil.copy(zoo / "bad" / "bad_in_body.xml", many / f"{number}.xml")
+    cluster = InlineCluster()
+    state = sweep(plan_of(zoo, sources=(str(many),), steps=("validate",)), cluster)
+    assert state.done == 100
+    lengths = [len(jobs_of(cluster, number)) for number in range(len(cluster.client.calls))]
+    # Six batches are submitted before a result is known, and two before the listing ends, 40 models
+    # ahead. Then each has a quarter of what is left: of 44, 33, 25, 19 and so on.
+    assert lengths == [4] * 6 + [16] * 2 + [11, 8, 6, 4, 3, 3, 2, 2, 2, 2, 1]
+
+
 def spoil(model: Path, fault: str) -> None:
     """Make the child process die or hang when it reaches a model."""
     model.write_text(f"{model.read_text('utf-8')}<!-- irloop-test: {fault} -->", "utf-8")

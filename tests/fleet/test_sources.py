@@ -14,6 +14,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_parts_are_disjoint_and_complete() -> None:
     assert all(parts)
 
 
-@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tar.bz2", "tar.xz"])
 def test_models_in_archives_are_listed_and_extracted(zoo: Path, tmp_path: Path, kind: str) -> None:
     archive = tmp_path / f"zoo.{kind}"
     pack(archive, {str(item.relative_to(zoo)): item for item in zoo.rglob("*") if item.is_file()})
@@ -105,7 +106,9 @@ def pack(archive: Path, files: dict[str, Path]) -> None:
             for name, path in files.items():
                 file.write(path, name)
         return
-    with tarfile.open(archive, "w:gz" if archive.suffix == ".gz" else "w") as tar:
+    compression = archive.suffix.removeprefix(".").removeprefix("tar")
+    mode: Any = f"w:{compression}"
+    with tarfile.open(archive, mode) as tar:
         for name, path in files.items():
             tar.add(path, name)
 
@@ -180,6 +183,35 @@ def test_a_tar_is_unpacked_in_small_pieces(tmp_path: Path, kind: str) -> None:
     finally:
         tracemalloc.stop()
     assert (tmp_path / "m.onnx").read_bytes() == bytes(5)
+
+
+@pytest.mark.parametrize("kind", COMPRESSIONS)
+def test_a_tar_that_unpacks_to_a_huge_multiple_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """gzip reaches 1032 times its size at most; bzip2 and xz reach thousands of times."""
+    monkeypatch.setattr(archives, "SPARE", 1 << 20)
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for name, size in (("model.onnx", 5), ("huge.bin", 64 << 20), ("last.onnx", 5)):
+            info = tarfile.TarInfo(name)
+            info.size = size
+            tar.addfile(info, io.BytesIO(bytes(size)))
+    archive = tmp_path / f"bomb.tar.{kind}"
+    archive.write_bytes(COMPRESSIONS[kind][0](content.getvalue()))
+    entry = Entry("last.onnx", 5, archive=str(archive))
+    if kind == "gz":
+        assert [item.name for item in archives.models_in(str(archive))] == [
+            "model.onnx",
+            "last.onnx",
+        ]
+        assert [item.verdict for item in fetched_from([entry], tmp_path)] == [""]
+        return
+    with pytest.raises(UsageError, match="unpacks to a huge multiple") as raised:
+        list(archives.models_in(str(archive)))
+    assert "at most 1,048,576 bytes, and 1,032 for each byte" in str(raised.value)
+    (found,) = fetched_from([entry], tmp_path)
+    assert (found.verdict, "huge multiple" in found.detail) == ("unavailable", True)
 
 
 def damaged(archive: Path, how: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fsspec.spec import AbstractFileSystem
 
 from irloop.errors import UsageError
 from irloop.fleet import places
@@ -64,6 +66,57 @@ def test_google_cloud_storage_is_source_and_target(
     assert "converted" in report.stdout
 
 
+#: The public account of the emulator, from its documentation.
+AZURITE = (
+    "DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmE"
+    "tlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
+    "BlobEndpoint=http://127.0.0.1:{port}/devstoreaccount1;"
+)
+
+
+@pytest.fixture
+def azure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """An Azure Blob Storage without containers."""
+    pytest.importorskip("adlfs", reason="adlfs is not installed")
+    program = shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("the emulator azurite-blob is not installed (npm install azurite)")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    given = {**HERE, "AZURE_STORAGE_CONNECTION_STRING": AZURITE.format(port=port)}
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    options = ("--blobPort", str(port), "--skipApiVersionCheck", "--location", str(tmp_path / "az"))
+    with subprocess.Popen(
+        [program, "--disableTelemetry", *options], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while "successfully listens" not in (line := process.stdout.readline()):
+            assert line, "the emulator has ended"
+        yield
+        process.kill()
+
+
+@pytest.mark.usefixtures("azure")
+def test_azure_is_source_and_target(zoo: Path, irloop: Irloop) -> None:
+    """The second sweep finds every model by its mark in the listing."""
+    upload = (
+        "import fsspec, sys; fs = fsspec.filesystem('abfs'); fs.mkdir('models'); "
+        "fs.put(sys.argv[1], 'models/zoo', recursive=True)"
+    )
+    subprocess.run([sys.executable, "-c", upload, str(zoo)], check=True, timeout=120)
+    command = ("sweep", "abfs://models/zoo", "-o", "abfs://models/results", "--workers", 1)
+    first = irloop(*command, "--do", "validate,convert")
+    assert first.returncode == 1, first.stderr
+    for verdict, count in (("valid", 2), ("invalid", 4)):
+        assert f"validate: {verdict} {count}\n" in first.stdout
+    again = irloop(*command, "--do", "validate,convert")
+    assert "0 models in this sweep, 6 were done before" in again.stdout
+    report = irloop("sweep", "report", "abfs://models/results")
+    assert "converted" in report.stdout
+
+
 def test_models_of_a_repository_of_hugging_face(
     zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
 ) -> None:
@@ -102,6 +155,34 @@ def test_the_missing_package_of_a_store_is_named(
     done = irloop("sweep", address, "-o", tmp_path / "results", path=tmp_path)
     assert done.returncode == 2
     assert f"pip install {package}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("s3://key:secret@bucket/zoo", "s3://bucket/zoo"),
+        ("https://user:secret@host/zoo", "https://host/zoo"),
+        ("abfs://container@account.dfs.core.windows.net/zoo", None),
+        ("az://container@account.blob.core.windows.net/zoo", None),
+        ("oci://bucket@namespace/zoo", None),
+        ("simplecache::oci://bucket@namespace/zoo", None),
+    ],
+)
+def test_only_secrets_are_left_out_of_an_address(address: str, shown: str | None) -> None:
+    """Without its container, an address in the table could be that of another model."""
+    assert places.without_secrets(address) == (shown or address)
+
+
+def test_an_account_in_an_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """adlfs takes the account out of the address, so that of a model would not have it."""
+
+    def parted(address: str, **options: object) -> tuple[AbstractFileSystem, str]:
+        return AbstractFileSystem(), "container/zoo"
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", parted)
+    assert places.place_of("abfs://container/zoo").path == "container/zoo"
+    with pytest.raises(UsageError, match="an account in an address is not supported"):
+        places.place_of("abfs://container@account.dfs.core.windows.net/zoo")
 
 
 def test_an_unknown_kind_of_address_is_refused() -> None:
