@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-MODULES = ("classical", "language", "senses")
+MODULES = ("classical", "language", "searches", "senses")
 
 
 def main() -> None:

@@ -172,6 +172,7 @@ def torchvision_model(name: str, group: str, path: Path, dynamo: bool) -> None:
     model = getattr(module, name)(weights=None, **own)
     if group == "detection":
         given = {"image": torch.rand(3, 128, 160)}
+        _spread(model.eval(), given["image"])
 
         def detect(whole: Any, image: torch.Tensor) -> Any:
             return whole([image])[0]
@@ -186,6 +187,30 @@ def torchvision_model(name: str, group: str, path: Path, dynamo: bool) -> None:
         return whole(image)
 
     export(Wrapped(call, model, ["image"]), given, path, axes=axes, dynamo=dynamo)
+
+
+def _spread(model: torch.nn.Module, image: torch.Tensor) -> None:
+    """Scale the weights of each layer for results of variance 1.
+
+    Random weights give every box the same score otherwise, and the order of the boxes is then not
+    defined.
+    """
+
+    def scale(layer: Any, _given: Any, found: torch.Tensor) -> torch.Tensor:
+        factor = float(found.std())
+        if not factor > 0:
+            return found
+        layer.weight.data /= factor
+        return found / factor
+
+    layers = (torch.nn.Conv2d, torch.nn.ConvTranspose2d, torch.nn.Linear)
+    hooks = [
+        layer.register_forward_hook(scale) for layer in model.modules() if isinstance(layer, layers)
+    ]
+    with torch.no_grad():
+        model([image])
+    for hook in hooks:
+        hook.remove()
 
 
 def diffusion(name: str, path: Path, dynamo: bool) -> None:

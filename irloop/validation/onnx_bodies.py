@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from irloop.dialects.loops import parameter_types
-from irloop.dialects.onnx.control_flow import Loop, Scan8
+from irloop.dialects.onnx.control_flow import If, Loop, Scan8
 from irloop.errors import InferenceError
 from irloop.formats.onnx.outline import OutlineGraph, OutlineNode
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.loops import Invariant
-from irloop.graph.model import Body, Graph, Node
+from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.record import Record
 from irloop.graph.types import (
     UNKNOWN_SHAPE,
@@ -20,6 +20,7 @@ from irloop.graph.types import (
     ElementType,
     OptionalType,
     SequenceType,
+    Shape,
     TensorType,
     ValueType,
 )
@@ -91,6 +92,27 @@ class InferredBody(Record):
             item.node.type == "Scan" and item.differing_inputs() for item in inner
         )
 
+    def resized_states(self) -> Iterator[tuple[int, Shape]]:
+        """States of a Loop that a branch in the body returns in another size than declared.
+
+        Yields the position of the body input, and the shape that the branch returns if the state
+        has the declared one.
+        """
+        types = _parameter_types(self._owner, self._inner, self._inference)
+        own = range(2, len(self.body.input_types))
+        for index in own:
+            types[index] = self.body.input_types[index]
+        graph = clone_graph(self._inner.graph)
+        LightInference().run(graph, types, {})
+        for port in self._inner.ports.carried:
+            declared = types[port.parameter]
+            if port.parameter not in own or not isinstance(declared, TensorType):
+                continue
+            for type in _returned_by_branches(graph.outputs[port.result]):
+                if isinstance(type, TensorType) and declared.shape.refine(type.shape) is None:
+                    yield port.parameter, type.shape
+                    break
+
     def two_iterations(self) -> tuple[list[ValueType], list[ValueType]]:
         """The types of the outputs in the first and in the second iteration of a loop."""
         types = _parameter_types(self._owner, self._inner, self._inference)
@@ -110,6 +132,17 @@ class InferredBody(Record):
             for port in self._inner.ports.carried:
                 types[port.parameter] = found[-1][port.result]
         return found[0], found[1]
+
+
+def _returned_by_branches(value: Value) -> Iterator[ValueType]:
+    """The types that the branches of an If return for one of its outputs; none for other values."""
+    node = value.producer
+    if not isinstance(node.op, If):
+        return
+    for body in node.bodies:
+        for port in body.ports.outputs:
+            if node.outputs[port.external] is value:
+                yield body.graph.outputs[port.result].type
 
 
 def inferred_bodies(

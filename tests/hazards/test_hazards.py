@@ -310,7 +310,7 @@ def test_every_hazard_is_complete(hazard: type[Hazard]) -> None:
 ALL = pytest.mark.parametrize("hazard", hazards().values(), ids=lambda item: item.code)
 
 #: Patterns that only files have: a model in memory has names and types, and is of no version.
-IN_FILES = {"ORT103", "ORT104", "ORT105", "ORT106", "OVN119"}
+IN_FILES = {"ORT103", "ORT104", "ORT105", "ORT106", "ORT120", "OVN119"}
 
 
 @ALL

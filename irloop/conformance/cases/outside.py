@@ -110,6 +110,23 @@ g (int64 n, float[2] x) => (float[2] y) {
         may_be_refused=True,
     ),
     Case(
+        "state_grows_in_a_branch",
+        ONNX,
+        "ONNX IR",
+        "The shape of a state may change between iterations; this body declares it as that of the "
+        "first.",
+        _onnx("""
+g (int64 n) => (float[k] y) <float[0] none = {}, float[1] one = {1.0}> {
+  y = Loop <body = b (int64 i, bool c, float[0] s) => (bool c, float[p] t) {
+    later = Cast <to = 9> (i)
+    t = If (later) <then_branch = grow () => (float[u] a) { a = Concat <axis = 0> (s, one) },
+                    else_branch = keep () => (float[v] b) { b = Identity (s) }>
+  }> (n, "", none)
+}"""),
+        (run([2], [[1]]), run([4], [[1, 1, 1]])),
+        may_be_refused=True,
+    ),
+    Case(
         "iterator_part_size_zero",
         OPENVINO,
         "OpenVINO TensorIterator-1",

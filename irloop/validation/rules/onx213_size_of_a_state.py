@@ -1,0 +1,49 @@
+"""ONX213: a state is declared with a size that a branch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.validation.onnx_context import OnnxContext, at_node, shape_of
+from irloop.validation.rule import OnnxRule
+
+
+class SizeOfAState(
+    OnnxRule,
+    code="ONX213",
+    severity=Severity.WARNING,
+    title="state is declared with a size that a branch changes",
+    requires=("ONX201", "ONX209", "ONX210"),
+):
+    """A state of a Loop is declared with a size, and an If in the body returns it in another one.
+
+    What it does:
+        Infers the outputs of each If for states that have their declared shapes.
+    Why is this bad:
+        ONNX Runtime 1.32 computes the size of what the branch returns from the declared size of the
+        state, and fails when the state has another ("The output OrtValue provided for output has
+        shape {1} but the computed output shape for this run is {2}"). The exporter of TorchScript
+        declares a list that grows in a branch as float[0].
+    Bad example:
+        body (int64 i, bool c, float[0] s), and a branch that returns Concat (s, x)
+    Good example:
+        body (int64 i, bool c, float[n] s)
+    Fix:
+        Declare the dimension without a size.
+    """
+
+    def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
+        """One finding per state."""
+        for item in context.bodies:
+            if item.node.type != "Loop":
+                continue
+            for index, shape in item.resized_states():
+                yield self.found(
+                    at_node(item.node),
+                    f"the body of Loop {item.node.label!r} declares its state "
+                    f"{item.body.inputs[index]!r} with a size that a branch changes",
+                    expected="dimensions without sizes",
+                    found=f"{shape_of(item.body.input_types[index])}, and then {shape}",
+                    fix="declare the dimension of the state without a size",
+                )
