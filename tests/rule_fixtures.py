@@ -1,9 +1,9 @@
 """The fixtures of rules: models with comments that name their faults.
 
-``<!-- expect: IRL203 -->`` is on the offending line or right before it; several codes are
-separated by commas. ``<!-- bin-size: 16 -->`` makes a .bin of zeros, ``<!-- bin: 05 00 -->`` one
-of these bytes and ``<!-- bin-text: ... -->`` one of this text; without any there is no .bin.
-A file that cannot hold a comment (no XML at all) begins its name with the code instead.
+``<!-- expect: IRL203 -->`` is on the offending line or on the line before it; several codes are
+separated by commas. ``<!-- bin-size: 16 -->`` makes a .bin of zeros, ``<!-- bin: 05 00 -->`` a .bin
+of these bytes and ``<!-- bin-text: ... -->`` a .bin of this text; without such a comment there is
+no .bin. If a file cannot contain a comment because it is not XML, its name starts with the code.
 ONNX models are in ONNX's own text form, with ``# expect: ONX301`` in the first line.
 """
 
@@ -28,7 +28,7 @@ _COMMENT = re.compile(rb"[ \t]*<!--\s*(?:expect|bin|bin-size|bin-text):.*?-->")
 
 @dataclass(frozen=True)
 class Fixture:
-    """A fixture: its code (the folder's name), its file, what it expects by line."""
+    """A fixture: its code (the name of the folder), its file, and the expected findings by line."""
 
     code: str
     path: Path
@@ -42,7 +42,7 @@ class Fixture:
         return f"{self.code.lower()}/{self.path.name}"
 
     def expected(self) -> list[tuple[int, str]]:
-        """Line of the comment and code, for each expectation."""
+        """The line of the comment and the code of each expected finding."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         found = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -51,7 +51,7 @@ class Fixture:
         return found
 
     def weights(self, folder: Path) -> Path:
-        """The .bin, written into `folder`; a path that does not exist when there is none."""
+        """The .bin, written to `folder`; if there is none, a path that does not exist."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         target = folder / "model.bin"
         for pattern in (_SIZE, _BYTES, _TEXT):
@@ -67,7 +67,7 @@ class Fixture:
         return target
 
     def model(self, folder: Path) -> Path:
-        """The model without its expectations, written into `folder` beside its .bin."""
+        """The model without the comments about findings, written to `folder` beside its .bin."""
         if self.path.suffix == ".txt":
             text = re.sub(r"^#.*$", "", self.path.read_text(encoding="utf-8"), flags=re.MULTILINE)
             target = folder / "model.onnx"

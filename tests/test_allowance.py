@@ -1,4 +1,4 @@
-"""The steps that a command may take, by the size of its files."""
+"""The number of steps that a command may take, according to the size of its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from irloop.kernels.work import OF_FLOATS
 
 
 def test_a_check_of_an_ordinary_convolutional_net_has_enough_steps(tmp_path: Path) -> None:
-    """16 layers of 64 channels, 3 x 3, on 160 x 160 pixels; a check runs each model six times."""
+    """16 layers with 64 channels and 3 x 3 kernels run on 160 x 160 pixels; a check runs each model
+    six times.
+    """
     weights = 16 * 64 * 64 * 9
     path = tmp_path / "model.onnx"
     path.touch()

@@ -18,27 +18,27 @@ from irloop.testing import assert_equivalent
 
 MODEL = Path(__file__).parent / "fixtures" / "models" / "recurrent" / "model.xml"
 
-#: Each function with its command, and the arguments that the command has in another form: the
+#: Each function with its command, and the arguments that the command expresses differently: the
 #: names of files, options that choose a format of output, objects that only Python has.
 FUNCTIONS: list[tuple[Callable[..., Any], str, set[str]]] = [
     (irloop.compare, "check", {"first", "second"}),
     (assert_equivalent, "check", {"a", "b"}),
     (irloop.reduce, "reduce", {"first", "second"}),
     (irloop.diff, "diff", {"first", "second"}),
-    # The command takes the format from the name of the file that it writes.
+    # The command determines the format by the name of the file that it writes.
     (irloop.convert, "convert", {"model", "to"}),
     (irloop.validate, "validate", {"path"}),
     (irloop.conform, "conformance", {"engine", "progress"}),
-    # --check verifies as well as compares.
+    # The option --check verifies and compares.
     (irloop.transform, "transform", {"model", "verify", "observers"}),
     (irloop.run, "run", {"model", "limits"}),
-    # Earlier names, which existing scripts use.
+    # These are earlier names, which existing scripts use.
     (irloop.Limits, "run", {"iterations", "memory_bytes", "seconds"}),
     (irloop.random_inputs, "run", {"model"}),
     (irloop.read_model, "run", {"path", "functions"}),
-    # The page goes to --output.
+    # The command writes the page to --output.
     (irloop.view, "view", {"model", "path"}),
-    # The format is that of the suffix.
+    # The suffix determines the format.
     (irloop.save_model, "convert", {"model", "path"}),
 ]
 
@@ -83,24 +83,26 @@ def test_arguments_have_the_names_of_options(
         (lambda: irloop.compare(MODEL, MODEL, trips=5), "trips"),  # type: ignore[arg-type]
     ],
 )
-def test_one_value_where_a_list_is_meant(call: Callable[[], object], argument: str) -> None:
+def test_a_single_value_in_place_of_a_list_is_refused(
+    call: Callable[[], object], argument: str
+) -> None:
     with pytest.raises(irloop.UsageError, match=f"{argument} is one value") as caught:
         call()
     assert f"{argument}=[" in str(caught.value)
 
 
-def test_a_class_where_a_pass_is_meant() -> None:
+def test_a_class_in_place_of_a_pass_is_refused() -> None:
     with pytest.raises(irloop.UsageError, match=r"write DeadCode\(\)"):
         irloop.transform(MODEL, [DeadCode])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("seeds", [0, -1, [0, 1]])
-def test_seeds_that_are_no_count(seeds: Any) -> None:
+def test_invalid_numbers_of_seeds(seeds: Any) -> None:
     with pytest.raises(irloop.UsageError, match="seeds"):
         irloop.compare(MODEL, MODEL, engines="numpy", seeds=seeds)
 
 
-def test_seeds_begin_with_the_first() -> None:
+def test_seeds_start_with_the_first_one() -> None:
     found = irloop.compare(MODEL, MODEL, engines="numpy", seeds=2, first_seed=7)
     labels = " ".join(trial.label for trial in found.trials)
     assert "seed 7" in labels
@@ -137,7 +139,7 @@ WRONG_TYPES: list[tuple[str, Callable[[Any], object], list[Any]]] = [
     ("argument", "call", "value"),
     [(name, call, value) for name, call, values in WRONG_TYPES for value in values],
 )
-def test_an_argument_of_another_type_is_no_bug_of_irloop(
+def test_an_argument_of_a_wrong_type_is_not_an_internal_error(
     argument: str, call: Callable[[Any], object], value: Any
 ) -> None:
     with pytest.raises(irloop.UsageError, match=rf"the (argument {argument} has|{argument} are)"):

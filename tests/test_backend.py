@@ -1,4 +1,4 @@
-"""`irloop.backend` is a backend of ONNX: its own test runner drives the executor through it."""
+"""`irloop.backend` is an ONNX backend: ONNX's own test runner runs the executor through it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irloop import backend
 
 onnx = pytest.importorskip("onnx")
 
-#: Node tests of all kinds: elements, shapes, control flow, sequences, optionals, strings, small
+#: Node tests of all kinds: elementwise, shapes, control flow, sequences, optionals, strings, small
 #: types, recurrence.
 SELECTED = (
     r"^test_(add|mul|div|softmax_axis_\d|matmul_2d|gather_\d|concat_.*|slice.*|reshape_.*)_cpu",
@@ -31,7 +31,7 @@ def test_the_runner_of_onnx() -> None:
     from onnx.backend.test import BackendTest
 
     with warnings.catch_warnings():
-        # The package makes its expectations as it is asked, overflowing on the way.
+        # The generators of the package's expected values overflow on purpose.
         warnings.simplefilter("ignore")
         runner = BackendTest(backend, __name__)  # type: ignore[arg-type]  # a module, as usual
         for pattern in SELECTED:

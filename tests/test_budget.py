@@ -28,7 +28,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "models"
 def model(
     path: Path, nodes: list[onnx.NodeProto], constants: dict[str, Any], opset: int = 21
 ) -> Path:
-    """A model without inputs, whose outputs are those of the last node."""
+    """A model without inputs, whose outputs are those of its last node."""
     tensors = [
         TensorProto(name=name, data_type=TensorProto.STRING, string_data=[value.encode()])
         if isinstance(value, str)
@@ -115,7 +115,7 @@ def test_huge_results_of_small_files_are_not_computed(
     path = model(tmp_path / "m.onnx", *HUGE[name]())
     assert command("validate", path).exit_code in (0, 1)
     assert command("inspect", path).exit_code == 0
-    # An operation that only running finds too large can be converted.
+    # An operation that turns out too large only when it runs can be converted.
     assert command("convert", path, "-o", tmp_path / "o.xml").exit_code in (0, 1)
     result = command("run", path)
     assert result.exit_code == 1
@@ -129,7 +129,7 @@ def test_a_regular_expression_is_not_folded(tmp_path: Path) -> None:
     irloop.infer(irloop.read_model(path))
     with pytest.raises(irloop.UnsupportedError):
         irloop.convert(path)
-    # Computing it takes 2 to the power of 40 steps.
+    # A backtracking engine would take 2 to the power of 40 steps.
     assert time.monotonic() - begun < 600
 
 
@@ -166,7 +166,7 @@ def test_work_that_never_checks_the_clock_is_stopped(
 ) -> None:
     def endless(*_: object, **__: object) -> None:
         while True:
-            # Nothing that guesses and goes on may catch the end.
+            # No code that continues after an error may catch this one.
             with suppress(Exception):
                 time.sleep(0.01)
 
@@ -176,7 +176,7 @@ def test_work_that_never_checks_the_clock_is_stopped(
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="this system bounds no memory")
-def test_memory_that_nobody_asked_for_is_a_finding(
+def test_an_unreserved_allocation_that_fails_is_a_finding(
     command: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(irloop, "validate", guarded("x")(lambda *_, **__: np.ones(1 << 32)))
@@ -196,7 +196,7 @@ def test_memory_that_nobody_asked_for_is_a_finding(
         (irloop.ReadError("x"), irloop.ReadError, "IRL100"),
     ],
 )
-def test_only_our_exceptions_leave(
+def test_only_exceptions_of_irloop_are_raised(
     raised: BaseException, expected: type[irloop.IrloopError], code: str
 ) -> None:
     @guarded("doing it")
@@ -230,7 +230,7 @@ irloop.validate = validate
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_a_model_that_ends_its_process_hides_no_other(
+def test_a_model_that_kills_its_process_hides_no_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Result]
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(ENDS, "utf-8")
@@ -264,7 +264,9 @@ def test_a_model_that_ends_its_process_hides_no_other(
     ids=["MatMul", "Gemm", "Einsum", "Conv"],
 )
 def test_products_that_nothing_interrupts_are_counted_first(tmp_path: Path, text: str) -> None:
-    """729 and 1,315 thousand million multiplications, each in one call of NumPy."""
+    """The products need 729 and 1,315 thousand million multiplications, each in a single call of
+    NumPy.
+    """
     head = '<ir_version: 10, opset_import: ["" : 21]> g '
     path = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(head + text), path)
@@ -291,7 +293,7 @@ def test_products_that_nothing_interrupts_are_counted_first(tmp_path: Path, text
     ids=["DFT", "GridSample"],
 )
 def test_the_memory_inside_a_kernel_is_reserved(tmp_path: Path, text: str) -> None:
-    """The outputs have 160 and 16 MB, the work on them takes several times as much."""
+    """The outputs take 160 and 16 MB, but computing them takes several times as much memory."""
     path = tmp_path / "m.onnx"
     head = '<ir_version: 10, opset_import: ["" : 20]> g '
     onnx.save(onnx.parser.parse_model(head + text), path)

@@ -1,4 +1,4 @@
-"""`irloop.Builder`: models built by hand give in the engines what NumPy gives."""
+"""`irloop.Builder`: in the engines, models built by hand return the same as NumPy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def in_engine(model: irloop.Model, folder: Path, feeds: list[Arrays]) -> list[li
 def require_results(
     model: irloop.Model, folder: Path, feeds: list[Arrays], expected: list[list[Any]]
 ) -> None:
-    """Check the executor and the engine against results calculated here."""
+    """Assert that the executor and the engine return the results `expected`."""
     own = [list(irloop.run(model, feed).values()) for feed in feeds]
     for found in (own, in_engine(model, folder, feeds)):
         for outputs, wanted in zip(found, expected, strict=True):
@@ -72,7 +72,8 @@ def test_a_loop_with_a_state_a_condition_and_a_joined_output(dialect: Any, tmp_p
     b.output("every", every)
 
     sums = np.cumsum(X * np.array([1.5, 2.5], np.float32), axis=0)
-    # The sums of the first rows are 2.5, 13, 31.5, 58 and 92.5: the condition stops after five.
+    # The sums of the first rows are 2.5, 13, 31.5, 58 and 92.5, so the condition ends the loop
+    # after five.
     feeds = [{"x": X, "n": np.array(count)} for count in (3, 6, 1)]
     expected = [[sums[count - 1], sums[:count]] for count in (3, 5, 1)]
     require_results(b.model(), tmp_path, feeds, expected)
@@ -116,7 +117,7 @@ def test_a_scan_drops_the_axis(tmp_path: Path) -> None:
     x = b.input("x", "f32", [None, 2])
     weight = b.input("w", "f32", [2])
     with b.scan() as body:
-        # The wires come in a different order than ONNX writes them.
+        # The wires are created in another order than ONNX writes them.
         captured = body.invariant(weight)
         column = body.slice(x, axis=-1, reverse=True)
         total = body.state(np.float32(0), name="total")
@@ -133,9 +134,7 @@ def test_a_scan_drops_the_axis(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["openvino", "onnx"])
-def test_a_branch_in_a_loop_uses_values_of_both_graphs_around_it(
-    dialect: Any, tmp_path: Path
-) -> None:
+def test_a_branch_in_a_loop_reads_values_of_both_outer_graphs(dialect: Any, tmp_path: Path) -> None:
     b = irloop.Builder(dialect)
     x = b.input("x", "f32", [2])
     with b.loop(4, name="outer") as body:
@@ -344,13 +343,13 @@ def test_operations_with_bodies_need_their_opset(call: str, least: int) -> None:
         getattr(b, call)(b.constant(True) if call == "branch" else 1)
 
 
-def test_operands_that_do_not_fit_are_an_error_at_once() -> None:
+def test_operands_that_do_not_fit_are_refused_immediately() -> None:
     b = irloop.Builder("onnx")
     with pytest.raises(irloop.InferenceError, match="Add"):
         b.op("Add", b.constant([1.0, 2.0]), b.constant([1.0, 2.0, 3.0]))
 
 
-def test_an_error_in_a_block_is_the_one_that_is_raised() -> None:
+def test_an_error_inside_a_block_is_raised_unchanged() -> None:
     b = irloop.Builder("onnx")
 
     def fails() -> None:

@@ -20,7 +20,7 @@ CODES = sorted(
 )
 
 
-def test_there_are_codes_of_every_kind() -> None:
+def test_there_are_codes_of_all_kinds() -> None:
     assert {code[:3] for code in CODES} == {
         *("IRL", "ONX", "CNV", "RUN", "USE", "WRT", "GRF", "HAZ", "LIM", "BUG", "SWP")
     }

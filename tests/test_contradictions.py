@@ -75,7 +75,7 @@ def broken(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         [node], "g", infos, [onnx.ValueInfoProto(name="y")],
         [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()],
     )  # fmt: skip
-    # Only the inputs that the node reads exist.
+    # Only the inputs that the node reads are declared.
     used = set(node.input) | {"x"}
     for items in (graph.input, graph.initializer):
         for item in [item for item in items if item.name not in used]:

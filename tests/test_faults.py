@@ -1,7 +1,7 @@
-"""Killed writers, full disks, closed pipes, shrinking weights: files are always complete.
+"""Killed writers, full disks, closed pipes, shrinking weights: files always stay complete.
 
-Every target holds what one writer wrote completely, or what was there before, and no temporary
-file is left.
+Every target contains the complete output of one writer or the old content, and no temporary file is
+left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL,
 
 KILLS = 200
 
-#: Elements of the array that writers write: a megabyte, so that a kill can come in its middle.
+#: The number of elements that writers write: a megabyte, so that they can be killed while they
+#: write.
 COUNT = 1 << 17
 
 
@@ -39,15 +40,15 @@ def _filled(number: int) -> dict[str, Any]:
 
 
 def _is_whole(path: Path, writers: int) -> bool:
-    """True when the file is what one of the writers wrote, all of it."""
+    """True if the file contains the complete output of one of the writers."""
     x = irloop.read_arrays(path)["x"]
     return x.shape == (COUNT,) and int(x[0]) in range(writers) and bool((x == x[0]).all())
 
 
 def _forked(work: Callable[[], object]) -> int:
-    """Run `work` in a copy of this process, which does nothing but read and write files."""
+    """Run `work` in a forked process, which only reads and writes files; return its exit status."""
     with warnings.catch_warnings():
-        # Python warns of threads, which a BLAS has; the copy does not use them.
+        # Python warns because a BLAS has threads, but the forked process does not use them.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child:
@@ -80,7 +81,7 @@ def _writing(folder: Path, count: int) -> Iterator[list[int]]:
 def test_killed_writers_leave_whole_targets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
 ) -> None:
-    """`named`: as on a system without unnamed temporary files."""
+    """With `named`, the system has no unnamed temporary files."""
     if named:
         monkeypatch.setattr(files, "_unnamed", lambda _: None)
     target = tmp_path / "target.npz"
@@ -88,7 +89,8 @@ def test_killed_writers_leave_whole_targets(
     draw = random.Random(7)  # noqa: S311
     for _ in range(KILLS // 2):
         child = _forked(lambda: [irloop.write_arrays(target, _filled(1)) for _ in range(1000)])
-        # From before the first byte to after some writes: a write takes a few milliseconds.
+        # The writer is killed before its first byte or after some writes; a write takes a few
+        # milliseconds.
         time.sleep(draw.uniform(0, 0.03))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -105,7 +107,7 @@ def test_eight_writers_of_one_target_leave_a_whole_one(tmp_path: Path) -> None:
         for _ in range(40):
             assert _is_whole(target, 8)
             seen.add(target.stat().st_ino)
-    # They did write meanwhile.
+    # Meanwhile, the target was indeed written several times.
     assert len(seen) > 1
     irloop.write_arrays(target, _filled(0))
     assert [item.name for item in tmp_path.iterdir()] == ["target.npz"]
@@ -151,7 +153,7 @@ def test_a_disk_that_fills_leaves_the_old_files(tmp_path: Path, command: str) ->
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_reader_that_leaves_does_no_harm(tmp_path: Path, command: str) -> None:
-    """The progress output goes to a closed pipe; the work is still done."""
+    """The pipe for progress output is closed, but the work is still done."""
     reader, writer = os.pipe()
     os.close(reader)
     child = _started(tmp_path, command, stdout=writer, stderr=subprocess.PIPE)
@@ -167,7 +169,7 @@ def test_a_reader_that_leaves_does_no_harm(tmp_path: Path, command: str) -> None
 
 def test_weights_that_shrink_while_models_are_read_end_no_process(tmp_path: Path) -> None:
     """A process reads, runs and saves while its weights are cut off and made whole, again and
-    again: a mapping of them would end it by SIGBUS.
+    again; if the weights were mapped, SIGBUS would kill the process.
     """
     from irloop.graph.tensor import PIECE
 
@@ -212,6 +214,6 @@ def test_closed_and_full_streams_end_in_a_status(tmp_path: Path, streams: str, s
         echo $? >> status
     """
     subprocess.run(["sh", "-c", lines], cwd=tmp_path, check=True, capture_output=True)
-    # The conversion writes to a file, and nothing but notes to stderr.
+    # The conversion writes its output to a file, and only notes to stderr.
     assert (tmp_path / "status").read_text().split() == [str(status), "0"]
     assert not irloop.validate(copied).has_errors

@@ -25,7 +25,7 @@ from irloop.graph.types import ElementType
 FIXTURES = Path(__file__).parent / "fixtures" / "models"
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has neither pipes nor locks like these")
 
-#: More bytes than are read at once, and far more than the limit below which files are not mapped.
+#: More bytes than are read at once, and far above the size from which on files are mapped.
 COUNT = 1 << 20
 
 
@@ -38,7 +38,7 @@ def special(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         os.mkfifo(path)
     elif request.param == "socket":
         here = os.getcwd()
-        # The address of a socket is short.
+        # The path of a socket must be short, so it is relative.
         os.chdir(tmp_path)
         server.bind(path.name)
         os.chdir(here)
@@ -64,7 +64,7 @@ def test_only_regular_files_are_opened(special: Path) -> None:
 
 
 @POSIX
-def test_weights_are_a_regular_file(tmp_path: Path) -> None:
+def test_weights_must_be_a_regular_file(tmp_path: Path) -> None:
     model = tmp_path / "m.xml"
     model.write_bytes((FIXTURES / "recurrent" / "model.xml").read_bytes())
     model.with_suffix(".bin").symlink_to("/dev/zero")
@@ -89,7 +89,7 @@ def test_a_failure_leaves_the_old_files_and_nothing_else(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_files_take_the_places_of_others(
+def test_new_files_replace_old_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
 ) -> None:
     if named:
@@ -103,11 +103,11 @@ def test_files_take_the_places_of_others(
         second.write(b"two")
     assert (old.read_bytes(), new.read_bytes()) == (b"one", b"two")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old", "plain"]
-    # As any other program would have made it.
+    # The mode is the same as that of a file which another program creates.
     assert new.stat().st_mode == other.stat().st_mode
 
 
-#: Writes endlessly, by the method that the first argument names, and prints when it has begun.
+#: Writes endlessly by the method in the first argument, and prints a line when it has begun.
 WRITER = """
 import sys, time
 from irloop import files
@@ -137,7 +137,7 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
             assert child.stdout is not None
             assert child.stdout.readline() == b"begun\n"
             if number == 0:
-                # One that still writes keeps what it has, whoever else writes there.
+                # The file of a process that is still writing is kept, whoever else writes there.
                 before = sorted(tmp_path.iterdir())
                 with files.replacing(tmp_path / "other") as (stream,):
                     stream.write(b"whole")
@@ -153,7 +153,7 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
         killed(number)
     with files.replacing(tmp_path / "target") as (stream,):
         stream.write(b"whole")
-    # What only looks like it stays.
+    # Files whose names are only similar are kept.
     kept = {*mine, "irloop-models", "other", "target"}
     assert {path.name for path in tmp_path.iterdir()} == kept
     assert (tmp_path / "target").read_bytes() == b"whole"
@@ -163,13 +163,13 @@ def test_files_of_a_killed_writer_are_removed(tmp_path: Path, how: str) -> None:
 def test_writing_does_not_list_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
 ) -> None:
-    """A folder with a million results would make each further result slow."""
+    """With a million results in the folder, listing it would slow down each further result."""
     listed: list[str] = []
     for name in ("scandir", "listdir"):
         original: Callable[[Any], Any] = getattr(os, name)
 
         def seen(path: Any = ".", original: Callable[[Any], Any] = original) -> Any:
-            # Removing a scratch folder lists it by its descriptor.
+            # When a scratch folder is removed, it is listed by its descriptor.
             if not isinstance(path, int):
                 listed.append(os.path.realpath(path))
             return original(path)
@@ -183,7 +183,7 @@ def test_writing_does_not_list_the_folder(
                 stream.write(content)
         with files.scratch(tmp_path) as folder:
             assert Path(folder).is_dir()
-    # A writer does look for leftovers, but elsewhere.
+    # A writer does look for leftovers, but in another folder.
     assert listed
     assert os.path.realpath(tmp_path) not in listed
     monkeypatch.undo()
@@ -192,7 +192,7 @@ def test_writing_does_not_list_the_folder(
 
 @POSIX
 @pytest.mark.parametrize("kind", ["link", "file", "foreign", "closed"])
-def test_a_hidden_folder_of_somebody_else_is_not_used(
+def test_a_hidden_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(files, "_unnamed", lambda _: None)
@@ -232,7 +232,7 @@ def test_a_hidden_folder_of_somebody_else_is_not_used(
 def test_a_file_that_replaces_another_is_no_leftover(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may look for leftovers while the new file still has its temporary name."""
+    """Another process may look for leftovers while the new file still has a temporary name."""
     replace = os.replace
 
     def late(source: str, target: str) -> None:
@@ -266,7 +266,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, t
 
 
 def _model(folder: Path, kind: str) -> Path:
-    """A model that adds a megabyte of weights, which are in a file of their own."""
+    """A model that adds a megabyte of weights, which are in another file."""
     from irloop.dialects.openvino.elementwise import Add
     from irloop.graph.builder import Builder
     from irloop.graph.model import Model
@@ -290,7 +290,7 @@ def _model(folder: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["xml", "onnx"])
-def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> None:
+def test_truncated_weights_are_an_error(tmp_path: Path, kind: str) -> None:
     path = _model(tmp_path, kind)
     model = irloop.read_model(path)
     weights = path.with_suffix(".bin") if kind == "xml" else tmp_path / "m.onnx.data"
@@ -298,7 +298,7 @@ def test_weights_that_are_cut_off_are_an_error(tmp_path: Path, kind: str) -> Non
     x = np.zeros(COUNT, np.float32)
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     os.truncate(weights, 4096)
-    # The session has read the weights before the file was cut off.
+    # The session read the weights before the file was truncated.
     np.testing.assert_array_equal(session.run({"x": x})["y"], np.arange(COUNT))
     other = irloop.convert(model)[0]
     calls: list[Callable[[], object]] = [
@@ -328,7 +328,8 @@ def test_a_window_is_checked_again_before_it_is_used(tmp_path: Path) -> None:
 def test_an_interrupt_prints_a_line_and_leaves_nothing(tmp_path: Path) -> None:
     slow = "lambda *a, **k: (print('begun', flush=True), time.sleep(60))"
     (tmp_path / "sitecustomize.py").write_text(
-        # A shell that starts the tests in the background lets them ignore the signal.
+        # If a shell starts the tests in the background, they ignore the signal unless this resets
+        # it.
         "import signal, time, irloop\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"irloop.validate = {slow}\n",
@@ -354,7 +355,7 @@ def test_an_interrupt_prints_a_line_and_leaves_nothing(tmp_path: Path) -> None:
 def test_a_scratch_folder_that_was_swept_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may remove the new folder before this one opens it to lock it."""
+    """Another process may remove the new folder before this process opens it for locking."""
     made: list[str] = []
     make = tempfile.mkdtemp
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: From the ground up. Packages of one row do not import each other.
+#: The rows from the bottom up; packages of the same row do not import each other.
 ROWS = (
     ("diagnostics",),
     ("errors",),
@@ -36,7 +36,7 @@ ROWS = (
 )
 FLOOR = {name: height for height, row in enumerate(ROWS) for name in row}
 
-#: Where an outside package may be imported; a folder includes everything in it.
+#: The modules that may import an outside package; a folder includes everything in it.
 HOMES = {
     "lxml": ("irloop/formats/openvino/", "irloop/validation/schema.py"),
     "onnx": ("irloop/formats/onnx/",),
@@ -50,7 +50,8 @@ HOMES = {
     "openvino": ("irloop/engines/openvino_runner.py",),
 }
 
-#: Reading and validating an IR must not load NumPy, so these do not import it as they load.
+#: Reading and validating an IR must not load NumPy, so these packages do not import it at module
+#: level.
 WITHOUT_NUMPY = (
     "irloop/__init__.py",
     "irloop/allowance.py",
@@ -83,7 +84,7 @@ WITHOUT_NUMPY = (
 
 @dataclass(frozen=True)
 class Import:
-    """One import: its place, and whether it happens when the module loads."""
+    """One import: its location, and whether it is executed when the module is loaded."""
 
     file: str
     line: int
@@ -132,7 +133,7 @@ def _absolute(node: ast.ImportFrom, file: str) -> str:
 
 
 def _package(module: str) -> str | None:
-    """The name in `ROWS` that a module belongs to, or None for an outside one."""
+    """The name in `ROWS` to which a module belongs, or None for an outside module."""
     parts = module.split(".")
     if parts[0] in ("cli", "irloop_cli"):
         return "cli"
@@ -151,7 +152,7 @@ def _package_of_file(file: str) -> str:
 ALL_IMPORTS = [item for path in _sources() for item in _imports(path)]
 
 
-def test_every_package_has_a_floor() -> None:
+def test_every_package_has_a_row() -> None:
     packages = {
         path.name
         for path in (ROOT / "irloop").iterdir()
@@ -186,18 +187,20 @@ def test_modules_import_only_lower_rows() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_modules_do_not_import_each_other_in_circles() -> None:
+def test_module_imports_have_no_cycles() -> None:
     circles = _circles(_module_imports())
     assert not circles, "\n".join(" -> ".join(circle) for circle in circles)
 
 
-def test_a_circle_is_found() -> None:
+def test_an_import_cycle_is_found() -> None:
     imports = {"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": set(), "f": {"a"}}
     assert [sorted(circle) for circle in _circles(imports)] == [["a", "b", "c"]]
 
 
 def _module_imports() -> dict[str, set[str]]:
-    """The modules that each module imports anywhere: in functions and for types as well."""
+    """The modules that each module imports anywhere, including in functions and for type
+    checking.
+    """
     modules = {_module_of(path.relative_to(ROOT).as_posix()) for path in _sources()}
     imports: dict[str, set[str]] = {module: set() for module in modules}
     for item in ALL_IMPORTS:
@@ -215,7 +218,7 @@ def _module_of(file: str) -> str:
 
 
 def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of modules that all import each other, directly or not (Tarjan's algorithm)."""
+    """The sets of modules that import each other directly or indirectly (Tarjan's algorithm)."""
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     stack: list[str] = []
@@ -244,7 +247,7 @@ def _circles(imports: dict[str, set[str]]) -> list[list[str]]:
     return circles
 
 
-def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
+def test_the_command_line_imports_only_the_api_and_its_data_types() -> None:
     below = {
         *("errors", "diagnostics", "format_options", "files", "budget", "progress", "allowance"),
         "lifeline",
@@ -262,7 +265,7 @@ def test_the_command_line_speaks_to_the_api_and_its_data_types() -> None:
 
 
 @pytest.mark.parametrize("package", sorted(HOMES))
-def test_outside_packages_stay_in_their_homes(package: str) -> None:
+def test_outside_packages_are_imported_only_where_permitted(package: str) -> None:
     wrong = [
         str(item)
         for item in ALL_IMPORTS
@@ -273,7 +276,7 @@ def test_outside_packages_stay_in_their_homes(package: str) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_numpy_is_not_loaded_where_validation_passes() -> None:
+def test_validation_does_not_load_numpy() -> None:
     wrong = [
         str(item)
         for item in ALL_IMPORTS
@@ -284,7 +287,7 @@ def test_numpy_is_not_loaded_where_validation_passes() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_outside_packages_are_the_declared_ones() -> None:
+def test_the_imported_outside_packages_are_the_declared_ones() -> None:
     import sys
     import tomllib
 
@@ -293,7 +296,7 @@ def test_the_outside_packages_are_the_declared_ones() -> None:
     extras = project["optional-dependencies"]
     texts = [*project["dependencies"], *extras["engines"], *extras["fleet"]]
     declared = {text.split(">")[0].split("=")[0].strip() for text in texts}
-    # protobuf is imported under a different name than it is installed.
+    # protobuf is imported under another name than that of its package.
     found = {
         item.name.split(".")[0].replace("google", "protobuf")
         for item in ALL_IMPORTS

@@ -1,4 +1,4 @@
-"""The hook, the action and the example for CI work as documented, run as CI runs them."""
+"""The hook, the action and the CI example work as documented when they run as in CI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECURRENT = ROOT / "tests" / "fixtures" / "models" / "recurrent" / "model.xml"
 EDGE = '<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>'
 
-#: "${{ inputs.paths }}" and the like.
+#: Expressions such as "${{ inputs.paths }}".
 EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)\s*\}\}")
 
 
@@ -44,7 +44,7 @@ def models(tmp_path: Path) -> Path:
 
 
 def command(line: str, cwd: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    """Runs a line that begins with the name of the command."""
+    """Run a line that starts with the name of the command."""
     name, *arguments = shlex.split(line)
     assert name == "irloop"
     return subprocess.run(
@@ -72,12 +72,12 @@ def test_the_hook_takes_changed_files(models: Path) -> None:
 
 
 class Action:
-    """The validating step of the action, run by bash as a runner does."""
+    """The validation step of the action, run by bash as by a CI runner."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.steps = {step["id"]: step for step in loaded("action.yml")["runs"]["steps"]}
-        # What the installing step makes, from the environment of the tests.
+        # Create what the installation step would, from the environment of the tests.
         self.bin = folder / "bin"
         self.bin.mkdir()
         for name, call in (("irloop", '-m irloop "$@"'), ("python", '"$@"')):
@@ -86,7 +86,7 @@ class Action:
             script.chmod(0o755)
 
     def run(self, **inputs: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
-        """What the step printed, and the outputs that it wrote."""
+        """Run the step; return the completed process, and the outputs that the step wrote."""
         declared = loaded("action.yml")["inputs"]
         values = {f"inputs.{name}": item.get("default", "") for name, item in declared.items()}
         for name, value in inputs.items():
@@ -148,8 +148,8 @@ def test_outputs_survive_the_failing_step(action: Action) -> None:
     assert 'failures="1"' in (action.folder / "found.xml").read_text(encoding="utf-8")
 
 
-def test_nothing_that_matches_is_not_green(action: Action) -> None:
-    # A file of an earlier run is not a report of this one.
+def test_no_match_is_not_a_success(action: Action) -> None:
+    # A report file of an earlier run is not taken for a report of this run.
     action.run(paths="models/good.xml", sarif="found.sarif")
     done, outputs = action.run(paths="nowhere/**/*.onnx", sarif="found.sarif")
     assert done.returncode == 2
@@ -168,7 +168,7 @@ def test_every_input_arrives(action: Action) -> None:
     assert action.run(paths="models", baseline="b.json")[0].returncode == 0
 
 
-def test_inputs_are_never_read_as_commands(action: Action) -> None:
+def test_inputs_are_never_run_as_commands(action: Action) -> None:
     done, outputs = action.run(paths="$(touch run); `touch run`\n--version\n", select='"; exit 0')
     assert (done.returncode, outputs) == (2, {"exit-code": "2"})
     assert not (action.folder / "run").exists()
@@ -191,7 +191,7 @@ def test_the_action_declares_what_it_uses() -> None:
         assert EXPRESSION.findall(output["value"]) == [f"steps.validate.outputs.{name}"]
 
 
-def test_the_example_uses_what_the_action_has(models: Path) -> None:
+def test_the_example_uses_only_inputs_that_the_action_has(models: Path) -> None:
     content, kit = loaded("docs/examples/ci.yml"), loaded("action.yml")
     steps = [step for job in content["jobs"].values() for step in job["steps"]]
     (own,) = [step for step in steps if step.get("id") == "irloop"]

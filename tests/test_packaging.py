@@ -1,4 +1,4 @@
-"""The release: the package list, the built wheel, and an installation of it."""
+"""The release: the list of packages, the built wheel, and an installation of the wheel."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _run(command: list[str], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def test_the_wheel_holds_what_it_should_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_contains_the_right_files_and_no_others(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     version = PROJECT["project"]["version"]
@@ -96,8 +96,8 @@ def test_the_wheel_holds_what_it_should_and_nothing_else(wheel: Path) -> None:
     assert {"irloop/py.typed", f"irloop-{version}.dist-info/licenses/LICENSE"} <= names
 
 
-def test_an_installed_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    # The dependencies are those of the interpreter that runs the tests; only irloop is installed.
+def test_an_installed_wheel_works_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    # The dependencies come from the interpreter that runs the tests; only irloop is installed.
     environment = tmp_path / "venv"
     venv.create(environment, with_pip=False, symlinks=os.name != "nt")
     scripts = environment / ("Scripts" if os.name == "nt" else "bin")

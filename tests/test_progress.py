@@ -1,4 +1,4 @@
-"""Progress: the reports of the work, and the line on a terminal that is made of them."""
+"""Progress: what long work reports, and the line that a terminal shows."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ m (int64 trip, float[2] x) => (float[2] last) {
 }
 """
 
-#: A command on a terminal, with a clock of its own. Half of the first of four pieces takes
-#: 3 seconds, so all of them take 24, of which 21 are left.
+#: Runs a command on a terminal with a fake clock. Half of the first of four pieces takes 3 seconds,
+#: so all of them take 24, of which 21 are left.
 OWN_CLOCK = """
 import sys, threading, time, irloop
 from irloop.progress import told
@@ -64,7 +64,7 @@ main(["diff", sys.argv[1], sys.argv[1]], prog_name="irloop")
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
-def test_counts_inside_each_other_and_the_time_that_is_left(tmp_path: Path) -> None:
+def test_nested_counts_and_the_remaining_time(tmp_path: Path) -> None:
     model = tmp_path / "m.onnx"
     model.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
     ours, theirs = os.openpty()
@@ -90,7 +90,7 @@ def test_counts_inside_each_other_and_the_time_that_is_left(tmp_path: Path) -> N
     assert lines[1] == f"{head}: layers 0 of 4, weights 1 of 2, about 21 s left"
     # One piece took 6 seconds, so three more take 18.
     assert f"{head}: layers 1 of 4, about 18 s left" in lines
-    # A work without a total has no end; the line was drawn for the third time.
+    # Work without a total has no estimated end; the line has been drawn three times.
     assert f"{head}: bytes 7 (3 s)" in lines
     assert lines[-1] == "!"
 
@@ -108,20 +108,20 @@ def test_items_are_counted() -> None:
 
 
 def test_every_long_work_reports_how_far_it_is(tmp_path: Path) -> None:
-    """The kinds of work of which one model may take long, each with its number of pieces."""
+    """All kinds of work that may take long for a single model, each with its number of pieces."""
     first, second = tmp_path / "m.onnx", tmp_path / "m.xml"
     first.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
     heard: list[tuple[str, int, int | None]] = []
 
     def work(what: str) -> set[int | None]:
-        """The totals that were told of a work; forget everything that was told."""
+        """Return the totals that were reported for a kind of work, and forget all reports."""
         found = {total for name, _, total in heard if name == what}
         heard.clear()
         return found
 
     with listening(lambda *told: heard.append(told)):
         model = irloop.read_model(first)
-        # The file has one node besides the body.
+        # The file has a single node, besides the body.
         assert work("nodes") == {1}
         inputs = {"trip": np.int64(200), "x": np.ones(2, np.float32)}
         irloop.run(model, inputs)

@@ -1,4 +1,4 @@
-"""The public names, and the cost of importing them."""
+"""The public names, and what importing them costs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_public_names_are_exactly_these() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS | ERRORS | CLASSES))
-def test_every_public_name_is_there_and_described(name: str) -> None:
+def test_every_public_name_exists_and_is_described(name: str) -> None:
     item = getattr(irloop, name)
     assert (inspect.getdoc(item) or "").strip(), f"{name} has no docstring"
     assert name in dir(irloop)
@@ -125,7 +125,7 @@ def _loaded_by(code: str) -> set[str]:
 HEAVY = {"numpy", "onnx", "ml_dtypes", "onnxruntime", "openvino"}
 
 
-def test_importing_irloop_loads_next_to_nothing() -> None:
+def test_importing_irloop_loads_almost_nothing() -> None:
     assert not _loaded_by("import irloop") & (HEAVY | {"lxml", "click"})
 
 

@@ -49,7 +49,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def recipe(tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """The command line of a copy of irloop that has the operation of the recipe."""
+    """The command line of a copy of irloop to which the operation of the recipe was added."""
     home = tmp_path_factory.mktemp("recipe")
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "irloop", home / "irloop", ignore=ignore)
@@ -93,7 +93,7 @@ def test_the_blocks_name_files_that_exist() -> None:
     assert all((ROOT / name).is_file() for name in named)
 
 
-def test_it_is_validated(recipe: Command, tmp_path: Path) -> None:
+def test_the_operation_is_validated(recipe: Command, tmp_path: Path) -> None:
     good = recipe("validate", _model(tmp_path))
     assert good.returncode == 0, good.stdout + good.stderr
     for old, new, code in [
@@ -106,7 +106,7 @@ def test_it_is_validated(recipe: Command, tmp_path: Path) -> None:
         assert code in bad.stdout, bad.stdout
 
 
-def test_it_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
+def test_the_operation_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
     model, target = _model(tmp_path), tmp_path / "toy.onnx"
     x, y = np.array([0, 4, 8], np.float32), np.array([8, 4, 0], np.float32)
     np.savez(tmp_path / "in.npz", x=x, y=y)
@@ -122,7 +122,7 @@ def test_it_runs_and_converts(recipe: Command, tmp_path: Path) -> None:
             np.testing.assert_array_equal(arrays[name], np.array(RESULT, np.float32))
 
 
-def test_it_is_listed(recipe: Command) -> None:
+def test_the_operation_is_listed(recipe: Command) -> None:
     found = json.loads(recipe("ops", "blend", "--format", "json").stdout)["ops"]
     assert [(row["type"], row["since"], row["run"], row["export"]) for row in found] == [
         ("Blend", 3, True, True)

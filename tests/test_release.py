@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 LOCKED = (ROOT / "requirements" / "locked.txt").read_text("utf-8")
 NAMES = [re.split(r"[<>=]", item)[0] for item in PROJECT["dependencies"]]
 
-#: Licences that let anybody use, change and pass on what they cover.
+#: Licences that let anybody use, change and distribute the software.
 PERMISSIVE = ("Apache-2.0", "BSD", "MIT", "PSF", "0BSD", "Zlib", "CC0-1.0", "Python-2.0")
 
 
@@ -31,17 +31,17 @@ def test_a_dependency_has_both_bounds(requirement: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["locked.txt", "build.txt", "fleet.txt"])
-def test_everything_that_is_locked_has_hashes(file: str) -> None:
+def test_every_locked_package_has_hashes(file: str) -> None:
     text = (ROOT / "requirements" / file).read_text("utf-8")
     entries = [item for item in re.split(r"\n(?=\w)", text) if "==" in item]
     assert entries
     assert all("--hash=sha256:" in item for item in entries)
 
 
-def test_what_is_locked_is_what_is_needed() -> None:
+def test_the_locked_packages_are_the_needed_ones() -> None:
     locked = {plain(name) for name in re.findall(r"^([\w.-]+)==", LOCKED, re.MULTILINE)}
     assert {plain(name) for name in NAMES} <= locked
-    # What comes on top is needed by one of them.
+    # All additional packages are needed by one of them.
     assert locked - {plain(name) for name in NAMES} <= {"typing-extensions"}
     for requirement in PROJECT["dependencies"]:
         name, least, most = re.fullmatch(r"([\w-]+)>=([\d.]+),<(\d+)", requirement).groups()  # type: ignore[union-attr]
@@ -52,7 +52,9 @@ def test_what_is_locked_is_what_is_needed() -> None:
 
 
 def test_the_lock_of_the_extra_fleet_fits_its_bounds_and_the_other_lock() -> None:
-    """Its file can be installed beside `locked.txt`, and has what the extra asks for."""
+    """Its file can be installed together with `locked.txt`, and contains everything that the extra
+    requires.
+    """
     text = (ROOT / "requirements" / "fleet.txt").read_text("utf-8")
     locked = set(re.findall(r"^([\w.-]+)==([\w.]+)", text, re.MULTILINE))
     assert set(re.findall(r"^([\w.-]+)==([\w.]+)", LOCKED, re.MULTILINE)) <= locked
@@ -77,7 +79,7 @@ def test_a_dependency_may_be_used_by_anybody(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")))
-def test_workflows_may_only_read_by_default(path: Path) -> None:
+def test_workflows_have_only_read_permission_by_default(path: Path) -> None:
     workflow = yaml.safe_load(path.read_text("utf-8"))
     assert workflow["permissions"] == {"contents": "read"}
     assert "pull_request_target" not in path.read_text("utf-8")
@@ -122,7 +124,9 @@ def test_the_files_for_oss_fuzz_get_the_address(tmp_path: Path) -> None:
 
 
 def test_the_tests_of_a_release_find_their_files() -> None:
-    """They run in a folder without the source code; the files that they read are copied there."""
+    """They run in a folder without the source code, so the files that they read must be copied
+    there.
+    """
     steps = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
     script = steps["jobs"]["test"]["steps"][-1]["run"]
     lines = re.findall(r"^cp -r (.*) run/$", script, re.MULTILINE)
@@ -133,7 +137,7 @@ def test_the_tests_of_a_release_find_their_files() -> None:
         if path not in left_out:
             text = path.read_text("utf-8")
             read.update(re.findall(r'\bROOT / "([\w.-]+)"', text))
-            # Files whose names are computed cannot be found here.
+            # Names of files that are computed cannot be checked here.
             assert "ROOT / name" not in text or path.name == "test_release.py", path
     assert copied <= {path.name for path in ROOT.iterdir()}
     assert read - {"shared", "tests"} <= copied

@@ -1,4 +1,4 @@
-"""The assertion for tests of other projects: when it passes, when it fails, and its message."""
+"""The assertion for tests of other projects: when it passes and fails, and its message."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_difference_fails_with_the_report(tmp_path: Path) -> None:
 
 
 def test_differences_within_the_tolerance_pass_and_others_fail(tmp_path: Path) -> None:
-    """Values of Tanh and of Sigmoid are less than 2 apart."""
+    """The values of Tanh and of Sigmoid differ by less than 2."""
     other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
     found = assert_equivalent(SOURCE, other, rtol=2.0, atol=2.0)
     assert max(item.difference.absolute for item in found.outputs if item.difference) > 0
@@ -53,7 +53,7 @@ def test_differences_within_the_tolerance_pass_and_others_fail(tmp_path: Path) -
         assert_equivalent(SOURCE, other, rtol=0.0, atol=1e-6)
 
 
-def test_inputs_of_the_test() -> None:
+def test_inputs_given_by_the_test() -> None:
     model = irloop.read_model(SOURCE)
     (name, *_) = irloop.random_inputs(model)
     shape = irloop.random_inputs(model)[name].shape
@@ -63,7 +63,7 @@ def test_inputs_of_the_test() -> None:
     ]
 
 
-def test_wrong_usage_is_no_failed_assertion() -> None:
+def test_wrong_usage_is_not_a_failed_assertion() -> None:
     with pytest.raises(irloop.UsageError):
         assert_equivalent(SOURCE, SOURCE, engines="numpy,abacus")
 

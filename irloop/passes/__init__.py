@@ -1,5 +1,8 @@
 """Transformations: the kinds of passes, patterns, the rewriter, and the manager that runs
 passes.
+
+The names below are the public API for passes of other packages; operation classes are in
+`irloop.dialects`. `irloop.passes.common` is the library, with one file for each pass.
 """
 
 from __future__ import annotations

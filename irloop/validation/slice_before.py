@@ -1,5 +1,7 @@
 """Repairs a partial range: inserts a StridedSlice before the loop, which then slices the whole
 axis.
+
+The bounds of the StridedSlice are constants, whose bytes are appended to the .bin.
 """
 
 from __future__ import annotations

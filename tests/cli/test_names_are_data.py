@@ -1,4 +1,7 @@
-"""Names, paths and attributes never start an output line, move the cursor or issue a CI command."""
+"""Names, paths and attributes never start an output line, move the cursor or issue a CI command.
+
+Every command runs in every format on models in which every text is hostile.
+"""
 
 from __future__ import annotations
 

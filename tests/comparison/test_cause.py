@@ -1,4 +1,8 @@
-"""The first line of a comparison names the cause, for models with a deliberate fault."""
+"""The first line of a comparison names the cause, for models with a deliberate fault.
+
+Every fault is put into the text of an IR. The expected words follow from the fault, not from what
+irloop prints.
+"""
 
 from __future__ import annotations
 

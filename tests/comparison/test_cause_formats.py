@@ -1,4 +1,8 @@
-"""The first line names a fault in one format when the model in the other format is correct."""
+"""The first line names a fault in one format when the model in the other format is correct.
+
+The conversion writes some wires of loops as operations: an index for a slice, a Slice after an
+output. As in `test_cause`, the expected words follow from the fault.
+"""
 
 from __future__ import annotations
 

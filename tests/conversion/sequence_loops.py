@@ -1,4 +1,8 @@
-"""Loops over sequences as ONNX text, and the inputs for testing them."""
+"""Loops over sequences as ONNX text, and the inputs for testing them.
+
+Every model has a trip count M, a second number N and a tensor x of shape [2] as inputs, and
+computes a sequence `seq`. It returns the items of `seq` followed by x, and the number of items.
+"""
 
 from __future__ import annotations
 

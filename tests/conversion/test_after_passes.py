@@ -1,4 +1,7 @@
-"""Loops that `transform` changed run in OpenVINO, with several inferences in one compiled model."""
+"""Loops that `transform` changed run in OpenVINO, with several inferences in one compiled model.
+
+The expected numbers are worked out by hand.
+"""
 
 from __future__ import annotations
 

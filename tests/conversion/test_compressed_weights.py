@@ -1,4 +1,7 @@
-"""Weights in 4-bit and 8-bit groups, as compression tools write them, in both directions."""
+"""Weights in 4-bit and 8-bit groups, as compression tools write them, in both directions.
+
+The expected values are the products of weights unpacked by hand.
+"""
 
 from __future__ import annotations
 

@@ -43,8 +43,9 @@ def engines() -> Iterator[Engines]:
 def test_readers_notice_that_the_memory_moves(
     readers: str, rank: int, engines: Engines, tmp_path: Path
 ) -> None:
-    """The second inference has fewer iterations of the outer loop than the first one, but the same
-    number of rows.
+    """The second inference has fewer iterations of the outer loop, but the same number of rows.
+
+    OpenVINO computed with values of the first inference, or with undefined ones.
     """
     result, output = (",".join("?" * count) for count in (rank, rank + 1))
     text = MODEL.format(

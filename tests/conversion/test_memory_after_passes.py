@@ -1,5 +1,7 @@
 """What `transform` writes contains copies of the values that OpenVINO would read from the wrong
 memory.
+
+The expected numbers are worked out by hand.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def damaged() -> bytes:
         (b"hello", "neither a ZIP"),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, data: bytes, said: str) -> None:
+def test_the_fault_is_named(tmp_path: Path, data: bytes, said: str) -> None:
     path = tmp_path / "x.npz"
     path.write_bytes(data)
     with pytest.raises(irloop.UsageError, match=said):

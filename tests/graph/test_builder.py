@@ -1,4 +1,4 @@
-"""The builder of graphs: constants that are shared."""
+"""The builder of graphs shares equal constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_equal_small_constants_are_shared() -> None:
     assert c.i64([1]) is not c.i64([[1]])
 
 
-def test_a_constant_that_was_erased_is_made_again() -> None:
+def test_an_erased_constant_is_created_again() -> None:
     c = Builder(Graph("g"))
     first = c.i64([1, 2])
     Rewriter(c.graph).erase(first.producer)

@@ -1,4 +1,4 @@
-"""The garbage collector while a model is read: paused, and as before at the end."""
+"""The garbage collector is paused while a model is read, and restored afterwards."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-#: Prints whether the collector was enabled inside and afterwards, and the count of frozen objects.
+#: Prints whether the collector was enabled during and after reading, and the number of frozen
+#: objects.
 PROGRAM = """
 import gc
 from irloop.graph.collector import collector_paused
@@ -30,7 +31,7 @@ print(inside, gc.isenabled(), gc.get_freeze_count() == count, count > 0)
     ],
 )
 def test_the_collector_is_as_before_afterwards(before: str, wanted: str) -> None:
-    """Also objects that the process has frozen itself, as servers do, stay frozen."""
+    """Objects that the process itself has frozen, as servers do, also stay frozen."""
     program = PROGRAM.format(before=before)
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -38,7 +39,7 @@ def test_the_collector_is_as_before_afterwards(before: str, wanted: str) -> None
     assert done.stdout.strip() == wanted
 
 
-#: Prints the most cycles that were alive at the same time, of a million that became garbage.
+#: Prints how many of a million cycles that became garbage were alive at the same time, at most.
 MANY_MODELS = """
 import gc, weakref
 from irloop.graph.collector import collector_paused
@@ -59,9 +60,12 @@ print(most)
 
 
 def test_cycles_that_became_garbage_are_collected() -> None:
-    """Python never searches objects marked as old by itself: 100 models stayed in memory."""
+    """Python never collects objects marked as old on its own; formerly 100 models stayed in
+    memory.
+    """
     done = subprocess.run(
         [sys.executable, "-c", MANY_MODELS], capture_output=True, text=True, check=True
     )
-    # A search is due after 250,000 objects; each node and its dictionary are two at most.
+    # A collection is due after 250,000 objects; each node and its dictionary are at most two
+    # objects.
     assert int(done.stdout) <= 30

@@ -1,4 +1,4 @@
-"""An error of inference carries its kind, and with it the code of the rule that reports it."""
+"""An error of inference has a kind, which determines the code of the rule that reports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("op", "left", "right", "kind", "code"), CASES)
-def test_the_kind_chooses_the_code(
+def test_the_kind_determines_the_code(
     op: Op,
     left: tuple[str, tuple[int, ...]],
     right: tuple[str, tuple[int, ...]] | None,

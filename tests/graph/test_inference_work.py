@@ -19,7 +19,7 @@ from irloop.passes.base import PassConfig
 
 
 class Unreadable(ArrayTensor):
-    """Weights that must not be read."""
+    """Weights that raise an error if they are read."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ class Unreadable(ArrayTensor):
 
 
 def graph_of(tensor: ArrayTensor, element: ElementType, *, weights_first: bool) -> Graph:
-    """The sum of an input and a constant."""
+    """A graph that adds a constant to an input."""
     graph = Graph("sum")
     x = graph.add_parameter("x", TensorType(element, Shape.of(4)))
     weights = graph.add_constant(tensor, "weights")
@@ -95,7 +95,7 @@ def test_equal_operations_with_other_constants_get_their_own_shapes() -> None:
     assert [str(value.type) for value in made] == ["f32[2,3]", "f32[3,2]", "f32[6,1]"]
 
 
-def test_equal_operations_of_constants_are_folded_each() -> None:
+def test_equal_operations_of_constants_are_each_folded() -> None:
     graph = Graph("sums")
     x = graph.add_parameter("x", TensorType(ElementType.I64, Shape.of(2)))
     one, two = (graph.add_constant(ArrayTensor(np.array([n, n])), f"c{n}") for n in (1, 2))
@@ -110,7 +110,7 @@ def test_equal_operations_of_constants_are_folded_each() -> None:
     assert [inference.dims(value) for value in sums] == [None, (2, 2), (3, 3), None]
 
 
-def test_the_sizes_of_a_shape_are_known_beside_an_equal_operation_of_unknown_sizes() -> None:
+def test_known_sizes_do_not_mix_with_an_equal_operation_of_unknown_sizes() -> None:
     graph = Graph("sizes")
     numbers = graph.add_parameter("numbers", TensorType(ElementType.I64, Shape.of(2)))
     x = graph.add_parameter("x", TensorType(ElementType.F32, Shape.of(None, 7)))

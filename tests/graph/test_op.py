@@ -22,20 +22,20 @@ class Window(Op):
 
 
 class WideWindow(Window):
-    """Fields of the base come first."""
+    """A subclass whose fields follow those of its base class."""
 
     dilation: int = 1
 
 
 class Plain(Op):
-    """No fields at all."""
+    """An operation without fields."""
 
 
 def _any(item: Any) -> Any:
     return item
 
 
-def test_fields_are_given_by_position_by_name_or_by_default() -> None:
+def test_fields_are_given_by_position_or_name_or_have_defaults() -> None:
     assert Window(2) == Window(axis=2, size=1, mode="same")
     assert Window(2, 3).size == 3
     assert WideWindow(2, dilation=4).dilation == 4

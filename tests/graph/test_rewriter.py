@@ -1,4 +1,4 @@
-"""The rewriter keeps uses, order and `modified` right; the verifier notices when they are not."""
+"""The rewriter keeps uses, order and `modified` correct; the verifier notices if they are not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_replacing_a_node_moves_readers_and_names() -> None:
     rewriter.replace_node(first, new.outputs)
     verify(graph)
     assert (before, rewriter.modified) == (False, True)
-    # What was inserted for a node takes its name.
+    # The node that was inserted has the name of the replaced node.
     assert [node.name for node in graph.nodes] == ["first", "second"]
     assert new.output.names == ("h",)
     assert second.inputs[0] is new.output
@@ -89,7 +89,7 @@ def test_the_verifier_names_a_node_before_its_producer() -> None:
         verify(graph)
 
 
-def test_the_verifier_sees_a_use_that_was_forgotten() -> None:
+def test_the_verifier_finds_an_unrecorded_use() -> None:
     graph, first, _ = chain()
     first.inputs = (graph.inputs[0],)
     with pytest.raises(VerifyError, match="use that does not read it"):

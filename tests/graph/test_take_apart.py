@@ -1,4 +1,4 @@
-"""Taking a graph apart: its memory is freed without the garbage collector."""
+"""The memory of a graph that is taken apart is freed without the garbage collector."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def loop_graph() -> Graph:
 
 
 def left_of(build: Callable[[], Graph], end: Callable[[Graph], object]) -> int:
-    """How many nodes and values of a graph are left in memory once nobody refers to it."""
+    """The number of nodes and values of a graph that are in memory when nothing refers to the
+    graph.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -41,5 +43,5 @@ def left_of(build: Callable[[], Graph], end: Callable[[Graph], object]) -> int:
 
 @pytest.mark.parametrize(("end", "left"), [(bool, 12), (take_apart, 0)])
 def test_nothing_is_left_of_a_graph_taken_apart(end: Callable[[Graph], object], left: int) -> None:
-    # The cycles keep 2 graphs, each with a parameter, an operation, a result and 2 values.
+    # Cycles keep both graphs alive, each with a parameter, an operation, a result and 2 values.
     assert left_of(loop_graph, end) == left

@@ -1,4 +1,4 @@
-"""Constants: packed types against bit patterns worked by hand, windows against their file."""
+"""Constants: packed types against bit patterns computed by hand, windows against their file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from irloop.graph.tensor import (
 from irloop.graph.types import ElementType
 
 PACKED = [
-    # Low nibble first: 0x21 is 1, 2 (measured on OpenVINO).
+    # The low nibble is first: 0x21 contains 1, 2 (measured on OpenVINO).
     (ElementType.U4, b"\x21\x03", (3,), [1, 2, 3]),
     (ElementType.I4, b"\xf8\x07", (3,), [-8, -1, 7]),
-    # Most significant bit first: 0x81 is 1, 0, 0, 0, 0, 0, 0, 1.
+    # The most significant bit is first: 0x81 contains 1, 0, 0, 0, 0, 0, 0, 1.
     (ElementType.U1, b"\x81\x80", (9,), [1, 0, 0, 0, 0, 0, 0, 1, 1]),
     (ElementType.U2, b"\xe4", (4,), [0, 1, 2, 3]),
     (ElementType.I2, b"\xe4", (4,), [0, 1, -2, -1]),
@@ -133,7 +133,7 @@ def test_many_models_keep_few_files_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows replaces no file that is open")
-def test_a_file_that_was_replaced_is_not_read_for_the_first_one(tmp_path: Path) -> None:
+def test_a_file_that_was_replaced_is_not_read_in_place_of_the_old_one(tmp_path: Path) -> None:
     path, other = tmp_path / "w.bin", tmp_path / "other.bin"
     path.write_bytes(b"old!")
     other.write_bytes(b"new!")
@@ -141,7 +141,7 @@ def test_a_file_that_was_replaced_is_not_read_for_the_first_one(tmp_path: Path) 
     assert bytes(opened.read(0, 4)) == b"old!"
     assert closed.size == 4
     other.replace(path)
-    # One that is open still reads the file that it opened.
+    # A file that is open still reads the old content.
     assert bytes(opened.read(0, 4)) == b"old!"
     with pytest.raises(ReadError, match="was replaced by another file"):
         closed.read(0, 4)

@@ -1,4 +1,4 @@
-"""The catalogue of hazards: complete, patterns are found, and the engines have the faults."""
+"""The catalogue of hazards is complete, the patterns are found, and the engines have the faults."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_nan_in_a_body_is_found(softmax: Op, exp: Op) -> None:
 
 @pytest.mark.parametrize("softmax", ["Softmax", "LogSoftmax"])
 def test_conversion_keeps_a_nan(softmax: str, tmp_path: Path) -> None:
-    """The results have NaN where those of ONNX Runtime have it, in several inferences."""
+    """The outputs are NaN in the same places as those of ONNX Runtime, in several inferences."""
     text = f"""
     <ir_version: 8, opset_import: ["" : 16]>
     m (bool[3] allowed, float[3] x) => (float[3] y) {{
@@ -187,7 +187,7 @@ def test_conversion_keeps_a_nan(softmax: str, tmp_path: Path) -> None:
 
 
 def between_quantised_data(*lines: str) -> onnx.ModelProto:
-    """A product of 8-bit data and weights in f32, in front of 8-bit data."""
+    """A product of 8-bit data and f32 weights, which is quantised to 8 bits."""
     body = "\n".join(lines)
     text = f"""<ir_version: 8, opset_import: ["" : 17]>
     m (uint8[2, 2] x, float[2, 2] other) => (uint8[a, b] y)
@@ -201,7 +201,7 @@ def between_quantised_data(*lines: str) -> onnx.ModelProto:
 
 
 def effect_of_the_optimiser(model: onnx.ModelProto) -> int:
-    """The largest difference between the results of ONNX Runtime with and without it."""
+    """The largest difference between the results of ONNX Runtime with and without optimisation."""
     ort: Any = onnxruntime
     given = {
         "x": np.array([[10, 0], [100, 3]], np.uint8),
@@ -251,7 +251,7 @@ def test_float_weights_between_quantised_data_are_found(
         (DEQUANTISED, "e = Max (d, d)", "h = Gemm (e, w)"),
     ],
 )
-def test_weights_that_stay_as_they_are_have_no_hazard(
+def test_weights_that_are_not_quantised_have_no_hazard(
     lines: tuple[str, ...], tmp_path: Path
 ) -> None:
     model = between_quantised_data(*lines)
@@ -261,7 +261,9 @@ def test_weights_that_stay_as_they_are_have_no_hazard(
 
 
 def counted(*after: Op) -> Model:
-    """A Loop of n iterations; its joined output passes through operations, and a Slice cuts it."""
+    """A Loop of n iterations; operations read its concatenated output, and a Slice cuts the
+    result.
+    """
     m = IrModel()
     n, x, end = m.input("n", element=I64), m.input("x", 1, 2), m.input("end", 1, element=I64)
     loop = m.loop(n)
@@ -279,7 +281,7 @@ def counted(*after: Op) -> Model:
 
 @pytest.mark.parametrize("after", [[], [Transpose()], [Maximum()], [Maximum(), Transpose()]])
 def test_copies_and_transposes_do_not_hide_a_cut(after: list[Op]) -> None:
-    """`Maximum` of a value with itself is the copy that conversion writes."""
+    """`Maximum` of a value with itself is the copy that conversion inserts."""
     assert "OVN113" not in found(counted(*after))
     assert "OVN113" in found(counted(*after, Add()))
 
@@ -309,13 +311,13 @@ def test_every_hazard_is_complete(hazard: type[Hazard]) -> None:
 
 ALL = pytest.mark.parametrize("hazard", hazards().values(), ids=lambda item: item.code)
 
-#: Patterns that only files have: a model in memory has names and types, and is of no version.
+#: Patterns that only files can have, since a model in memory has names and types, and no version.
 IN_FILES = {"ORT103", "ORT104", "ORT105", "ORT106", "ORT120", "OVN119"}
 
 
 @ALL
 def test_the_pattern_is_found_in_the_minimal_model(hazard: type[Hazard], tmp_path: Path) -> None:
-    """By the rule in every validation, or else if the engine is named."""
+    """The pattern is found by the rule in every validation, or by naming the engine."""
     _, path = write_case(CASE[hazard.case], tmp_path)
     engine = f"{hazard.engine}-{hazard.versions[-1]}"
     codes = {item.code for item in irloop.validate(path, engines=[engine]).diagnostics}
@@ -324,7 +326,7 @@ def test_the_pattern_is_found_in_the_minimal_model(hazard: type[Hazard], tmp_pat
 
 
 @ALL
-def test_the_pattern_is_in_no_other_operation_than_the_hazard_names(
+def test_the_pattern_is_found_only_in_operations_that_the_hazard_names(
     hazard: type[Hazard], tmp_path: Path
 ) -> None:
     model, _ = write_case(CASE[hazard.case], tmp_path)
@@ -335,7 +337,7 @@ def test_the_pattern_is_in_no_other_operation_than_the_hazard_names(
 
 
 @ALL
-def test_conversion_reports_the_pattern_where_it_stays(
+def test_conversion_reports_a_pattern_that_it_does_not_remove(
     hazard: type[Hazard], tmp_path: Path
 ) -> None:
     model, _ = write_case(CASE[hazard.case], tmp_path)
@@ -350,7 +352,7 @@ def test_conversion_reports_the_pattern_where_it_stays(
 def test_what_conversion_writes_does_not_have_the_pattern(
     hazard: type[Hazard], tmp_path: Path
 ) -> None:
-    """The passes that a hazard names remove the pattern from its minimal model."""
+    """The passes that a hazard names remove the pattern from the hazard's minimal model."""
     if not hazard.passes:
         pytest.skip(f"{hazard.code} is avoided by conversion itself, or reported")
     model, _ = write_case(CASE[hazard.case], tmp_path)
@@ -369,7 +371,7 @@ def test_the_documentation_has_a_page_with_a_picture(hazard: type[Hazard]) -> No
 
 @ALL
 def test_the_engine_has_the_fault(hazard: type[Hazard]) -> None:
-    """The case shows the fault; a rejected model is one only for hazards with that effect."""
+    """The case shows the fault; a refused model shows it only for hazards with that effect."""
     installed = version(hazard.engine)
     if not any(installed.startswith(known.rsplit(".", 1)[0]) for known in hazard.versions):
         pytest.skip(f"measured in {hazard.engine} {hazard.versions}, not in {installed}")
@@ -402,7 +404,7 @@ def validate(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_validate_warns_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_validate_warns_only_on_request(tmp_path: Path) -> None:
     _, path = write_case(CASE["openvino_loop_softmax_of_an_invariant"], tmp_path)
     assert "OVN103" not in validate(str(path)).stdout
     told = validate(str(path), "--engine", "openvino")
@@ -440,7 +442,7 @@ def test_validate_reports_hazards_in_an_ir_with_errors(tmp_path: Path) -> None:
     assert "HAZ001" in told.stdout
 
 
-def test_conversion_reports_what_it_cannot_avoid() -> None:
+def test_conversion_reports_hazards_that_it_cannot_avoid() -> None:
     model = backwards()
     irloop.infer(model)
     (note,) = hazard_notes(model, None)
@@ -448,12 +450,12 @@ def test_conversion_reports_what_it_cannot_avoid() -> None:
     assert "OVN117" in note.message
 
 
-def test_conversion_reports_nothing_that_irloop_computes_as_the_engine_does() -> None:
+def test_conversion_reports_no_hazard_if_irloop_computes_the_same_as_the_engine() -> None:
     model = divided(I64)
     irloop.infer(model)
     assert hazard_notes(model, None) == []
 
 
-def test_conversion_avoids_what_it_can(tmp_path: Path) -> None:
+def test_conversion_avoids_hazards(tmp_path: Path) -> None:
     model, _ = write_case(CASE["loop_softmax_of_an_outer_value"], tmp_path)
     assert [note.code for note in irloop.convert(model)[1]] == []

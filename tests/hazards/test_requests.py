@@ -1,4 +1,4 @@
-"""Faults of OpenVINO that occur if each inference has a request of its own."""
+"""Faults of OpenVINO that occur if each inference has its own infer request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that work in blocks: long and strided arrays, against formulas in double precision."""
+"""Functions that compute in blocks, for long and strided arrays, against formulas in f64."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_nan_stays_nan(name: str, size: int) -> None:
     ],
 )
 def test_powers_of_signed_numbers(dtype: Any, exponent: float, wanted: list[float]) -> None:
-    """The values of pow in IEEE 754, which NumPy is slow to compute for negative numbers."""
+    """The values of IEEE 754's pow, which NumPy computes slowly for negative bases."""
     x = np.tile(np.array([-2, 2, -0.0, 0, -np.inf, np.inf, np.nan], dtype), 100)
     found = elementwise.power(x, np.full((), exponent, dtype))
     np.testing.assert_allclose(found, np.tile(wanted, 100), rtol=1e-6)
@@ -96,7 +96,9 @@ def test_powers_of_signed_numbers(dtype: Any, exponent: float, wanted: list[floa
 
 
 def test_error_function_of_single_precision_is_rounded_correctly() -> None:
-    """The C library computes in double precision, with an error of less than a unit there."""
+    """The expected values come from the C library in f64, with an error below one unit in the last
+    place of f64.
+    """
     near = np.linspace(-6, 6, 200_001)
     small = np.logspace(-44, 1, 20_001)
     x = np.concatenate([near, small, -small]).astype(np.float32)

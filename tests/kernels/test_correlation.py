@@ -1,4 +1,4 @@
-"""Convolutions by each method against ONNX Runtime, over drawn shapes."""
+"""Convolutions by each method, with random shapes, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from irloop.formats.onnx import reader
 from irloop.kernels import correlation, depthwise
 from irloop.kernels.geometry import Window
 
-#: Settings of the module that make every case take one method, with small tiles and blocks.
+#: Settings of the module that make every case use one method, with small tiles and blocks.
 METHODS: dict[str, dict[str, float]] = {
     "flat": {"_COPY_COST": 1e9, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
     "exact": {"_COPY_COST": -1, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
@@ -27,7 +27,7 @@ METHODS: dict[str, dict[str, float]] = {
 
 
 def _case(random: Any, *, depthwise: bool) -> tuple[list[Any], dict[str, Any]]:
-    """Operands and attributes of a convolution that may not fit its data."""
+    """The operands and attributes of a convolution whose window may not fit the data."""
     rank = int(random.integers(1, 4))
     groups = int(random.choice([1, 3, 5, 200] if depthwise else [1, 1, 2, 3]))
     each, made = (1, 1) if depthwise else map(int, random.integers(1, [6, 60]))
@@ -63,7 +63,7 @@ def _model(operands: list[Any], attributes: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_drawn_convolutions_are_those_of_onnx_runtime(
+def test_random_convolutions_equal_those_of_onnx_runtime(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"_SMALL_ITEM": 0, **METHODS[method]}.items():
@@ -93,7 +93,7 @@ def test_drawn_convolutions_are_those_of_onnx_runtime(
 
 
 def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
-    """Flat columns read past the end of a row; those elements must be dropped."""
+    """Flat columns read beyond the end of a row; these elements must be dropped."""
     x = np.ones((1, 2, 8, 8), np.float32)
     x[:, :, :, 0] = np.inf
     w = np.ones((4, 2, 3, 3), np.float32)
@@ -109,7 +109,9 @@ def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:
 def test_infinite_data_in_a_depthwise_convolution_reaches_its_windows_only(
     height: int, stride: int
 ) -> None:
-    """Tiles of rows multiply by zeros, which makes NaN of an infinity in another window's row."""
+    """Tiles of rows multiply by zeros, which turns an infinity in the row of another window into
+    NaN.
+    """
     x = np.ones((1, 3, height, 30), np.float32)
     x[0, 1, height // 2, 15] = np.inf
     w = np.ones((3, 1, 1, 3), np.float32)
@@ -132,7 +134,7 @@ def test_other_element_types_are_summed_in_their_own_type(dtype: Any) -> None:
 
 @pytest.mark.parametrize("items", [1, 3])
 def test_data_of_padding_alone(items: int) -> None:
-    """An axis without elements, padded so that windows fit: only the bias remains."""
+    """An axis has no elements but enough padding for a window, so only the bias remains."""
     x = np.zeros((items, 2, 0, 4), np.float32)
     w = np.ones((3, 2, 2, 2), np.float32)
     found = correlation.correlate(
@@ -144,7 +146,7 @@ def test_data_of_padding_alone(items: int) -> None:
 
 @pytest.mark.parametrize("group", [1, 2, 4])
 def test_data_with_its_channels_last_is_read_in_its_order(group: int) -> None:
-    """A Transpose gives the kernel a view of data in another order."""
+    """After a Transpose, the kernel receives a view of data in another order."""
     text = f"""<ir_version: 8, opset_import: ["": 17]>
     g (float[1,5,6,4] x, float[4,{4 // group},2,3] w) => (float[a,b,c,d] y) {{
         t = Transpose<perm = [0, 3, 1, 2]>(x)  y = Conv<group = {group}>(t, w)

@@ -1,4 +1,4 @@
-"""Positions of windows: sizes and padding, worked out by hand."""
+"""Positions of windows: sizes and padding, computed by hand."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from irloop.kernels.geometry import Window, onnx_placement, openvino_placement
 
 
 def test_floor_and_both_kinds_of_ceil() -> None:
-    # 5 elements with one of padding at both ends, windows of 2 every 3: 0-1, 3-4 and 6-7.
+    # 5 elements, one element of padding at both ends, windows of 2 with stride 3: 0-1, 3-4 and 6-7.
     counts = [
         Window.of((2,), (3,), (), (1,), (1,), rounding=rounding).outputs(0, 5)
         for rounding in ("floor", "ceil", "ceil_torch")
     ]
-    # The third window starts at place 6, where the end padding is.
+    # The third window starts at position 6, in the end padding.
     assert counts == [2, 3, 2]
 
 
@@ -33,12 +33,12 @@ def test_dilation_widens_a_window() -> None:
 
 
 def test_windows_may_reach_less_than_the_padding() -> None:
-    # 6 elements, windows of 2 every 3: places 0-1 and 3-4, the last element is in none.
+    # 6 elements, windows of 2 with stride 3: 0-1 and 3-4; the last element is in no window.
     assert Window.of((2,), (3,)).reach(0, 6) == (0, -1)
 
 
 def test_halves_of_an_output_shape_differ() -> None:
-    # 3 elements, kernel 3, stride 2: 7 in all, 4 wanted, an odd rest of 3.
+    # 3 elements, kernel 3, stride 2: 7 elements in total, 4 wanted, so 3 must be cropped.
     upper = Window.of((3,), (2,), auto_pad="same_upper")
     lower = Window.of((3,), (2,), auto_pad="same_lower")
     explicit = Window.of((3,), (2,))

@@ -1,4 +1,4 @@
-"""Kernels charge the budget for work and temporaries before they take them."""
+"""Kernels charge the budget before they do work and allocate temporaries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from irloop.kernels import (
 from irloop.kernels import random as rng
 from irloop.kernels.geometry import Window
 
-#: 3,000 boxes that do not touch, so that all are kept.
+#: 3,000 boxes that do not overlap, so all are kept.
 BOXES = np.stack([np.arange(3000.0), np.zeros(3000), np.arange(3000.0) + 0.5, np.ones(3000)], 1)
 SCORES = np.linspace(1, 0.5, 3000, dtype=np.float32)
 
@@ -56,7 +56,7 @@ def _every_box() -> Any:
     return run(boxes, SCORES[None, None], np.array(3000), np.array(0.5, np.float32))
 
 
-#: Work for which 5,000 steps or a megabyte are not enough.
+#: Work for which 5,000 steps or one megabyte are not enough.
 TOO_MUCH: dict[str, Callable[[], Any]] = {
     "every box kept": _every_box,
     "boxes of one class": lambda: detection.suppressed(BOXES, 0.5, detection.corners_of),
@@ -170,14 +170,18 @@ def test_work_that_exceeds_the_budget_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", [(2**63 - 1, 0), (2**40, 0, 2**40)])
-def test_sizes_that_no_array_has_are_refused_although_one_is_zero(shape: tuple[int, ...]) -> None:
+def test_sizes_that_no_array_can_have_are_refused_even_if_one_is_zero(
+    shape: tuple[int, ...],
+) -> None:
     with pytest.raises(LimitError, match="no memory can hold"):
         unpack(b"", ElementType.F32, shape)
     assert unpack(b"", ElementType.F32, (2**40, 0)).shape == (2**40, 0)
 
 
 def test_reading_at_positions_pays_for_each_corner() -> None:
-    """64 channels at 90,000 positions: one corner by the nearest element, sixteen by cubics."""
+    """64 channels are read at 90,000 positions: one corner each in mode nearest, sixteen in mode
+    cubic.
+    """
     data = np.zeros((1, 64, 9, 9), np.float32)
     places = np.zeros((1, 300, 300, 2), np.float32)
     for mode, steps in (("nearest", 23_000), ("cubic", 368_000)):
@@ -188,7 +192,7 @@ def test_reading_at_positions_pays_for_each_corner() -> None:
             assert sample(data, places).shape == (1, 64, 300, 300)
 
 
-def test_a_view_of_an_operand_costs_nothing_and_a_view_of_what_was_made_its_size() -> None:
+def test_a_view_of_an_operand_costs_nothing_and_another_view_costs_its_size() -> None:
     data = np.zeros((4, 1000), np.float32)
     assert work.steps_of_values([data], [data.reshape(-1), data[1:]]) == 0
     made = (data + 1).reshape(-1)

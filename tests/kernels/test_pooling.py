@@ -1,4 +1,4 @@
-"""Poolings in blocks against ONNX Runtime, over drawn shapes."""
+"""Poolings in blocks, with random shapes, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _case(random: Any) -> tuple[Any, Any]:
     }
     if kind == "AveragePool":
         attributes["count_include_pad"] = int(random.integers(0, 2))
-    # The window fits the data with the padding at the beginning.
+    # The window fits the data together with the padding at the beginning.
     least = (kernel - 1) * attributes["dilations"] + 1 - attributes["pads"][:rank]
     sizes = np.maximum(least, 1) + random.integers(0, {1: 60, 2: 20, 3: 9}[rank], rank)
     shape = [*random.integers(1, 4, 2).tolist(), *sizes.tolist()]
@@ -42,7 +42,7 @@ def _case(random: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("block", [20, 1 << 18])
-def test_drawn_poolings_are_those_of_onnx_runtime(
+def test_random_poolings_equal_those_of_onnx_runtime(
     block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pooling, "_BLOCK", block)
@@ -66,14 +66,14 @@ def test_drawn_poolings_are_those_of_onnx_runtime(
     assert compared > 50
 
 
-def test_windows_of_padding_alone_have_the_lowest_number() -> None:
+def test_windows_with_only_padding_give_the_lowest_number() -> None:
     window = Window.of((2,), (1,), (1,), (3,), (3,))
     found = pooling.max_values(window)(np.zeros((1, 1, 1), np.float32))
     low = -np.inf
     np.testing.assert_array_equal(found[0, 0], [low, low, 0, 0, low, low])
 
 
-def test_a_number_that_is_none_wins_a_window() -> None:
+def test_nan_is_the_maximum_of_a_window() -> None:
     x = np.array([[[1, np.nan, 2, 3, 4]]], np.float32)
     found = pooling.max_values(Window.of((2,)))(x)
     np.testing.assert_array_equal(found[0, 0], [np.nan, np.nan, 3, 4])

@@ -16,7 +16,7 @@ from irloop.formats.onnx import reader
 @pytest.mark.parametrize("stride", [1, 2, 3, 4])
 @pytest.mark.parametrize("kernel", [1, 2, 3])
 @pytest.mark.parametrize("rank", [1, 2])
-def test_drawn_transposed_convolutions_are_those_of_onnx_runtime(
+def test_random_transposed_convolutions_equal_those_of_onnx_runtime(
     kernel: int, stride: int, rank: int
 ) -> None:
     random = np.random.default_rng(100 * kernel + 10 * stride + rank)

@@ -1,1 +1,1 @@
-"""Malformed models, generated on demand, and the findings that irloop must report."""
+"""Malformed models, generated on demand, and the findings that irloop must report for them."""

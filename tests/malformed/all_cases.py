@@ -1,4 +1,4 @@
-"""Every malformed model, and the file with the recorded reactions of engines."""
+"""All malformed models, and the file with the recorded reactions of engines."""
 
 from __future__ import annotations
 

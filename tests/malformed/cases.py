@@ -1,9 +1,9 @@
-"""The malformed models by name: how each is made, and the code and the place of what is wrong.
+"""The malformed models by name: how each is made, and the code and the location of its fault.
 
-A case writes its files into a folder and gives the path that a user would pass. `at` is a text on
-the offending line of that file (empty where the file as a whole is the place) and `path` the way to
-the layer or node through bodies. What OpenVINO 2026.4 and ONNX Runtime say of each was measured and
-stands in ``engines.json``; ``python -m benchmarks.malformed`` prints both.
+A case writes its files to a folder and returns the path that a user would pass. `at` is a text on
+the offending line of that file (empty if the fault is in the file as a whole), and `path` leads
+through bodies to the layer or node. The messages of OpenVINO 2026.4 and ONNX Runtime were recorded
+in ``engines.json``; ``python -m benchmarks.malformed`` prints both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Case", "edited", "found_by", "line_of"]
 
 @dataclass(frozen=True)
 class Case:
-    """One malformed model; `good` are those that only look it."""
+    """One malformed model; cases that are `good` only look malformed."""
 
     name: str
     make: Callable[[Path], Path]
@@ -27,7 +27,7 @@ class Case:
     path: str = ""
     #: More arguments of `irloop validate`.
     options: Callable[[Path], tuple[str, ...]] = field(default=lambda _: ())
-    #: The finding is a warning or information: engines run the model, or run it in another way.
+    #: The finding is a warning or information: engines run the model, perhaps with other results.
     mild: bool = False
 
     @property
@@ -52,7 +52,7 @@ def line_of(path: Path, text: str) -> int:
 
 
 def found_by(case: Case, model: Path, findings: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The finding (as JSON reports have it) that names the cause and the place, if there is one."""
+    """The finding (as in JSON reports) that names the right cause and location, or None."""
     line = line_of(model, case.at) if case.at else None
     for item in findings:
         right_place = line in (None, item["line"]) and case.path in ("", item["path"])

@@ -21,7 +21,7 @@ _BYTES = FLAT.encode()
 _LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 1234567\n" % (b"0" * 64)
 _PAGE = b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Sign in</body></html>\n"
 _HEAD = '<?xml version="1.0"?>\n'
-#: Each entity is ten of the one before: a billion at the end.
+#: Each entity contains the previous one ten times: a billion copies at the end.
 _LAUGHS = "\n".join(
     ['<!ENTITY e0 "ha">'] + [f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 10)]
 )
@@ -47,7 +47,7 @@ def _tar() -> bytes:
     return held.getvalue()
 
 
-#: What else people give as a model, and it is recognised for what it is.
+#: Files that people may pass as a model by mistake; irloop recognises their kind.
 _FOREIGN: dict[str, bytes] = {
     "empty": b"",
     "white space": b" \n\t\n ",
@@ -172,7 +172,7 @@ def _good() -> Iterator[Case]:
 
 
 def _places() -> Iterator[Case]:
-    """The path is not that of one readable file."""
+    """Paths that are not a readable file."""
 
     def case(
         name: str,

@@ -62,10 +62,10 @@ def _fixture(name: str) -> str:
     return re.sub(r" *<!--.*?-->\n", "", text)
 
 
-#: A Loop of a trip count, a carried state, a sliced input, a scan output and a condition.
+#: A Loop with a trip count, a state, a sliced input, a concatenated output and a condition.
 LOOP = _fixture("irl625/good_five_slices.xml")
 LOOP_WEIGHTS = bytes.fromhex("050000000000000001")
-#: A TensorIterator over an axis in parts of two, with a carried state.
+#: A TensorIterator that slices an axis into parts of two, and has a state.
 ITERATOR = _fixture("irl614/good_two_and_two.xml")
-#: An If (version 11) of one input and two outputs.
+#: An If (version 11) with one input and two outputs.
 IF = _fixture("irl702/good_both.xml")

@@ -330,7 +330,7 @@ _FINAL = '<output external_port_id="4" internal_layer_id="6"/>'
 _CONDITION = '<output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>'
 _BACK = '<edge from-layer="6" to-layer="0"/>'
 _LOOP = '<layer id="4" name="loop" type="Loop" version="opset5">'
-#: The data of the condition in the body, with the end of the line before it.
+#: The `data` element of the condition in the body, with the end of the previous line.
 _GO_ON = '>\n            <data element_type="boolean" shape="" offset="8" size="1"/>'
 
 

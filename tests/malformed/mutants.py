@@ -10,9 +10,9 @@ from lxml import etree
 
 __all__ = ["KINDS", "Mutant", "edited", "elements", "remove", "without_references"]
 
-#: What was done, and the damaged tree.
+#: A description of the damage, and the damaged tree.
 Mutant = tuple[str, etree._Element]
-#: Attributes that name a layer or a port; 77 is none in any of the models.
+#: Attributes that refer to a layer or a port; no model has the number 77.
 REFERENCES = {
     "from-layer",
     "from-port",
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 def elements(root: etree._Element) -> list[etree._Element]:
-    """The elements of a tree in document order, comments left out."""
+    """The elements of a tree in document order, without comments."""
     return [item for item in root.iter("*") if isinstance(item.tag, str)]
 
 
@@ -40,7 +40,7 @@ def edited(
 
 
 def remove(element: etree._Element) -> None:
-    """Take an element out of its tree."""
+    """Remove an element from its tree."""
     parent = element.getparent()
     if parent is not None:
         parent.remove(element)
@@ -138,7 +138,7 @@ def without_references(root: etree._Element) -> Iterator[Mutant]:
     """Mutants with a dangling reference, or without a required element."""
     for number, element in enumerate(elements(root)):
         for name in sorted(REFERENCES & {str(key) for key in element.attrib}):
-            # Edges of dead layers do not occur in these models.
+            # These models have no edges between dead layers.
             yield f"{_place(element)}@{name}=77", edited(root, number, _setting(name, "77"))
         if element.tag in ("layer", "body", "port_map", "then_body", "else_body", "then_port_map"):
             yield f"{_place(element)} deleted", edited(root, number, remove)

@@ -1,4 +1,4 @@
-"""Valid ONNX models from which malformed ones are made, a new one at each call."""
+"""Valid ONNX models from which malformed ones are made; each call returns a new model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every malformed model: cause and location are reported, nothing is written, nothing hangs."""
+"""For every malformed model, cause and location are reported, nothing is written, and nothing
+hangs.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from click.testing import CliRunner, Result
 from tests.malformed.all_cases import CASES, RECORD
 from tests.malformed.cases import Case, found_by
 
-#: Seconds of processor time for one model, whatever else runs on the machine; each takes some
+#: Processor seconds for one model, which do not depend on other load; each model takes some
 #: milliseconds.
 SECONDS = 20
 BAD = [case for case in CASES if not case.good]
@@ -25,7 +27,7 @@ Irloop = Callable[..., Result]
 
 @pytest.fixture(autouse=True)
 def in_time() -> Iterator[None]:
-    """Raise an exception after so many seconds, if the system supports it."""
+    """Raise an exception when `SECONDS` are over, if the system supports it."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -57,11 +59,12 @@ def irloop() -> Irloop:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_cause_and_place_are_named(case: Case, irloop: Irloop, tmp_path: Path) -> None:
+def test_cause_and_location_are_named(case: Case, irloop: Irloop, tmp_path: Path) -> None:
     model = case.make(tmp_path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = irloop("validate", model, *case.options(tmp_path), "--format", "json")
-    # Kibibytes on Linux: what the file claims to hold is not taken from memory.
+    # In kibibytes on Linux: irloop does not allocate the memory for what the file claims to
+    # contain.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
     findings = json.loads(result.stdout)["findings"]
     if case.good:

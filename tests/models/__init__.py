@@ -1,6 +1,6 @@
-"""Whole models of realistic shape, with random weights, as exporters write them.
+"""Realistic whole models with random weights, written as by exporters.
 
-One file a model; `MODELS` has them all. `layers.py` is what they are built with.
+Each file has one model; `MODELS` lists all of them. `layers.py` contains their building blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["MODELS", "WholeModel"]
 
 @dataclass(frozen=True)
 class WholeModel:
-    """A model and the sets of inputs it is tried with."""
+    """A model, and sets of inputs to run it with."""
 
     build: Callable[[], onnx.ModelProto]
     inputs: Callable[[], list[list[Any]]]

@@ -23,7 +23,7 @@ BLOCKS = (
 
 
 def build() -> onnx.ModelProto:
-    """Images of [batch, 3, 64, 64] to probabilities of [batch, 100]; opset 14."""
+    """A model from images [batch, 3, 64, 64] to probabilities [batch, 100]; opset 14."""
     net = Layers(1)
     x = net.op("HardSwish", net.convolution("image", (3, 16), stride=2))
     inside = 16

@@ -14,7 +14,9 @@ HEIGHT, HIDDEN, LETTERS = 16, 24, 30
 
 
 def build() -> onnx.ModelProto:
-    """From a line of text [batch, 1, 16, width] to [width / 4, batch, letters]; opset 12."""
+    """A model from a line of text [batch, 1, 16, width] to [width / 4, batch, letters]; opset
+    12.
+    """
     net = Layers(7)
     x = net.op("Relu", net.convolution("line", (1, 16)))
     x = net.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
@@ -33,7 +35,9 @@ def build() -> onnx.ModelProto:
 
 
 def _bidirectional(net: Layers, x: str, inside: int) -> str:
-    """An LSTM over [steps, batch, inside] whose states begin at zero, of a size known late."""
+    """An LSTM over [steps, batch, inside] with zeros as initial states; their size is known only at
+    run time.
+    """
     shape = net.op("Concat", net.ints(2), net.size(x, 1), net.ints(HIDDEN), axis=0)
     zero = net.op("ConstantOfShape", shape)
     wide, narrow = 4 * HIDDEN, HIDDEN
@@ -53,7 +57,7 @@ def _bidirectional(net: Layers, x: str, inside: int) -> str:
 
 
 def inputs() -> list[list[Any]]:
-    """A short line, and two long ones at once."""
+    """A short line, and a batch of two long lines."""
     random = np.random.default_rng(8)
     sizes = ((1, 24), (2, 60))
     return [

@@ -11,12 +11,14 @@ from onnx import helper
 from tests.models.layers import F32, I64, Layers
 
 CLASSES, SIZE = 8, 64
-#: For each level: the step of the grid and the widths and heights of its anchors, in pixels.
+#: For each level: the stride of the grid, and the widths and heights of its anchors, in pixels.
 LEVELS = ((8, ((10, 13), (16, 30))), (16, ((30, 33), (40, 50))))
 
 
 def build() -> onnx.ModelProto:
-    """One image of [1, 3, 64, 64] to boxes [n, 4], scores [n] and classes [n]; opset 13."""
+    """A model from one image [1, 3, 64, 64] to boxes [n, 4], scores [n] and classes [n]; opset
+    13.
+    """
     net = Layers(3)
     x = _block(net, net.op("Sub", "image", net.constant(0.5)), (3, 16), 2)
     x = _partial(net, _block(net, x, (16, 32), 2), 32)

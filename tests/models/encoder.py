@@ -15,7 +15,7 @@ WORDS, LONGEST, WIDTH, HEADS, DEPTH = 200, 32, 64, 4, 3
 
 
 def build() -> onnx.ModelProto:
-    """From words and a mask of [batch, length] to states and a pooled vector; opset 17."""
+    """A model from words and a mask [batch, length] to states and a pooled vector; opset 17."""
     net = Layers(5)
     words = net.op("Gather", net.weight(WORDS, WIDTH), "words", axis=0)
     length = net.op("Squeeze", net.size("words", 1), net.ints(0))
@@ -71,7 +71,7 @@ def _attention(net: Layers, x: str, hidden: str) -> str:
 
 
 def inputs() -> list[list[Any]]:
-    """A full sequence, and a batch of two whose second is padded."""
+    """A full sequence, and a batch of two sequences, the second of which is padded."""
     random = np.random.default_rng(6)
     return [
         [random.integers(0, WORDS, (1, 7)), np.ones((1, 7), np.int64)],

@@ -16,9 +16,9 @@ F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 
 
 class Layers:
-    """A graph that grows; methods take and return names of values.
+    """A graph to which methods append nodes; they take and return names of values.
 
-    Weights are drawn from one generator: the same calls give the same model. A body shares the
+    Weights come from one random generator, so the same calls give the same model. A body shares the
     generator and the names of the graph around it.
     """
 
@@ -44,7 +44,7 @@ class Layers:
         return self.constant(self.random.normal(0, gain / math.sqrt(fan_in), shape))
 
     def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """A node; its output, or a list of several."""
+        """Add a node; return its output, or a list if it has several."""
         names = [self.name(kind) for _ in range(outputs)]
         node = helper.make_node(kind, list(inputs), names, name=names[0] + "/node", **attributes)
         self.nodes.append(node)
@@ -53,7 +53,9 @@ class Layers:
     def convolution(
         self, x: str, channels: tuple[int, int], kernel: int = 3, stride: int = 1, groups: int = 1
     ) -> str:
-        """A convolution without bias, normalised; `channels` are those in and out."""
+        """A convolution without bias, then normalisation; `channels` are the input and output
+        channels.
+        """
         inside, outside = channels
         pad = kernel // 2
         y = self.op(
@@ -89,7 +91,7 @@ class Layers:
         return helper.make_graph(self.nodes, name, inputs, outputs, self.constants)
 
     def rename(self, value: str, name: str) -> onnx.NodeProto:
-        """Give a value the name of an output."""
+        """A node that returns a value under the name of an output."""
         node = helper.make_node("Identity", [value], [name])
         self.nodes.append(node)
         return node

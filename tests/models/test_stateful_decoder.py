@@ -1,8 +1,8 @@
 """A language model as optimum-intel exports it, from OpenVINO IR to ONNX, decoded token by token.
 
-Its key-value cache is in variables that a beam index reorders, and its weights are stored in 4 bits
-with a scale and a zero point for each group. OpenVINO's own API builds and saves it. The reference
-is OpenVINO, which runs the stateful model; ONNX Runtime runs the converted one.
+Its key-value cache is in variables, which a beam index reorders. Its weights are 4-bit groups, each
+with a scale and a zero point. OpenVINO's own API builds and saves it. The reference is OpenVINO,
+which runs the stateful model; ONNX Runtime runs the converted one.
 """
 
 from __future__ import annotations
@@ -39,11 +39,12 @@ class _Decoder:
         return self.ops.constant(np.array(numbers, np.int64))
 
     def weight(self, rows: int, columns: int) -> Any:
-        """A matrix in groups of 4-bit codes, with zero points and scales, as nncf stores it."""
+        """A matrix as groups of 4-bit codes with zero points and scales, as nncf stores it."""
         groups = (rows, columns // GROUP, GROUP)
         codes = self.random.integers(0, 16, groups, np.uint8)
         zeros = self.random.integers(6, 10, (*groups[:2], 1), np.uint8)
-        # By powers of two f16 has every weight exactly: OpenVINO multiplies in f32 all the same.
+        # With powers of two as scales, every weight is exact in f16, so it does not matter that
+        # OpenVINO multiplies in f32.
         scales = (2.0 ** self.random.integers(-7, -4, (*groups[:2], 1))).astype(np.float16)
         ops = self.ops
         wide = [ops.convert(self._packed(numbers), "f16") for numbers in (codes, zeros)]
@@ -117,7 +118,9 @@ class _Decoder:
         return ov.Model([logits], self.sinks, inputs, "decoder")
 
     def _seen(self, mask: Any, positions: Any) -> Any:
-        """The keys that each new token attends to: not masked, and not later than the token."""
+        """A mask of the keys that each new token attends to: keys that are not masked and not later
+        than the token.
+        """
         ops = self.ops
         length = ops.gather(ops.shape_of(mask), self.ints(1), self.ints(0))
         count = ops.squeeze(length, self.ints(0))
@@ -139,7 +142,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return source, target
 
 
-def test_the_cache_is_in_pairs_at_the_border(files: tuple[Path, Path]) -> None:
+def test_the_cache_consists_of_pairs_of_inputs_and_outputs(files: tuple[Path, Path]) -> None:
     graph = onnx.load(files[1]).graph
     names = [f"{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value")]
     assert [item.name for item in graph.input[4:]] == [f"past_key_values.{name}" for name in names]
@@ -158,11 +161,11 @@ def test_weights_stay_in_4_bits(files: tuple[Path, Path]) -> None:
     assert codes == products + products // GROUP
 
 
-def test_32_tokens_are_those_of_openvino(files: tuple[Path, Path]) -> None:
+def test_32_tokens_equal_those_of_openvino(files: tuple[Path, Path]) -> None:
     import onnxruntime
     import openvino
 
-    # OpenVINO computes in f32 and stores the cache as it is, not in 8 bits.
+    # Let OpenVINO compute in f32 and store the cache without 8-bit compression.
     exact = {
         "INFERENCE_PRECISION_HINT": "f32",
         "KV_CACHE_PRECISION": "f32",
@@ -191,7 +194,7 @@ def test_32_tokens_are_those_of_openvino(files: tuple[Path, Path]) -> None:
         cache = dict(zip(cache, states, strict=True))
         done += count
         ids = wanted[:, -1].argmax(-1)[:, None]
-        # Every third step the two beams change places.
+        # In every third step the two beams are exchanged.
         beams = np.arange(BATCH, dtype=np.int32)[:: -1 if step % 3 == 2 else 1].copy()
     assert done == PROMPT + TOKENS - 1
 

@@ -60,7 +60,7 @@ def test_onnx_to_ir_and_back(name: str, source: Path, engines: Engines, tmp_path
     wanted = outcomes(engines, name, source)
     there, back = tmp_path / "there.xml", tmp_path / "back.onnx"
     convert(source, there)
-    # Notes on what OpenVINO 2021.4 does not know are no defects.
+    # Notes about what OpenVINO 2021.4 lacks are not defects.
     found = [item.code for item in irloop.validate(there).diagnostics]
     assert {code for code in found if not code.startswith("IRL90")} == set()
     assert_same(wanted, outcomes(engines, name, there))

@@ -1,4 +1,4 @@
-"""Sequence to sequence: a GRU encodes, a Loop decodes word by word until the end token."""
+"""Sequence to sequence: a GRU encodes, and a Loop decodes word by word until the end token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ WORDS, WIDTH, END = 40, 32, 2
 
 
 def build() -> onnx.ModelProto:
-    """Words [length, 1] and a limit to the words written [n] and their logits; opset 16."""
+    """A model from words [length, 1] and a limit to the output words [n] and their logits; opset
+    16.
+    """
     net = Layers(9)
     table = net.weight(WORDS, WIDTH, gain=8)
     x = net.op("Gather", table, "words", axis=0)
@@ -51,7 +53,7 @@ def build() -> onnx.ModelProto:
 def _body(net: Layers, table: str, memory: str) -> onnx.GraphProto:
     """One step: attention to the encoded words, a GRU cell of separate gates, the next word.
 
-    The table and the memory are captured from outside.
+    The body captures the table and the memory.
     """
     step = Layers(outer=net)
     word = step.op("Gather", table, "word", axis=0)
@@ -90,7 +92,7 @@ def _mixed(step: Layers, x: str, state: str) -> str:
 
 
 def inputs() -> list[list[Any]]:
-    """Sentences that end by the limit, by the word of the end, and at once."""
+    """Sentences that end at the limit, at the end token, and immediately."""
     random = np.random.default_rng(10)
     lengths = (3, 9, 5, 4)
     limits = (2, 50, 1, 0)

@@ -48,7 +48,7 @@ def test_slope_of_one_dimension_belongs_to_axis_1() -> None:
 
 def test_integer_bounds_are_rounded_inwards() -> None:
     x = np.arange(-4, 5, dtype=np.int32)
-    # [-1.5, 2.7] holds the integers -1 to 2.
+    # The integers in [-1.5, 2.7] are -1 to 2.
     assert ov.Clamp(-1.5, 2.7).kernel()(x).tolist() == [-1, -1, -1, -1, 0, 1, 2, 2, 2]
     wide = ov.Clamp(-1e30, 1e30).kernel()(np.array([255, 0], np.uint8))
     assert wide.tolist() == [255, 0]

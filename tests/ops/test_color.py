@@ -25,12 +25,13 @@ def test_grey_and_red_by_hand() -> None:
     red = color.I420toBGR().kernel()(
         np.array([116, 116, 116, 116, 128, 228], np.uint8).reshape(1, 3, 2, 1)
     )
-    # 1.164 * 100 = 116.4; blue 116.4, green 116.4 - 81.3, red 116.4 + 159.6 over the bound.
+    # 1.164 * 100 = 116.4: blue is 116.4, green 116.4 - 81.3, and red 116.4 + 159.6, which exceeds
+    # 255.
     assert red[0, 0, 0].tolist() == [116, 35, 255]
 
 
 def test_region_by_hand() -> None:
-    """Zeros become 0.5, equal class scores share 1; width and height stay."""
+    """Zeros become 0.5, and equal class scores share 1; width and height do not change."""
     op = region.RegionYolo(coords=4, classes=2, num=1, axis=1, end_axis=3)
     found = op.kernel()(np.zeros((1, 7, 1, 1), np.float32))
     assert found.tolist() == [[0.5, 0.5, 0, 0, 0.5, 0.5, 0.5]]

@@ -71,7 +71,7 @@ def test_select_in_paddle_mode_aligns_with_the_third_operand() -> None:
     [
         (onnx.BitShift("LEFT"), [1, 64], [2, 2], [4, 0]),
         (onnx.BitShift("RIGHT"), [-16, 15], [2, 1], [-4, 7]),
-        # ONNX 28: by the width or more, or a negative amount, the sign is all that is left.
+        # If the amount is negative or at least the width (ONNX 28), only the sign is left.
         (onnx.BitShift("RIGHT"), [-1, 5], [8, -1], [-1, 0]),
         (onnx.BitShift("LEFT"), [-1, 5], [8, -1], [0, 0]),
     ],

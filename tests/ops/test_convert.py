@@ -98,7 +98,7 @@ def test_common_types(left: ElementType, right: ElementType, expected: ElementTy
     assert all(item.dtype == expected.numpy() for item in node.op.kernel(2)(*arrays))
 
 
-def test_unsafe_promotion_has_to_be_asked_for() -> None:
+def test_unsafe_promotion_is_refused_by_default() -> None:
     builder = Builder(Graph("g"))
     values = [
         builder.parameter("x", TensorType(item, Shape.of(2)))
@@ -108,7 +108,7 @@ def test_unsafe_promotion_has_to_be_asked_for() -> None:
         builder.emit(ov.ConvertPromoteTypes(), *values)
 
 
-def test_bits_need_one_width() -> None:
+def test_bit_cast_needs_equal_widths() -> None:
     builder = Builder(Graph("g"))
     x = builder.parameter("x", TensorType(ElementType.F32, Shape.of(2)))
     with pytest.raises(InferenceError):

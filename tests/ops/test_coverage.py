@@ -15,7 +15,7 @@ from irloop.graph.op import Op
 
 SUITE = Path(__file__).resolve().parents[2].parent / "shared" / "opconf" / "COVERAGE.md"
 
-#: Every missing facet, by reason. All other facets of all operations exist.
+#: Every missing facet with its reason; all other facets of all operations exist.
 MISSING: dict[tuple[str, str], dict[str, str]] = {
     ("onnx", "import"): {
         "OpenVINO has another generator of random numbers": """
@@ -39,7 +39,7 @@ MISSING: dict[tuple[str, str], dict[str, str]] = {
 
 @pytest.mark.parametrize("dialect", ["onnx", "openvino"])
 @pytest.mark.parametrize("facet", ["infer", "run", "export", "import"])
-def test_what_is_missing_is_named(dialect: str, facet: str) -> None:
+def test_missing_facets_are_listed(dialect: str, facet: str) -> None:
     fields = {"export": "exported", "import": "imported"}
     found = {
         row.label
@@ -50,12 +50,12 @@ def test_what_is_missing_is_named(dialect: str, facet: str) -> None:
     assert found == set(named)
 
 
-def test_what_is_refused_says_why() -> None:
+def test_refused_operations_have_a_reason() -> None:
     silent = [row.label for row in operations() if not row.complete and not row.notes]
     assert not silent
 
 
-def test_meanings_of_one_operation_follow_each_other() -> None:
+def test_versions_of_one_operation_have_adjacent_opsets() -> None:
     rows = [row for row in operations() if (row.dialect, row.type) == ("openvino", "Gather")]
     assert [(row.since, row.until, row.opsets) for row in rows] == [
         (1, 6, "1-6"),
@@ -84,7 +84,9 @@ def test_operands_are_as_many_as_inputs_and_outputs(cls: type[Op]) -> None:
 
 
 def _classes_of_suite() -> Iterator[tuple[str, int, str]]:
-    """Type, first opset and serialized opset of each class that the suite lists for opset1-8."""
+    """The type, first opset and serialized opset of each class that the suite lists for opset1 to
+    opset8.
+    """
     for line in SUITE.read_text("utf-8").splitlines():
         for first, serialized in re.findall(r"\[opset(\d+)[-\d]*\] -> opset(\d+)", line):
             if int(first) <= 8:

@@ -1,4 +1,6 @@
-"""Temporal classification: OpenVINO's own values, paths summed one by one, hand decoding."""
+"""Connectionist temporal classification: OpenVINO's own values, all paths summed, decoding by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def _one_hot(classes: list[int], count: int) -> np.ndarray[tuple[int, int], np.d
 
 
 def test_greedy_by_hand() -> None:
-    # Blank is 2: a a _ a b b, of which the last frame is masked.
+    # With blank 2, the classes are a a _ a b b, and the last frame is masked.
     data = _one_hot([0, 0, 2, 0, 1, 1], 3)[:, None]
     mask = np.array([1, 1, 1, 1, 1, 0], np.float32)[:, None]
     merged = ctc.CTCGreedyDecoder().kernel()(data, mask).reshape(-1)

@@ -92,7 +92,7 @@ def test_round(mode: str, expected: list[float]) -> None:
     assert ov.Round(mode).kernel()(x).tolist() == expected
 
 
-def test_nothing_is_warned_of() -> None:
+def test_there_are_no_warnings() -> None:
     x = np.array([-1000.0, 0.0, 1000.0, np.inf], np.float32)
     assert kernels.exp(x).tolist() == [0.0, 1.0, np.inf, np.inf]
     assert np.isnan(kernels.log(x)[0])
@@ -174,7 +174,7 @@ def test_contradictions(builder: Builder, op: Any, left: Any, right: Any) -> Non
 
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
-def test_extremes_of_4_bit_integers_have_4_bits(dtype: type) -> None:
+def test_extremes_of_4_bit_integers_are_4_bit_integers(dtype: type) -> None:
     left: Any = np.array([1, 2, 3]).astype(dtype)
     right: Any = np.array([3, 2, 1]).astype(dtype)
     larger, smaller = kernels.maximum(left, right), kernels.minimum(left, right)

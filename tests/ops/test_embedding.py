@@ -1,4 +1,4 @@
-"""Bags of embeddings and segments against OpenVINO's and ONNX's own values."""
+"""Embedding bags and segments against OpenVINO's and ONNX's own values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -72,7 +72,7 @@ def test_segments() -> None:
     indices, segments = np.array([0, 1, 2]), np.array([0, 0, 2])
     run = ov.EmbeddingSegmentsSum().kernel()
     assert run(TABLE, indices, segments, np.array(3)).tolist() == [[11, 22], [0, 0], [100, 200]]
-    # A segment past the last one is left out.
+    # A segment past the last one is omitted.
     assert run(TABLE, indices, segments, np.array(1)).tolist() == [[11, 22]]
 
 
@@ -85,7 +85,7 @@ def test_empty_segments_are_zero_or_the_lowest_number() -> None:
     assert integers.tolist() == [-128, 3]
 
 
-def test_a_row_of_its_own_for_each_empty_one() -> None:
+def test_each_empty_row_gets_one_entry() -> None:
     values, indices = np.array([7.0, 8.0], np.float32), np.array([[0, 3], [2, 1]])
     run = ov.SparseFillEmptyRows().kernel(3)
     where, filled, empty = run(values, np.array([3, 4]), indices, np.array(-1, np.float32))

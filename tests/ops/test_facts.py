@@ -23,7 +23,7 @@ def all_classes() -> list[type[Op]]:
 
 
 def ready(cls: type[Op]) -> bool:
-    """True when the class has a kernel and needs no attributes."""
+    """True if the class has a kernel and needs no attributes."""
     try:
         cls().kernel()
     except (TypeError, NotImplementedError):
@@ -45,7 +45,7 @@ def operands(cls: type[Op]) -> list[Any]:
 
 
 def moved(tensor: Any) -> Any:
-    """The elements in another order and shape; a scalar is returned unchanged."""
+    """The elements in another order and shape; a scalar is unchanged."""
     return tensor.reshape(-1)[ORDER].reshape(3, 2) if tensor.ndim else tensor
 
 
@@ -55,7 +55,7 @@ def test_elementwise_operations_read_only_the_element_at_the_same_position(cls: 
     kernel = cls().kernel()
     result = np.asarray(kernel(*given))
     assert result.shape == FLOATS.shape
-    # The same function of other elements may end in another last bit.
+    # The same function of elements in another order may differ in the last bit.
     np.testing.assert_allclose(kernel(*map(moved, given)), moved(result), rtol=1e-6)
 
 

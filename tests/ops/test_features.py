@@ -1,4 +1,4 @@
-"""Classical machine learning: against ONNX's own values, ONNX Runtime and hand arithmetic."""
+"""Classical machine learning against ONNX's own values, ONNX Runtime and results by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS = np.array([[1, -2, 3], [0, 0, 0], [np.nan, 4, -0.5]], np.float32)
 NUMBERS = np.array([[3, 1], [2, 7]], np.int64)
 NAMES = np.array([["a", "b"], ["c", "a"]], dtype=object)
 
-#: Two trees over three features; the second is one leaf.
+#: Two trees over three features; the second is a single leaf.
 NODES: dict[str, Any] = {
     "nodes_treeids": [4, 4, 4, 4, 4, 9],
     "nodes_nodeids": [0, 1, 2, 3, 4, 0],
@@ -46,7 +46,9 @@ NODES: dict[str, Any] = {
 
 
 def tree_classifier(labels: list[Any], votes: list[tuple[int, int, float]]) -> dict[str, Any]:
-    """One split at 1.0 into the leaves 1 and 2; votes are (leaf, class, weight)."""
+    """The attributes of one split at 1.0 into the leaves 1 and 2; votes are (leaf, class,
+    weight).
+    """
     nodes, ids, weights = (list(items) for items in zip(*votes, strict=True))
     kind = "classlabels_strings" if isinstance(labels[0], str) else "classlabels_int64s"
     return {
@@ -179,7 +181,7 @@ def test_onnx_runtime_agrees(
     wanted = session.run(None, dict(zip(names, inputs, strict=True)))
     found = Session(reader.from_proto(proto)).run(inputs).values()
     for ours, theirs, kind in zip(found, wanted, kinds, strict=True):
-        # ONNX Runtime gives labels as a list.
+        # ONNX Runtime returns labels as a list.
         plain = np.asarray(theirs)
         assert ours.shape == plain.shape
         if kind == TEXT:
@@ -190,7 +192,7 @@ def test_onnx_runtime_agrees(
 
 
 def test_the_last_of_equal_keys_counts() -> None:
-    """As LabelEncoder-4 specifies; NaN is found whatever its bits."""
+    """LabelEncoder-4 specifies this; NaN is found whatever its bits are."""
     keys = ArrayTensor(np.array([1.5, np.nan, 1.5]))
     values = ArrayTensor(np.array([1, 2, 3], np.int16))
     op = labels.LabelEncoder4(keys_tensor=keys, values_tensor=values)
@@ -199,14 +201,14 @@ def test_the_last_of_equal_keys_counts() -> None:
     assert found.tolist() == [2, 3, -1]
 
 
-def test_a_strict_encoder_wants_known_categories() -> None:
+def test_a_strict_encoder_refuses_unknown_categories() -> None:
     run = features.OneHotEncoder(cats_int64s=(1, 2), zeros=0).kernel()
     with pytest.raises(ValueError, match="not one of the categories"):
         run(np.array([1, 3]))
 
 
 def tree(**changes: Any) -> trees.TreeEnsemble:
-    """x0 <= 1 ? leaf 0 : (x1 in {2, 3} ? leaf 1 : leaf 2)."""
+    """A tree with x0 <= 1 ? leaf 0 : (x1 in {2, 3} ? leaf 1 : leaf 2)."""
     values: dict[str, Any] = {
         "leaf_targetids": (0, 1, 1),
         "leaf_weights": ArrayTensor(np.array([10, 20, 30], np.float32)),
@@ -247,7 +249,7 @@ def test_a_target_without_votes_is_zero() -> None:
         ({"leaf_targetids": (0, 1)}, "differ in length"),
     ],
 )
-def test_trees_that_make_no_sense(change: dict[str, Any], message: str) -> None:
+def test_contradictory_trees_are_refused(change: dict[str, Any], message: str) -> None:
     run = tree(**change).kernel()
     with pytest.raises(ValueError, match=message):
         run(X)

@@ -39,7 +39,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -57,7 +57,7 @@ def test_batches_are_paired_at_any_axis() -> None:
     found = ov.Gather8(batch_dims=1).kernel()(data, indices, np.array(2))
     expected = np.stack([data[0][:, indices[0]], data[1][:, indices[1]]])
     np.testing.assert_array_equal(found, expected)
-    # A negative number counts from the rank of the indices.
+    # A negative batch_dims counts from the rank of the indices.
     same = ov.Gather8(batch_dims=-1).kernel()(data, indices, np.array(-1))
     np.testing.assert_array_equal(same, expected)
 
@@ -117,5 +117,5 @@ def test_beams_end_at_their_first_end_token() -> None:
     ids = np.array([[[1, 2]], [[3, 9]], [[4, 5]]], np.int32)
     parents = np.array([[[0, 0]], [[1, 0]], [[1, 0]]], np.int32)
     found = ov.GatherTree().kernel()(ids, parents, np.array([3], np.int32), np.array(9, np.int32))
-    # Beam 0 ends with 4, comes from beam 1 (9, the end) and that from beam 0 (1).
+    # Beam 0 ends with 4; it comes from beam 1 (9, the end token), which comes from beam 0 (1).
     assert found.tolist() == [[[1, 2]], [[9, 3]], [[9, 5]]]

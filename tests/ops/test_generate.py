@@ -44,7 +44,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -65,13 +65,13 @@ def test_ranges() -> None:
     assert run(scalar(5), scalar(0), scalar(-2)).tolist() == [5, 3, 1]
     assert run(scalar(0), scalar(5), scalar(-1)).tolist() == []
     assert run(*(np.array(n, np.int64) for n in (0, 7, 3))).tolist() == [0, 3, 6]
-    # The bounds are cut off before they are counted.
+    # The bounds are converted to integers before the length is computed.
     cut = ov.Range4(ElementType.I32).kernel()(scalar(0.9), scalar(3.9), scalar(1.9))
     assert cut.tolist() == [0, 1, 2]
     assert cut.dtype == np.int32
 
 
-def test_half_floats_count_in_single_precision() -> None:
+def test_half_floats_are_computed_in_f32() -> None:
     bounds = (np.array(n, ml_dtypes.bfloat16) for n in (0, 4, 1))
     found = onnx.Range27().kernel()(*bounds)
     assert found.dtype == ml_dtypes.bfloat16

@@ -1,4 +1,6 @@
-"""Encoded images: ONNX's own values if Pillow is installed, else an error that names it."""
+"""Encoded images: ONNX's own values if Pillow is installed, otherwise an error that names
+Pillow.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
     ("pixel_format", "pixel"), [("RGB", [255, 0, 0]), ("BGR", [0, 0, 255]), ("Grayscale", [76])]
 )
 def test_a_red_pixel_is_decoded_in_every_pixel_format(pixel_format: str, pixel: list[int]) -> None:
-    # A PPM of one pixel; gray is 0.299 of the red.
+    # A PPM with one pixel; gray is 0.299 of the red value.
     stream = np.frombuffer(b"P6 1 1 255 \xff\x00\x00", np.uint8)
     assert ImageDecoder(pixel_format).kernel()(stream).tolist() == [[pixel]]
 
@@ -43,7 +45,7 @@ def test_data_that_is_not_an_image_has_no_pixels() -> None:
     assert ImageDecoder().kernel()(np.zeros(9, np.uint8)).shape == (0, 0, 3)
 
 
-def test_pillow_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(images, "available", lambda: False)
     builder = Builder(Graph("g"))
     stream = builder.parameter("x", TensorType(ElementType.U8, Shape.of(None)))

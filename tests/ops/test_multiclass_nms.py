@@ -11,7 +11,8 @@ from irloop.dialects.openvino import multiclass_nms as ov
 
 OPCONF_TYPES = "MulticlassNms MatrixNms"
 
-# Squares of side 2: the second covers half of the first (union 6, shared 2), the third is away.
+# Squares with side 2: the second overlaps half of the first (union 6, intersection 2), the third
+# neither.
 BOXES = np.array([[[0, 0, 2, 2], [1, 0, 3, 2], [8, 8, 10, 10]]], np.float32)
 SCORES = np.array([[[0.9, 0.6, 0.3]]], np.float32)
 
@@ -21,7 +22,7 @@ def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]
 
 
 def test_decay_by_hand() -> None:
-    # Overlap 2 / 6; the first box overlaps no better one, so linear decay is 1 - 1 / 3.
+    # The overlap is 2 / 6; the first box overlaps no better box, so linear decay is 1 - 1 / 3.
     rows, indices, counts = ov.MatrixNms(sort_result_type="score").kernel(3)(BOXES, SCORES)
     np.testing.assert_allclose(rows[:, 1], [0.9, 0.4, 0.3], rtol=1e-6)
     assert indices.reshape(-1).tolist() == [0, 1, 2]
@@ -39,8 +40,8 @@ def test_overlaps_decide_which_boxes_are_kept() -> None:
     assert indices.reshape(-1).tolist() == [0, 1, 2]
 
 
-def test_each_class_has_boxes_of_its_own() -> None:
-    # Two items of one and two boxes; the second item's boxes overlap in class 0 alone.
+def test_each_class_has_its_own_boxes() -> None:
+    # Two items with one and two boxes; the boxes of the second item overlap only in class 0.
     first = [[0, 0, 1, 1], [0, 0, 2, 2], [0, 0, 2, 2]]
     second = [[0, 0, 1, 1], [0, 0, 2, 2], [4, 4, 6, 6]]
     boxes = np.array([first, second], np.float32)

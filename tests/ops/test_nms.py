@@ -23,8 +23,8 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
     check_backend(backend_case)
 
 
-def test_an_overlap_of_the_threshold_exactly() -> None:
-    # Unit squares of which one covers half of a box twice as long: intersection 1 of union 2.
+def test_an_overlap_equal_to_the_threshold() -> None:
+    # The unit square covers half of a box twice as long: the intersection is 1, the union 2.
     boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2]]], np.float32)
     scores = np.array([[[0.9, 0.8]]], np.float32)
     limit, half = np.array(5), np.array(0.5, np.float32)
@@ -33,7 +33,7 @@ def test_an_overlap_of_the_threshold_exactly() -> None:
 
 
 def test_turned_boxes_share_an_octagon() -> None:
-    # A square of side 2 and itself turned by 45 degrees share 8 (sqrt(2) - 1).
+    # A square with side 2 and the same square turned by 45 degrees share 8 (sqrt(2) - 1).
     from irloop.kernels.rotated import overlaps
 
     boxes = np.array([[0, 0, 2, 2, 0], [0, 0, 2, 2, np.pi / 4], [1, 0, 2, 2, 0], [9, 9, 1, 1, 2]])
@@ -43,7 +43,8 @@ def test_turned_boxes_share_an_octagon() -> None:
 
 
 def test_the_direction_of_an_angle() -> None:
-    # A bar along the falling diagonal (y down) holds a square below right of it, not above.
+    # A bar along the falling diagonal (y points down) contains a square to the lower right, not one
+    # to the upper right.
     boxes = np.array([[[0, 0, 6, 1, np.pi / 4], [1.5, 1.5, 1, 1, np.pi / 4]]], np.float32)
     scores = np.array([[[0.9, 0.8]]], np.float32)
     limit, share, least = np.array(5), np.array(0.1, np.float32), np.array(0, np.float32)

@@ -39,9 +39,9 @@ def f32(numbers: Any) -> Any:
     return np.array(numbers, np.float32)
 
 
-def test_operands_in_the_order_of_each_version() -> None:
+def test_operands_have_the_order_of_each_version() -> None:
     x, gamma, beta, mean, variance = f32([[8.0]]), f32([2]), f32([3]), f32([6]), f32([4])
-    # Standardised the 8 is 1, twice that and 3 are 5.
+    # The 8 becomes 1 when standardised; 2 * 1 + 3 is 5.
     older = ov.BatchNormInference1(0.0).kernel()(gamma, beta, x, mean, variance)
     newer = ov.BatchNormInference5(0.0).kernel()(x, gamma, beta, mean, variance)
     assert older.tolist() == newer.tolist() == [[5.0]]
@@ -63,7 +63,7 @@ def test_running_statistics() -> None:
     kernel = onnx.BatchNormalization14(epsilon=0.0, momentum=0.75, training_mode=True).kernel(3)
     y, mean, variance = kernel(x, one, zero, zero, one)
     assert y.tolist() == [[-1.0], [1.0]]
-    # 0.75 * 0 + 0.25 * 2 and 0.75 * 1 + 0.25 * 1
+    # 0.75 * 0 + 0.25 * 2 = 0.5, and 0.75 * 1 + 0.25 * 1 = 1.
     assert (mean.tolist(), variance.tolist()) == ([0.5], [1.0])
 
 
@@ -77,7 +77,7 @@ def test_epsilon_inside_and_outside_the_root() -> None:
 
 def test_windows_of_even_size() -> None:
     x = f32([[1.0, 1.0, 1.0]])
-    # OpenVINO: a window of one; ONNX: the element and its upper neighbour. alpha / size = 1.
+    # OpenVINO's window has one element, ONNX's also the next one; alpha / size is 1.
     here = ov.LRN(2.0, 1.0, 0.0, 2).kernel()(x, np.array([1]))
     there = onnx.LRN(2, alpha=2.0, beta=1.0, bias=0.0).kernel()(x)
     assert here.tolist() == [[1.0, 1.0, 1.0]]
@@ -100,7 +100,7 @@ def test_scale_for_groups_and_for_channels() -> None:
     assert by_channel.tolist() == [[[-2.0, 2.0], [-3.0, 3.0]]]
 
 
-def test_dropout_when_it_does_not_train() -> None:
+def test_dropout_without_training() -> None:
     x = f32([1.0, 2.0])
     kept, mask = onnx.Dropout12().kernel(2)(x, np.float32(0.9), np.array(False))
     assert (kept.tolist(), mask.tolist()) == ([1.0, 2.0], [True, True])

@@ -59,9 +59,9 @@ FAMILY = {
 
 @cache
 def cases() -> dict[str, Any]:
-    """The node tests of the installed onnx that consist of these operations only."""
+    """The node tests of the installed onnx package that contain only these operations."""
     with warnings.catch_warnings():
-        # Some of the cases overflow while they are made.
+        # The generators of some cases overflow.
         warnings.simplefilter("ignore")
         from onnx.backend.test.loader import load_model_tests
 
@@ -76,7 +76,7 @@ def cases() -> dict[str, Any]:
 
 
 def computed(graph: Graph, inputs: list[Any]) -> list[Any]:
-    """The outputs of a graph without bodies, one kernel after another."""
+    """The outputs of a graph without bodies, computed by one kernel after another."""
     values: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         if isinstance(node.op, Constant):
@@ -140,7 +140,7 @@ def test_construct_widens_its_items() -> None:
         inferred(SequenceConstruct(), F32, TensorType(ElementType.I64, Shape.of(2)))
 
 
-def test_items_go_in_and_come_out() -> None:
+def test_items_are_inserted_and_read() -> None:
     assert inferred(SequenceInsert(), sequence(2, 6), F32) == sequence(2, 6)
     assert inferred(SequenceErase(), sequence(2, 6), 0) == sequence(2, 6)
     assert inferred(SequenceAt(), sequence(2, 6), 0) == F32
@@ -149,16 +149,16 @@ def test_items_go_in_and_come_out() -> None:
     assert empty == SequenceType(TensorType(ElementType.I32, Shape(None)), 0)
 
 
-def test_lengths_and_shapes_are_counted_along() -> None:
+def test_lengths_and_shapes_are_inferred() -> None:
     three = sequence(2, 6, length=3)
     assert inferred(SequenceInsert(), three, F32) == sequence(2, 6, length=4)
     assert inferred(SequenceErase(), three) == sequence(2, 6, length=2)
     longer = TensorType(ElementType.F32, Shape.of(2, 7))
     assert inferred(SequenceInsert(), three, longer) == sequence(2, None, length=4, mixed=True)
-    # An item that comes into an empty sequence tells the shape of all.
+    # The first item of an empty sequence determines the shape of all items.
     empty = SequenceType(TensorType(ElementType.F32, Shape(None)), 0)
     assert inferred(SequenceInsert(), empty, F32) == sequence(2, 6, length=1)
-    # One iteration or branch may give it as it was, another one with more items.
+    # One branch may return the sequence unchanged, and another one with more items.
     assert widen_types(empty, three) == widen_types(three, empty) == sequence(2, 6)
     assert widen_types(three, sequence(2, 7, length=3)) == sequence(2, None, length=3, mixed=True)
 
@@ -193,7 +193,7 @@ def test_a_split_that_does_not_fit_is_refused() -> None:
         inferred(SplitToSequence(axis=2), F32)
 
 
-def test_joining_a_sequence() -> None:
+def test_concatenation_of_a_sequence() -> None:
     assert inferred(ConcatFromSequence(axis=-1), sequence(2, 6)) == TensorType(
         ElementType.F32, Shape.of(2, None)
     )
@@ -226,14 +226,14 @@ def test_positions_of_an_insertion(position: int, expected: str) -> None:
 
 
 @pytest.mark.parametrize("position", [3, -3])
-def test_positions_that_are_not_there(position: int) -> None:
+def test_positions_that_do_not_exist(position: int) -> None:
     with pytest.raises(ValueError, match=r"expected -2\.\.2"):
         SequenceInsert().kernel()(["a", "b"], "x", np.array(position))
     with pytest.raises(ValueError, match=r"expected -2\.\.1"):
         SequenceAt().kernel()(["a", "b"], np.array(position))
 
 
-def test_splits_of_strings_and_of_nothing() -> None:
+def test_splits_of_strings_and_of_empty_tensors() -> None:
     texts = np.array(["a", "b"], dtype=object)
     parts = SplitToSequence(keepdims=0).kernel()(texts)
     assert [part.shape for part in parts] == [(), ()]

@@ -1,6 +1,6 @@
 """Every version of every ONNX operation has a class that fits its schema, or a stated reason.
 
-What versions mean differently is compared with ONNX Runtime, which runs them all.
+Differences between versions are compared with ONNX Runtime, which runs all versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from irloop.formats.onnx.attributes import codec_of
 
 ML, PREVIEW, TRAINING = "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"
 
-#: Domain and type of operations without a class, and the reason.
+#: The domain and type of each operation without a class, and the reason.
 WITHOUT_A_CLASS = {
     ("", "Constant"): "the reader makes a constant of it",
     ("", "SequenceMap"): "the reader writes it out as the Loop that defines it",
@@ -39,10 +39,10 @@ WITHOUT_A_CLASS = {
 #: Versions that only declare the operation deprecated.
 ENDED = {("Scatter", 11), ("Upsample", 10)}
 
-#: Attributes that their class leaves to the node, where they are kept and written back.
+#: Attributes that have no field in the class; the node keeps them and they are written back.
 KEPT_BY_THE_NODE = {("Optional", "type"): "declares what an empty optional would hold"}
 
-#: Their attributes are bodies and lists that belong to the bodies.
+#: The attributes of these classes are bodies, and lists that belong to the bodies.
 CONTROL_FLOW = (If, Loop, Scan, Scan8)
 
 
@@ -112,7 +112,7 @@ PLACES = np.array([[0, -1, 2, 1], [2, 0, 1, -3]], np.int64)
 
 Case = tuple[str, Sequence[int], list[Any], dict[str, Any], int]
 
-#: Type, opsets, inputs, attributes, number of outputs.
+#: The type, opsets, inputs, attributes and number of outputs.
 CASES: list[Case] = [
     ("Slice", [7], [CUBE], {"starts": [0, -3], "ends": [1, 100], "axes": [0, 2]}, 1),
     ("Slice", [10, 11, 13], [CUBE, ints(-1), ints(-100), ints(-1), ints(-1)], {}, 1),

@@ -38,7 +38,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -63,7 +63,7 @@ def i64(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         ("wrap", [2, 3, 1, 2, 3, 1, 2, 3, 1]),
     ],
 )
-def test_modes_go_on_beyond_one_period(mode: str, expected: list[int]) -> None:
+def test_modes_continue_beyond_one_period(mode: str, expected: list[int]) -> None:
     np_mode = np.pad(X, (2, 4), mode=mode)  # type: ignore[call-overload]
     assert np_mode.tolist() == expected
     run = onnx.Pad19(mode).kernel() if mode != "symmetric" else None
@@ -71,12 +71,12 @@ def test_modes_go_on_beyond_one_period(mode: str, expected: list[int]) -> None:
     assert found.tolist() == expected
 
 
-def test_negative_numbers_cut_off() -> None:
+def test_negative_numbers_crop() -> None:
     run = ov.Pad12("constant").kernel()
     assert run(X, i64(-1), i64(2), np.array(7, np.int32)).tolist() == [2, 3, 7, 7]
     assert run(X, i64(-2), i64(-1)).tolist() == []
     assert run(X, i64(-4), i64(3)).tolist() == [0, 0]
-    # The mirrored elements come from the whole axis, even if it is cropped.
+    # The mirrored elements come from the whole axis, even if the axis is cropped.
     assert ov.Pad12("reflect").kernel()(X, i64(-2), i64(2)).tolist() == [3, 2, 1]
 
 
@@ -93,7 +93,7 @@ def test_booleans_stay_booleans() -> None:
     assert found.tolist() == [False, True]
 
 
-def test_an_odd_element_goes_to_the_end() -> None:
+def test_an_odd_element_is_cropped_or_added_at_the_end() -> None:
     run = onnx.CenterCropPad().kernel()
     assert run(np.arange(1, 4), i64(6)).tolist() == [0, 1, 2, 3, 0, 0]
     # Cropping 5 to 2 starts at element 1.

@@ -1,4 +1,4 @@
-"""Region proposals and what Detectron does around them: OpenVINO's values and hand arithmetic."""
+"""Region proposals and Detectron's operations: OpenVINO's values and results by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_anchors_of_faster_rcnn() -> None:
 
 
 def test_one_proposal_by_hand() -> None:
-    # The anchor of base 4 is (0, 0, 3, 3): width 4, centre (2, 2); moved by a quarter in x.
+    # The anchor with base 4 is (0, 0, 3, 3): width 4, centre (2, 2); it is moved by a quarter in x.
     op = proposals.Proposal(
         base_size=4,
         pre_nms_topn=5,
@@ -79,8 +79,9 @@ def test_best_regions_and_a_grid() -> None:
     assert boxes.tolist() == [[0, 1, 2, 3], [2, 1, 4, 3]]
 
 
-def test_the_size_of_a_region_chooses_its_map() -> None:
-    # 224 elements a side belong to the map before the last of four, 1 element to the first.
+def test_the_size_of_a_region_determines_its_map() -> None:
+    # A region with sides of 224 belongs to the third of four maps, one with sides of 1 to the
+    # first.
     maps = [np.full((1, 1, 4, 4), value, np.float32) for value in (1, 2, 3, 4)]
     rois = np.array([[0, 0, 224, 224], [0, 0, 1, 1], [0, 0, 900, 900], [3, 3, 3, 3]], np.float32)
     op = detectron.ExperimentalDetectronROIFeatureExtractor(
@@ -92,7 +93,8 @@ def test_the_size_of_a_region_chooses_its_map() -> None:
 
 
 def test_empty_boxes_do_not_suppress_each_other() -> None:
-    # Both are outside of the image and end up on its right border: their union is empty.
+    # Both boxes are outside of the image and are clipped to its right border, so their union is
+    # empty.
     anchors = np.array([[[[40, 0, 50, 8], [40, 4, 50, 12]]]], np.float32)
     op = proposals.GenerateProposals(
         min_size=0.0, nms_threshold=0.5, post_nms_count=5, pre_nms_count=5

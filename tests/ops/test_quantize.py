@@ -39,14 +39,14 @@ def f32(*numbers: float) -> Any:
     return np.array(numbers, np.float32)
 
 
-def test_equal_input_limits_are_a_step() -> None:
+def test_equal_input_limits_make_a_step_function() -> None:
     quantize = ov.FakeQuantize(2).kernel()
     result = quantize(f32(0.0, 1.0, 2.0), f32(1.0), f32(1.0), f32(-5.0), f32(5.0))
     assert result.tolist() == [-5.0, -5.0, 5.0]
 
 
 def test_fake_quantize_rounds_half_to_even() -> None:
-    # 5 levels over [0, 4] are the integers; 0.5 and 2.5 are ties.
+    # 5 levels over [0, 4] are the integers 0 to 4; 0.5 and 2.5 are ties.
     quantize = ov.FakeQuantize(5).kernel()
     result = quantize(f32(-1, 0.5, 1.5, 2.5, 9), f32(0), f32(4), f32(0), f32(8))
     assert result.tolist() == [0.0, 0.0, 4.0, 4.0, 8.0]
@@ -74,7 +74,7 @@ def test_four_bits() -> None:
     assert result.astype(int).tolist() == [-8, -2, 7]
 
 
-def test_rows_have_zero_points_of_their_own() -> None:
+def test_each_row_has_its_own_zero_point() -> None:
     left = np.array([[3, 4], [5, 6]], np.uint8)
     right = np.array([[1], [1]], np.uint8)
     result = onnx.MatMulInteger().kernel()(left, right, np.array([3, 5], np.uint8), None)
@@ -83,7 +83,9 @@ def test_rows_have_zero_points_of_their_own() -> None:
 
 
 def test_range_of_zeros_has_scale_one() -> None:
-    """As in ONNX Runtime; the standard's formula is 0, and its reference returns 1 / 255."""
+    """ONNX Runtime returns 1; by the standard's formula it is 0, and the reference returns 1 /
+    255.
+    """
     codes, scale, zero = onnx.DynamicQuantizeLinear().kernel(3)(f32(0, 0))
     assert (codes.tolist(), float(scale), int(zero)) == ([0, 0], 1.0, 0)
 

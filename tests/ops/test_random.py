@@ -36,7 +36,7 @@ def test_bounds_and_types() -> None:
     assert set(whole.tolist()) == {-3, -2, -1, 0, 1, 2}
 
 
-def test_seeds_of_zero_are_other_numbers_each_time() -> None:
+def test_seeds_of_zero_give_different_numbers_each_time() -> None:
     run = ov.RandomUniform(ElementType.F32).kernel()
     zero, one = np.array(0, np.float32), np.array(1, np.float32)
     assert run(SHAPE, zero, one).tolist() != run(SHAPE, zero, one).tolist()
@@ -44,7 +44,7 @@ def test_seeds_of_zero_are_other_numbers_each_time() -> None:
     assert fixed(SHAPE, zero, one).tolist() == fixed(SHAPE, zero, one).tolist()
 
 
-def test_the_other_generator_is_refused_by_name() -> None:
+def test_the_unsupported_generator_is_refused_by_name() -> None:
     with pytest.raises(NotImplementedError, match="PyTorch's generator"):
         ov.RandomUniform(ElementType.F32, alignment="pytorch").kernel()
 
@@ -75,7 +75,7 @@ def test_distributions() -> None:
     np.testing.assert_allclose(shares, [0.1, 0.7, 0.2], atol=0.02)
 
 
-def test_classes_by_openvino() -> None:
+def test_sampling_of_classes_in_openvino() -> None:
     shares, many = np.array([0.1, 0.7, 0.2], np.float32), np.array(10_000)
     op = ov.Multinomial(ElementType.I64, with_replacement=True, log_probs=False, global_seed=1)
     drawn = op.kernel()(shares, many)

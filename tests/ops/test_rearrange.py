@@ -41,7 +41,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -57,8 +57,8 @@ def test_depth_and_space_are_inverse() -> None:
         np.testing.assert_array_equal(ov.SpaceToDepth(mode, 2).kernel()(wide), data)
 
 
-def test_the_slower_part_of_the_channel() -> None:
-    # Channels of 2 blocks by 2 depths, one row: blocks first puts 0 and 2 side by side.
+def test_the_slower_index_of_the_channels() -> None:
+    # Channels are 2 blocks by 2 depths, with one row; with blocks first, 0 and 2 are neighbours.
     data = np.arange(4).reshape(1, 4, 1)
     assert ov.DepthToSpace("blocks_first", 2).kernel()(data).tolist() == [[[0, 2], [1, 3]]]
     assert ov.DepthToSpace("depth_first", 2).kernel()(data).tolist() == [[[0, 1], [2, 3]]]
@@ -74,13 +74,13 @@ def test_batch_and_space_are_inverse() -> None:
     np.testing.assert_array_equal(ov.BatchToSpace().kernel()(packed, block, begins, ends), data)
 
 
-def test_channels_are_dealt_out() -> None:
+def test_channels_are_interleaved() -> None:
     data = np.arange(6).reshape(1, 6)
     assert ov.ShuffleChannels(group=2).kernel()(data).tolist() == [[0, 3, 1, 4, 2, 5]]
     assert ov.ShuffleChannels(axis=-1, group=3).kernel()(data).tolist() == [[0, 2, 4, 1, 3, 5]]
 
 
-def test_patches_count_row_column_channel() -> None:
+def test_patches_are_ordered_by_row_column_and_channel() -> None:
     data = np.arange(18).reshape(1, 2, 3, 3)
     op = ov.ExtractImagePatches((2, 2), (1, 1), (1, 1), "valid")
     found = op.kernel()(data)

@@ -52,20 +52,20 @@ def _f32(*rows: Any) -> Array:
 
 
 def test_rnn_cell_by_hand() -> None:
-    # relu(2 * 3 + -1 * 4 + 0.5) = 2.5
+    # relu(2 * 3 - 1 * 4 + 0.5) = 2.5
     op = ov_ops.RNNCell(hidden_size=1, activations=("relu",))
     found = op.kernel()(_f32([3]), _f32([4]), _f32([2]), _f32([-1]), _f32(0.5))
     np.testing.assert_allclose(found, [[2.5]])
 
 
-def test_clip_bounds_what_enters_the_activation() -> None:
+def test_clip_bounds_the_input_of_the_activation() -> None:
     op = ov_ops.RNNCell(hidden_size=1, activations=("relu",), clip=2.0)
     found = op.kernel()(_f32([3]), _f32([4]), _f32([2]), _f32([-1]), _f32(0.5))
     np.testing.assert_allclose(found, [[2.0]])
 
 
 def test_lstm_cell_by_hand() -> None:
-    # Zero weights: every gate is sigmoid(bias); the order of gates is f i c o.
+    # With zero weights every gate is sigmoid(bias); the gate order is f i c o.
     bias = _f32(0.0, 1.0, 2.0, -1.0)
     op = ov_ops.LSTMCell(hidden_size=1)
     zero_w, zero_r = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.float32)
@@ -76,7 +76,7 @@ def test_lstm_cell_by_hand() -> None:
 
 
 def test_gru_cell_with_linear_before_reset_by_hand() -> None:
-    # z = 0.5, r = sigmoid(1), h~ = 2 + r * 3 with relu as activation, h' = (h~ + h) / 2.
+    # z = 0.5, r = sigmoid(1), h~ = 2 + r * 3 with activation relu, h' = (h~ + h) / 2.
     op = ov_ops.GRUCell(hidden_size=1, activations=("sigmoid", "relu"), linear_before_reset=True)
     zero = np.zeros((3, 1), np.float32)
     found = op.kernel()(_f32([7]), _f32([5]), zero, zero, _f32(0.0, 1.0, 2.0, 3.0))
@@ -84,7 +84,7 @@ def test_gru_cell_with_linear_before_reset_by_hand() -> None:
     np.testing.assert_allclose(found, [[(candidate + 5) / 2]], rtol=1e-6)
 
 
-def test_an_item_without_steps_has_the_output_zero() -> None:
+def test_the_output_of_an_item_without_steps_is_zero() -> None:
     op = ov_ops.RNNSequence(hidden_size=1, activations=("relu",))
     x, h = np.ones((2, 3, 1), np.float32), np.full((2, 1, 1), 9, np.float32)
     one = np.ones((1, 1, 1), np.float32)
@@ -94,7 +94,7 @@ def test_an_item_without_steps_has_the_output_zero() -> None:
     np.testing.assert_array_equal(last[:, 0, 0], [0, 11])
 
 
-def test_reverse_stays_inside_each_length() -> None:
+def test_reverse_stays_within_each_length() -> None:
     op = ov_ops.RNNSequence(hidden_size=1, activations=("relu",), direction="reverse")
     x = _f32([[1], [2], [4]], [[1], [2], [4]])
     one, zero = np.ones((1, 1, 1), np.float32), np.zeros((1, 1), np.float32)
@@ -110,7 +110,7 @@ def test_opset1_sequence_reads_its_gate_order() -> None:
     w, r, b = (rng.normal(size=size).astype(np.float32) for size in ((1, 8, 4), (1, 8, 2), (1, 8)))
     lengths = np.array([3, 3], np.int32)
     plain = ov_ops.LSTMSequence(hidden_size=2).kernel(3)(x, h, c, lengths, w, r, b)
-    # Rows f i c o written as i c o f.
+    # The rows f i c o are written in the order i c o f.
     order = [2, 3, 4, 5, 6, 7, 0, 1]
     op = ov_ops.LSTMSequence1(hidden_size=2, weights_format="icof")
     found = op.kernel(3)(x, h, c, lengths, w[:, order], r[:, order], b[:, order])
@@ -126,7 +126,7 @@ def _sequence_inputs(rng: np.random.Generator) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Sample:
-    """One ONNX node and which of its inputs it has."""
+    """One ONNX node, and the inputs that it has."""
 
     op: str
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -325,7 +325,7 @@ def test_contradictions_are_named() -> None:
 
 @pytest.mark.parametrize("op", ["GRU", "LSTM", "RNN"])
 def test_states_of_another_batch_are_refused(op: str, tmp_path: Path) -> None:
-    """ONNX Runtime refuses an initial state of one item for a batch of two, too."""
+    """ONNX Runtime also refuses an initial state of one item for a batch of two."""
     text = f"""
 <ir_version: 8, opset_import: ["" : 17]>
 g (float[t, b, 2] x, float[1, h, 3] state) => (float[t, 1, b, 3] y) {{

@@ -50,7 +50,7 @@ def test_empty_axes_reduce_nothing_in_openvino_and_all_in_onnx() -> None:
     assert onnx.ReduceSum1(axes=(), keepdims=False).kernel()(x).tolist() == 1.0
 
 
-def test_axes_are_a_set() -> None:
+def test_duplicate_axes_count_once() -> None:
     x = np.ones((2, 3), np.float32)
     assert ov.ReduceSum().kernel()(x, np.array([1, -1])).tolist() == [3.0, 3.0]
     assert ov.ReduceSum(keep_dims=True).kernel()(x, np.array(0)).tolist() == [[2.0, 2.0, 2.0]]
@@ -69,14 +69,14 @@ def test_integers_wrap() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_16_bit_floats_are_summed_in_f32(dtype: Any) -> None:
-    # 4096 ones: beyond 2048 (f16) and 256 (bf16) the next one would be lost.
+    # 4096 ones: in f16 a sum beyond 2048, and in bf16 one beyond 256, would not grow by 1.
     x = np.ones(4096, dtype)
     result = ov.ReduceSum().kernel()(x, np.array([0]))
     assert np.asarray(result).dtype == dtype
     assert float(result) == 4096.0
 
 
-def test_nothing_to_reduce() -> None:
+def test_reductions_of_empty_tensors() -> None:
     x = np.zeros((0, 2), np.float32)
     assert ov.ReduceMax().kernel()(x, np.array([0])).tolist() == [-np.inf, -np.inf]
     assert ov.ReduceMin().kernel()(x, np.array([0])).tolist() == [np.inf, np.inf]
@@ -129,7 +129,7 @@ def test_product_of_a_shape() -> None:
 @pytest.mark.parametrize(
     ("op", "axes"), [(ov.ReduceSum(), [2]), (ov.ReduceMean(), [-3]), (onnx.ReduceSum13(), [2])]
 )
-def test_axes_have_to_exist(op: Any, axes: list[int]) -> None:
+def test_axes_must_exist(op: Any, axes: list[int]) -> None:
     builder = Builder(Graph("g"))
     with pytest.raises(InferenceError):
         builder(op, data(builder, 2, 3), builder.i64(axes))

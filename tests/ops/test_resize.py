@@ -24,14 +24,14 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 
 
 def test_linear_half_pixel_by_hand() -> None:
-    """Four samples of two elements are at -0.25, 0.25, 0.75 and 1.25."""
+    """The four samples of two elements are at -0.25, 0.25, 0.75 and 1.25."""
     run = onnx.Resize(mode="linear").kernel()
     found = run(np.array([[0.0, 4.0]], np.float32), None, np.array([1, 2], np.float32))
     assert found.tolist() == [[0, 1, 3, 4]]
 
 
 def test_nearest_simple_by_hand() -> None:
-    """Enlarging rounds down, shrinking rounds up, as OpenVINO does with asymmetric coordinates."""
+    """Enlarging rounds down and shrinking rounds up, as in OpenVINO with asymmetric coordinates."""
     run = ov.Interpolate(
         mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="simple"
     ).kernel()
@@ -48,7 +48,9 @@ def test_upsample_by_hand() -> None:
 
 
 def test_integers_by_hand() -> None:
-    """-0.25, 0.25, 0.75 and 1.25 between 0 and 10: OpenVINO rounds 7.5 to 8, ONNX truncates it."""
+    """At -0.25, 0.25, 0.75 and 1.25 between 0 and 10, OpenVINO rounds 7.5 to 8, and ONNX truncates
+    it.
+    """
     data, sizes = np.array([0, 10], np.uint8), np.array([4])
     scales, axes = np.array([2.0], np.float32), np.array([0])
     rounded = ov.Interpolate(mode="linear_onnx").kernel()(data, sizes, scales, axes)
@@ -57,7 +59,7 @@ def test_integers_by_hand() -> None:
 
 
 def test_equal_sizes_stay_in_openvino() -> None:
-    """A scale of 1.3 of 3 elements still gives 3, which OpenVINO leaves unchanged."""
+    """3 elements scaled by 1.3 are still 3 elements, which OpenVINO leaves unchanged."""
     data = np.array([1, 5, 2], np.float32)
     scales, axes = np.array([1.3], np.float32), np.array([0])
     op = ov.Interpolate(mode="linear_onnx", shape_calculation_mode="scales")

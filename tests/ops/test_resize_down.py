@@ -1,4 +1,4 @@
-"""Resize-10 by scales below 1: the nearest element is the next one, as in the engines."""
+"""Resize-10 with scales below 1: the nearest element is the next one, as in the engines."""
 
 from __future__ import annotations
 

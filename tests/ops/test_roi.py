@@ -23,7 +23,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 
 
 def test_a_region_turned_by_a_quarter() -> None:
-    # On a ramp along x, a region of 4 x 2 turned by a quarter reaches from 3 to 5 in x.
+    # On a ramp along x, a 4 x 2 region turned by a quarter reaches from 3 to 5 in x.
     ramp = np.broadcast_to(np.arange(9, dtype=np.float32), (1, 1, 9, 9))
     region = np.array([[4.5, 4.5, 4, 2, np.pi / 2]], np.float32)
     run = roi.ROIAlignRotated(
@@ -33,8 +33,8 @@ def test_a_region_turned_by_a_quarter() -> None:
     np.testing.assert_allclose(found.reshape(-1), [3.5, 4.5], atol=1e-6)
 
 
-def test_bins_move_by_shares_of_the_region() -> None:
-    # The region (2, 2) to (3, 3) is 2 wide from 1.5 on; it moves right by 0.5 * 2 * 2.
+def test_bins_move_by_fractions_of_the_region() -> None:
+    # The region (2, 2) to (3, 3) starts at 1.5 and is 2 wide; it moves right by 0.5 * 2 * 2.
     ramp = np.broadcast_to(np.arange(9, dtype=np.float32), (1, 1, 9, 9))
     region = np.array([[0, 2, 2, 3, 3]], np.float32)
     run = roi.DeformablePSROIPooling(output_dim=1, spatial_scale=1.0, trans_std=0.5).kernel()

@@ -40,7 +40,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -109,7 +109,7 @@ def test_negative_indices_count_from_the_end() -> None:
     assert rows.tolist() == [[0, 0], [7, 8]]
 
 
-def test_coordinates_that_name_everything() -> None:
+def test_empty_coordinates_address_the_whole_data() -> None:
     data = np.array([1, 2])
     run = onnx.ScatterND16(reduction="add").kernel()
     assert run(data, np.zeros((2, 0), np.int64), np.array([[10, 20], [1, 1]])).tolist() == [12, 23]

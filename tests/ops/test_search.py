@@ -39,7 +39,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -96,7 +96,7 @@ def test_running_results() -> None:
     assert wrapped.tolist() == [127, -128]
 
 
-def test_buckets_own_one_of_their_bounds() -> None:
+def test_each_bucket_includes_one_of_its_bounds() -> None:
     data, bounds = np.array([1.0, 2.0, 9.0]), np.array([1, 2, 3])
     assert ov.Bucketize(with_right_bound=True).kernel()(data, bounds).tolist() == [0, 1, 3]
     assert ov.Bucketize(with_right_bound=False).kernel()(data, bounds).tolist() == [1, 2, 3]
@@ -111,7 +111,7 @@ def test_each_row_is_searched_on_its_own() -> None:
     assert ov.SearchSorted().kernel()(table[0], values).tolist() == [[1, 3], [1, 0]]
 
 
-def test_different_elements_in_their_order() -> None:
+def test_distinct_elements_and_their_order() -> None:
     data = np.array([3, 1, 3, 2])
     found = onnx.Unique(in_order=False).kernel(4)(data)
     assert [item.tolist() for item in found] == [[3, 1, 2], [0, 1, 3], [0, 1, 0, 2], [2, 1, 1]]

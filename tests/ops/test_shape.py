@@ -40,7 +40,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -51,13 +51,13 @@ ANY = TensorType(ElementType.F32, UNKNOWN_SHAPE)
 I64 = np.int64
 
 
-def test_zero_copies_a_dimension_or_is_one() -> None:
+def test_zero_copies_a_dimension_or_is_a_size() -> None:
     x = np.zeros((2, 3, 4), np.float32)
     copying = ov.Reshape(special_zero=True).kernel()
     assert copying(x, np.array([0, -1], I64)).shape == (2, 12)
     assert copying(x, np.array([6, 1, 0], I64)).shape == (6, 1, 4)
     empty = np.zeros((0, 3), np.float32)
-    # Both sides have the copied dimension, so the rest is 3 although there are no elements.
+    # Both shapes contain the copied dimension, so -1 becomes 3 although there are no elements.
     assert copying(empty, np.array([0, -1], I64)).shape == (0, 3)
     assert ov.Reshape().kernel()(empty, np.array([3, 0], I64)).shape == (3, 0)
     assert onnx.Reshape14(allowzero=True).kernel()(empty, np.array([5, 0], I64)).shape == (5, 0)
@@ -70,7 +70,7 @@ def test_zero_copies_a_dimension_or_is_one() -> None:
 def test_reshape_infers_0_beside_a_0_that_does_not_copy(
     shape: tuple[int, ...], pattern: list[int], expected: tuple[int, ...]
 ) -> None:
-    """Measured in OpenVINO 2026.4 with the pattern as a model input."""
+    """This was measured in OpenVINO 2026.4 with the pattern as a model input."""
     found = ov.Reshape().kernel()(np.zeros(shape, np.float32), np.array(pattern))
     assert found.shape == expected
 
@@ -107,7 +107,7 @@ def test_a_reshape_to_minus_one_finds_the_size_beside_named_dimensions() -> None
     x = b.parameter("x", f32("N", 4, 5))
     rows = b(onnx.Reshape(), x, b.i64([0, -1]))
     assert str(rows.type) == "f32[N,20]"
-    # The usual export of x.reshape(x.shape[0], -1).
+    # Exporters write x.reshape(x.shape[0], -1) in this way.
     size = b(onnx_gather.Gather(0), b(onnx.Shape1(), x), b.i64(0))
     pattern = b(onnx_slicing.Concat(0), b(onnx.Unsqueeze(axes=(0,)), size), b.i64([-1]))
     assert str(b(onnx.Reshape(), x, pattern).type) == "f32[N,20]"
@@ -115,7 +115,7 @@ def test_a_reshape_to_minus_one_finds_the_size_beside_named_dimensions() -> None
         b(onnx.Reshape(), b.parameter("y", f32(3)), b.i64([2, -1]))
 
 
-def test_sizes_are_numbers_where_they_can_be() -> None:
+def test_known_sizes_are_constants() -> None:
     b = Builder(Graph())
     x = b.parameter("x", f32(2, None, 3))
     assert b.constant_of(b(onnx.Shape15(start=2), x)) == np.array([3])
@@ -127,13 +127,13 @@ def test_sizes_are_numbers_where_they_can_be() -> None:
 @pytest.mark.parametrize(
     ("target", "expected"), [((2, 1), "f32[2,3]"), ((4, 1, 1), "f32[4,1,3]"), ((1,), "f32[1,3]")]
 )
-def test_expand_goes_both_ways(target: tuple[int, ...], expected: str) -> None:
+def test_expand_broadcasts_in_both_directions(target: tuple[int, ...], expected: str) -> None:
     b = Builder(Graph())
     x = b.parameter("x", f32(1, 3))
     assert str(b(onnx.Expand(), x, b.i64(target)).type) == expected
 
 
-def test_broadcast_goes_one_way_unless_bidirectional() -> None:
+def test_broadcast_has_one_direction_unless_bidirectional() -> None:
     b = Builder(Graph())
     x = b.parameter("x", f32(3, 1))
     assert str(b(ov.Broadcast3(), x, b.i64([2, 3, 4])).type) == "f32[2,3,4]"
@@ -171,10 +171,10 @@ I64_LIST = TensorType(ElementType.I64, Shape.of(None))
         (onnx.Expand(), [ANY, I64_LIST], "f32[...]"),
     ],
 )
-def test_nothing_known_is_no_error(op: Op, types: list[TensorType], expected: str) -> None:
+def test_unknown_types_are_not_an_error(op: Op, types: list[TensorType], expected: str) -> None:
     assert inferred(op, *types) == [expected]
 
 
-def test_an_order_is_a_permutation() -> None:
+def test_an_order_must_be_a_permutation() -> None:
     with pytest.raises(InferenceError, match="not a permutation"):
         inferred(onnx.Transpose(perm=(0, 0)), f32(2, 3))

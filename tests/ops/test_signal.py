@@ -29,7 +29,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 
 
 def test_dft_by_hand() -> None:
-    """1, 2 -> 3, -1; a third element of zero makes it 3, 1 + 2w, 1 + 2w^2."""
+    """The transform of 1, 2 is 3, -1; with a third element of zero it is 3, 1 + 2w, 1 + 2w^2."""
     data = np.array([[1, 0], [2, 0]], np.float32)
     run = ov.DFT().kernel()
     assert run(data, np.array([0])).tolist() == [[3, 0], [-1, 0]]
@@ -40,7 +40,7 @@ def test_dft_by_hand() -> None:
     assert filled.dtype == np.float32
 
 
-def test_real_dft_of_two_axes_is_undone() -> None:
+def test_inverse_real_dft_inverts_real_dft_of_two_axes() -> None:
     data = np.arange(30, dtype=np.float32).reshape(2, 3, 5)
     axes, sizes = np.array([1, 2]), np.array([3, 5])
     spectrum = ov.RDFT().kernel()(data, axes)

@@ -1,4 +1,6 @@
-"""Slices, splits and joins: kernels and inference against OpenVINO's and ONNX's own values."""
+"""Slices, splits and concatenations: kernels and inference against OpenVINO's and ONNX's own
+values.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def inferred(op: Op, *types: TensorType, n_outputs: int | None = None) -> list[s
 
 
 def f32(*dims: int | str | None) -> TensorType:
-    """An f32 tensor; a text names a dimension, None is one not known."""
+    """An f32 type; a text names a dimension, and None is an unknown one."""
     sizes = [DynamicDim(symbol=dim) if isinstance(dim, str) else dim for dim in dims]
     return TensorType(ElementType.F32, Shape.of(*sizes))
 
@@ -54,7 +56,7 @@ def i64(*numbers: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def test_masks_of_a_strided_slice() -> None:
-    # x[..., None, 1, ::-1] in NumPy's words; a 1 in a mask leaves its bound open.
+    # In NumPy this is x[..., None, 1, ::-1]; a 1 in a mask removes the bound.
     op = ov.StridedSlice(
         begin_mask=(0, 0, 0, 1),
         end_mask=(0, 0, 0, 1),
@@ -70,7 +72,7 @@ def test_a_backward_slice_reaches_the_first_element() -> None:
     run = onnx.Slice10().kernel()
     assert run(i64(1, 2, 3), i64(-1), i64(-100), i64(0), i64(-1)).tolist() == [3, 2, 1]
     assert run(i64(1, 2, 3), i64(2), i64(0), i64(0), i64(-1)).tolist() == [3, 2]
-    # A start before the first element is moved to it, which NumPy does not do.
+    # A start before the first element is clamped to the first one, unlike in NumPy.
     assert run(i64(1, 2, 3), i64(-9), i64(-100), i64(0), i64(-1)).tolist() == [1]
     masked = ov.StridedSlice(end_mask=(1, 0), new_axis_mask=(0, 1)).kernel()
     assert masked(i64(1, 2, 3), i64(-9, 0), i64(0, 0), i64(-2, 1)).tolist() == [[1]]
@@ -91,8 +93,8 @@ def test_the_last_part_may_be_smaller() -> None:
         inferred(onnx.Split13(), f32(7), n_outputs=3)
 
 
-def test_parts_of_one_length_have_room() -> None:
-    # Two each for the first three parts: ONNX Runtime refuses to run this, too.
+def test_parts_of_equal_length_must_fit() -> None:
+    # The first three parts take two elements each; ONNX Runtime also refuses to run this.
     with pytest.raises(InferenceError, match="too short"):
         inferred(onnx.Split18(num_outputs=4), f32(5), n_outputs=4)
     ends_empty = inferred(onnx.Split18(num_outputs=5), f32(4), n_outputs=5)
@@ -110,12 +112,12 @@ def test_one_length_is_inferred_from_the_rest() -> None:
         b.emit(ov.VariadicSplit(), x, b.i64(0), b.i64([1, 3]), n_outputs=2)
 
 
-def test_a_piece_is_a_view() -> None:
+def test_a_part_is_a_view() -> None:
     first, _ = onnx.Split(axis=0).kernel(2)(X)
     assert np.shares_memory(first, X)
 
 
-def test_joined_dimensions_are_added_and_the_others_refined() -> None:
+def test_the_sizes_of_a_concatenated_axis_are_added_and_others_refined() -> None:
     assert inferred(onnx.Concat(axis=-1), f32(None, 3), f32(2, 4)) == ["f32[2,7]"]
     assert inferred(ov.Concat(axis=0), f32("N", 3), f32(0, None)) == ["f32[N,3]"]
     assert inferred(ov.Concat(axis=1), ANY, f32(2, 4)) == ["f32[2,?]"]
@@ -165,7 +167,7 @@ def test_slice_scatter_writes_a_slice() -> None:
     assert zeros.sum() == 0
 
 
-def test_a_cache_goes_round() -> None:
+def test_a_circular_cache_wraps_around() -> None:
     cache = np.zeros((2, 1, 3, 1), np.float32)
     update = np.arange(1, 5, dtype=np.float32).reshape(2, 1, 2, 1)
     found = onnx.TensorScatter(mode="circular").kernel()(cache, update, i64(2, 0))

@@ -42,7 +42,7 @@ def test_openvino_values(opconf_case: Path, check_opconf: Callable[[Path], None]
 
 
 def test_bytes_of_strings() -> None:
-    # A character of two bytes, an empty string, and a byte that begins no character.
+    # A character of two bytes, an empty string, and a byte that starts no character.
     symbols = np.array([0x61, 0xC3, 0xA9, 0xFF], np.uint8)
     begins, ends = np.array([[0, 1], [3, 3]], np.int64), np.array([[1, 3], [3, 4]], np.int64)
     packed = StringTensorPack().kernel()(begins, ends, symbols)
@@ -63,10 +63,10 @@ def strings(*items: str) -> Any:
     [
         # github.com/google/re2/wiki/Syntax
         (r"[[:alpha:]]+\d", "abc7", True),
-        (r"\d", "٣", False),  # classes are ASCII
+        (r"\d", "٣", False),  # character classes contain only ASCII
         (r"\w+", "é", False),
         (r"[^\W]+", "ab_1", True),
-        (r"a$", "a\n", False),  # the end of the text, not of the line
+        (r"a$", "a\n", False),  # $ matches the end of the text, not of a line
         (r"(?m)a$\nb", "a\nb", True),
         (r"a.b", "a\nb", False),
         (r"(?s)a.b", "a\nb", True),
@@ -109,7 +109,7 @@ def test_syntax_of_re2(pattern: str, text: str, expected: bool) -> None:
     ],
 )
 @needs_re2
-def test_what_re2_has_not_is_refused(pattern: str) -> None:
+def test_syntax_that_re2_lacks_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="'"):
         RegexFullMatch(pattern).kernel()(strings("a"))
 
@@ -128,7 +128,7 @@ def test_a_scalar_string_is_matched() -> None:
     assert RegexFullMatch("ab").kernel()(one).tolist() is True
 
 
-def test_one_string_is_no_array_of_them() -> None:
+def test_a_scalar_is_not_an_array_of_strings() -> None:
     one = np.array("ab", dtype=object)
     assert StringConcat().kernel()(one, one).shape == ()
     parts, count = StringSplit("b").kernel(2)(one)
@@ -149,7 +149,9 @@ def test_stop_words_in_any_case() -> None:
 
 
 def weighted(mode: str) -> TfIdfVectorizer:
-    """The 1-grams a and b and the 2-grams (a, b) and (b, a); the third is not counted."""
+    """Counts the 1-grams a and b and the 2-grams (a, b) and (b, a); the weight of the third is
+    0.
+    """
     return TfIdfVectorizer(
         max_gram_length=2,
         max_skip_count=1,
@@ -167,7 +169,7 @@ def weighted(mode: str) -> TfIdfVectorizer:
     [("TF", [1, 2, 0, 2]), ("IDF", [2, 3, 0, 0.5]), ("TFIDF", [2, 6, 0, 1])],
 )
 def test_weights_of_ngrams(mode: str, expected: list[float]) -> None:
-    # In a a b: a twice, b once; (a, b) as neighbours and with one item between them.
+    # a a b contains a twice, b once, and (a, b) as neighbours and with one item between them.
     found = weighted(mode).kernel()(strings("a", "a", "b"))
     assert found.dtype == np.float32
     assert found.tolist() == expected

@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages; they are skipped by name where there is none."""
+"""A real Chromium for the tests of pages; without Chromium these tests are skipped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 __all__ = ["Browser", "chromium"]
 
-#: Chromium without a window, and without connections of its own.
+#: Run Chromium without a window, and without connections of its own.
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -25,16 +25,18 @@ FLAGS = (
     "--window-size=1280,900",
 )
 
-#: The time until a page has reacted; a slow machine only needs it.
+#: The maximum time in seconds until a page has reacted; only slow machines need it.
 PATIENCE = 60
 
 
-#: Address space that Chromium reserves for JavaScript alone, used or not.
+#: The address space that Chromium reserves for JavaScript, whether it is used or not.
 NEEDED = 1 << 40
 
 
 def _address_space() -> int | None:
-    """The limit of this process in bytes; None: there is none, or the system has no such limit."""
+    """The limit of this process in bytes, or None if there is no limit or the system has no such
+    limits.
+    """
     try:
         import resource
     except ImportError:
@@ -74,7 +76,7 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def click(self, selector: str) -> None:
-        """Click an element; parts of a picture are clicked by an event."""
+        """Click an element; for a part of a picture, the event is sent by a script."""
         self.run(
             "document.querySelector(arguments[0])"
             ".dispatchEvent(new MouseEvent('click', {bubbles: true}))",
@@ -90,13 +92,13 @@ class Browser:
         return [str(item) for item in found]
 
     def complaints(self) -> list[str]:
-        """Errors and warnings on the console since the last call."""
+        """The errors and warnings on the console since the last call."""
         return [str(item["message"]) for item in self.driver.get_log("browser")]
 
 
 @contextmanager
 def chromium(folder: Path) -> Iterator[Browser]:
-    """Start Chromium with an empty profile in `folder`; skip the test where it is missing."""
+    """Start Chromium with an empty profile in `folder`; skip the test if Chromium is missing."""
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
     driver = shutil.which("chromedriver")
     if binary is None or driver is None:

@@ -18,7 +18,7 @@ __all__ = ["counting", "embedded", "long_chain", "read", "saved"]
 
 
 def counting(folder: Path, name: str = "acc") -> Path:
-    """A Loop whose state is the sum of the iteration numbers and of w, elementwise."""
+    """A model with a Loop whose state is the sum of the iteration numbers and of w, elementwise."""
     body = helper.make_graph(
         [
             helper.make_node("Cast", ["i"], ["step"], to=TensorProto.FLOAT, name="to_float"),
@@ -56,7 +56,7 @@ def counting(folder: Path, name: str = "acc") -> Path:
 
 
 def long_chain(folder: Path, length: int) -> Path:
-    """A chain of `length` additions."""
+    """A model with a chain of `length` additions."""
     nodes = [
         helper.make_node("Add", [f"v{at}", "v0"], [f"v{at + 1}"], name=f"add_{at}")
         for at in range(length)
@@ -71,21 +71,21 @@ def long_chain(folder: Path, length: int) -> Path:
 
 
 def saved(graph: onnx.GraphProto, path: Path) -> Path:
-    """Write a graph as a model."""
+    """Write a graph as a model, and return the path."""
     opsets = [helper.make_opsetid("", 17)]
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
     return path
 
 
 def read(path: Path) -> irloop.Model:
-    """The model with inferred types."""
+    """Read a model and infer its types."""
     model = onnx_reader.read(path)
     irloop.infer(model)
     return model
 
 
 def embedded(text: str) -> Any:
-    """The data of a page."""
+    """The data that a page contains."""
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found is not None
     return json.loads(found[1])

@@ -1,4 +1,6 @@
-"""Pages in a real Chromium: bodies open, the slider moves, the search finds, nothing complains."""
+"""Pages in a real Chromium: bodies open, the slider changes values, the search finds nodes, and
+there are no errors on the console.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def counted(browser: Browser, tmp_path: Path) -> Browser:
-    """A page of the counting loop with the values of three iterations."""
+    """Open the page of the counting loop with the values of three iterations."""
     inputs = {"n": np.int64(3), "x": np.array([1, 2], np.float32)}
     irloop.view(counting(tmp_path), tmp_path / "page.html", inputs)
     browser.open(tmp_path / "page.html")
@@ -31,7 +33,7 @@ def counted(browser: Browser, tmp_path: Path) -> Browser:
 
 
 def test_a_body_opens_and_closes(counted: Browser) -> None:
-    # The whole model is small, so that it is open at first.
+    # The whole model is small, so it is open at first.
     assert "acc" in counted.texts(".box .title")
     counted.click("[data-toggle]")
     counted.wait("return !document.querySelector('.box.operation')")
@@ -40,7 +42,7 @@ def test_a_body_opens_and_closes(counted: Browser) -> None:
     counted.click("[data-toggle]")
     counted.wait("return Boolean(document.querySelector('.box.operation'))")
     counted.settle()
-    # Two states (the condition, too), each with its back edge in its own colour.
+    # There are two states, one of them the condition; each back edge has its own colour.
     colours = counted.run(
         "return [...document.querySelectorAll('.canvas .wire.back')]"
         ".map(item => getComputedStyle(item.querySelector('path')).stroke)"
@@ -62,7 +64,7 @@ def test_the_slider_changes_values(counted: Browser) -> None:
         "const slider = document.getElementById('iteration');"
         "slider.value = 2; slider.dispatchEvent(new Event('input'))"
     )
-    # 1 + (0 + 10) + (1 + 10) + 2, and NaN from w.
+    # The values are 1 + (0 + 10) + (1 + 10) + 2, and NaN because of w.
     assert counted.texts(f"{move} .value") == ["[24, nan]"]
     assert counted.texts(".slider output") == ["iteration 2 of 0 to 2"]
     assert counted.texts("aside .values pre") == ["[24, nan]"]
@@ -82,7 +84,7 @@ def test_a_click_shows_weights(counted: Browser) -> None:
     assert title.startswith("Loop-")
 
 
-def test_the_search_opens_what_hides_a_node(browser: Browser, tmp_path: Path) -> None:
+def test_the_search_opens_the_body_that_contains_a_node(browser: Browser, tmp_path: Path) -> None:
     irloop.view(long_chain(tmp_path, 1000), tmp_path / "page.html")
     browser.open(tmp_path / "page.html")
     assert len(browser.texts(".box.group")) >= 2
@@ -102,7 +104,7 @@ def test_the_search_opens_what_hides_a_node(browser: Browser, tmp_path: Path) ->
 def test_5000_operations_open_as_groups(browser: Browser, tmp_path: Path) -> None:
     irloop.view(long_chain(tmp_path, 5000), tmp_path / "page.html")
     browser.open(tmp_path / "page.html")
-    # Few boxes at first are what makes it quick; the time itself depends on the machine.
+    # The page is fast because it has few boxes at first; the time itself depends on the machine.
     assert len(browser.texts(".box")) <= 60
     assert browser.complaints() == []
 

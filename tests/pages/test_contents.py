@@ -1,4 +1,4 @@
-"""The content of a page as data: wires, weights, values, lines; and that names are harmless."""
+"""The content of a page as data: wires, weights, values, lines; names are harmless."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def test_wires_of_an_ir() -> None:
     owner = next(node for node in model["nodes"] if node["kind"] == "owner")
     body = model["graphs"][owner["bodies"][0]]
     names = [node["name"] for node in model["nodes"]]
-    # The port map of the file: x in slices along axis 1; h starts from h0, then is last_h.
+    # The port map in the file: slices of x along axis 1; h starts from h0, and its last value is
+    # last_h.
     assert [(kind, port, names[at], words) for kind, port, at, words, _ in body["in"]] == [
         ("slice", 0, "x_t", "slice, axis 1"),
         ("state", 1, "h", "state"),
@@ -64,7 +65,7 @@ def test_the_page_has_a_histogram_of_weights(tmp_path: Path) -> None:
     assert found["bars"] == [2] + [1] * (BARS - 1)
 
 
-def test_weights_that_are_missing_leave_the_rest(tmp_path: Path) -> None:
+def test_missing_weights_do_not_prevent_the_page(tmp_path: Path) -> None:
     for name in ("model.xml", "model.bin"):
         (tmp_path / name).write_bytes((RECURRENT.parent / name).read_bytes())
     model = irloop.read_model(tmp_path / "model.xml")
@@ -81,7 +82,7 @@ def test_values_of_each_iteration(tmp_path: Path) -> None:
     (shown,) = embedded(text)["models"]
     numbers = {node["path"]: str(at) for at, node in enumerate(shown["nodes"])}
     moved = shown["values"]["by_node"][numbers["count/body/move"]]
-    # acc + i, where acc starts from x = [1, 2] and grows by i + w with w = [10, NaN].
+    # The values are acc + i; acc starts from x = [1, 2] and grows by i + w, where w = [10, NaN].
     assert [moved[at]["0"]["values"] for at in ("0", "1", "2")] == [
         [1, 2],
         [1 + 0 + 10 + 1, "nan"],
@@ -125,7 +126,7 @@ def test_large_graphs_are_grouped() -> None:
 def test_too_many_nodes_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("irloop.pages.contents.MOST_NODES", 10)
     data = Contents(read(long_chain(tmp_path, 20)), "chain").data
-    # 20 additions, an input and an output.
+    # The model has 20 additions, an input and an output.
     assert [data["nodes"][9]["name"], data["left_out"]] == ["add_8", 12]
 
 
@@ -145,7 +146,7 @@ def test_hostile_names_stay_data(tmp_path: Path) -> None:
     assert "\u202e" not in text
     (shown,) = embedded(text)["models"]
     (node,) = [item for item in shown["nodes"] if item["kind"] == "owner"]
-    # Everything that a browser would show as markup or reorder is text or an escape.
+    # Everything that a browser would treat as markup or reorder is text or an escape.
     expected = HOSTILE
     for char, spelt in (("\u202e", r"\u202e"), ("\u2066", r"\u2066"), ("\ud800", r"\ud800")):
         expected = expected.replace(char, spelt)

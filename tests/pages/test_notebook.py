@@ -1,4 +1,4 @@
-"""Models and results in notebooks: well-formed tables with harmless names."""
+"""Models and results in notebooks: well-formed tables, and harmless names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTILE = "</td><script>alert(1)</script>\u202e<img src=x onerror=alert(1)>"
 
 
 class Tables(HTMLParser):
-    """The tags and the cells of a text; tags must match."""
+    """Collects the tags and the cells of a text; tags must match."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def shown(item: Any) -> Tables:
 
 
 def picture(item: Any) -> str:
-    """The SVG inside the image of a text; the text loads nothing."""
+    """The SVG in the image of a text; also asserts that the text loads nothing."""
     text = item._repr_html_()
     assert "http" not in text.replace("base64,", "")
     (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', text)
@@ -67,7 +67,7 @@ def test_a_small_model_is_drawn_with_its_body() -> None:
     root = etree.fromstring(picture(irloop.read_model(RECURRENT)).encode())
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     texts = {text for item in root.iter() for text in item.itertext()}
-    # The loop, an operation of its body, and a state.
+    # The picture shows the loop, an operation of its body, and a state.
     assert {"rnn", "h_next", "h"} <= {word for text in texts for word in text.split()}
 
 
@@ -87,7 +87,7 @@ def test_a_model_has_a_picture_and_tables_in_a_notebook() -> None:
     assert ["input", "x", "f32[1,6,3]"] in rows
     assert ["output", "states", "f32[1,6,4]"] in rows
     assert ["TensorIterator-1", "rnn", "x, h0", "f32[1,6,4], f32[1,4]"] in rows
-    # The port map and the back edge of the file.
+    # The table shows the port map and the back edge of the file.
     assert ["Sliced", "input 0", "x_t"] in rows
     assert ["Carried", "input 1", "h"] in rows
     assert ["back edge", "last_h", "h"] in rows

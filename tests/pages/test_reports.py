@@ -1,4 +1,6 @@
-"""Reports as pages: verdicts, tensors, curves, marks; in Chromium they sort and lead to places."""
+"""Reports as pages: verdicts, tensors, curves, marks; in Chromium, tables sort and link to the
+picture.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def tables(data: Any) -> dict[str, list[list[Any]]]:
     return {item["title"]: item["table"]["rows"] for item in sections if "table" in item}
 
 
-def test_the_error_of_a_state_grows_by_half_an_iteration(pair: tuple[Path, Path]) -> None:
+def test_the_error_of_a_state_grows_by_half_per_iteration(pair: tuple[Path, Path]) -> None:
     evidence = compared(pair).evidence
     assert evidence is not None
     curves = {curve["name"]: curve["points"] for curve in tensors_of(evidence).curves}
@@ -82,7 +84,7 @@ def test_a_report_of_a_comparison(pair: tuple[Path, Path], tmp_path: Path) -> No
     assert data["report"]["verdict"] == {"level": "bad", "text": "not equal"}
     assert [list(model["marks"].values()) for model in data["models"]] == [["culprit"]] * 2
     (outputs,) = [tables(data)["Outputs"]]
-    # After four iterations the last value is 4 * 0.5 apart, and so is the last row of all.
+    # After four iterations the last value differs by 4 * 0.5, and so does the last row of `all`.
     assert {row[0]: row[3] for row in outputs} == {"last": 2.0, "all": 2.0}
 
 
@@ -95,7 +97,7 @@ def test_equal_models_have_a_report_too(pair: tuple[Path, Path], tmp_path: Path)
     assert len(data["models"]) == 2
 
 
-def test_models_with_other_borders_have_a_report(tmp_path: Path) -> None:
+def test_models_with_different_inputs_and_outputs_have_a_report(tmp_path: Path) -> None:
     refused = irloop.compare(RECURRENT, counting(tmp_path), engines="numpy")
     assert refused.evidence is None
     irloop.save_report(refused, tmp_path / "page.html", [RECURRENT, tmp_path / "counting.onnx"])
@@ -150,7 +152,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield running
 
 
-def test_a_table_sorts_and_leads_to_the_picture(
+def test_a_table_sorts_and_links_to_the_picture(
     browser: Browser, pair: tuple[Path, Path], tmp_path: Path
 ) -> None:
     irloop.save_report(compared(pair), tmp_path / "page.html", pair)
@@ -165,7 +167,7 @@ def test_a_table_sorts_and_leads_to_the_picture(
         table
         + "return [...table.querySelectorAll('tbody tr')].map(row => +row.cells[4].textContent)"
     )
-    # Ranges sort by magnitude: 69.5 in B is the largest of them but for the outputs.
+    # Ranges are sorted by magnitude: 69.5 in B is the largest, except for the outputs.
     browser.run(table + "table.querySelectorAll('th button')[3].click()")
     tops = browser.run(
         table + "return [...table.querySelectorAll('tbody tr')]"
@@ -190,7 +192,7 @@ def test_a_table_sorts_and_leads_to_the_picture(
     assert browser.complaints() == []
 
 
-def test_the_culprit_is_in_the_picture(
+def test_the_differing_operation_is_in_the_picture(
     browser: Browser, pair: tuple[Path, Path], tmp_path: Path
 ) -> None:
     irloop.save_report(compared(pair), tmp_path / "page.html", pair)

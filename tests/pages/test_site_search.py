@@ -1,6 +1,7 @@
 """The search of the documentation works on pages that are opened from disk.
 
-Its script is a worker, and Chromium starts no workers there: the site has a class in its place.
+The search script is a worker, but Chromium starts no workers for such pages, so the site replaces
+the worker by a class.
 """
 
 from __future__ import annotations

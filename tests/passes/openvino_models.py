@@ -18,7 +18,9 @@ Build = Callable[..., Any]
 
 
 def model_of(build: Build, *inputs: tuple[ElementType, tuple[int | None, ...]]) -> Model:
-    """Inputs x0, x1, ... and the outputs that `build` makes of a builder and them."""
+    """A model with inputs x0, x1, ... and the outputs that `build` returns for a builder and these
+    inputs.
+    """
     builder = Builder(Graph("g"))
     given = [
         builder.parameter(f"x{at}", TensorType(element, Shape.of(*dims)))
@@ -31,7 +33,9 @@ def model_of(build: Build, *inputs: tuple[ElementType, tuple[int | None, ...]]) 
 
 
 def after(model: Model, item: Pass) -> Model:
-    """The model after a pass: verified, and unchanged by a second run."""
+    """Run a pass, verify the model, assert that a second run changes nothing, and return the
+    model.
+    """
     Manager([item], check=True).run_passes(model)
     verify(model.graph)
     assert not Manager([item]).run_passes(model)

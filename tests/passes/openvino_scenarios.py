@@ -1,9 +1,9 @@
-"""OpenVINO's own transformation classes applied to models in a folder; runs as a child process.
+"""Applies OpenVINO's own transformation classes to models in a folder; runs as a child process.
 
     python openvino_scenarios.py FOLDER
 
-Prints one JSON object: the outcome of each scenario by its name. `test_against_openvino.py` has
-the same scenarios in irloop's classes.
+Prints one JSON object: the outcome of each scenario by the scenario's name.
+`test_against_openvino.py` has the same scenarios in irloop's classes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NODES = ["opset13.Abs", "opset13.Relu", "opset13.Add", "opset13.Subtract"]
 
 
 def model(name: str) -> Any:
-    # The frontend itself; Core.read_model would transform what it reads.
+    # The frontend is called directly because Core.read_model would transform the model.
     frontend = MANAGER.load_by_framework("ir")
     return frontend.convert(frontend.load(str(FOLDER / f"{name}.xml")))
 
@@ -115,7 +115,9 @@ def bodies() -> list[str]:
 
 
 def requeued() -> dict[str, list[str]]:
-    """Abs becomes two Relus, both registered: they are visited next, in this order."""
+    """A matcher replaces Abs by two Relus and registers both, so they are visited next, in this
+    order.
+    """
     log: list[str] = []
     source = model("chain")
     passes: list[Recorder] = []
@@ -126,7 +128,7 @@ def requeued() -> dict[str, list[str]]:
         second = op.relu(first, name="second")
         for made in (first, second):
             passes[0].register_new_node(made)
-        # The name has to be carried over by hand.
+        # In OpenVINO the name must be copied explicitly.
         second.set_friendly_name(root.get_friendly_name())
         utils.replace_node(root, second)
         return True
@@ -138,7 +140,7 @@ def requeued() -> dict[str, list[str]]:
 
 
 def fused() -> list[str]:
-    """Three nodes become one; nodes that only they read are removed."""
+    """A matcher replaces three nodes by one; nodes that only they read are removed."""
     source = model("chain")
 
     def replaced(matcher: Any) -> bool:
@@ -162,21 +164,22 @@ def structure() -> list[bool]:
     relu, absolute = ov.WrapType("opset13.Relu"), ov.WrapType("opset13.Abs")
     same, other = ov.AnyInput(), ov.AnyInput()
     return [
-        # The operands in their order, and swapped.
+        # The operands in their own order, and swapped.
         matches(ov.WrapType("opset13.Add", [absolute, relu]), "branches", "c"),
         matches(ov.WrapType("opset13.Add", [relu, absolute]), "branches", "c"),
         matches(ov.WrapType("opset13.Subtract", [absolute, relu]), "branches", "d"),
         matches(ov.WrapType("opset13.Subtract", [relu, absolute]), "branches", "d"),
-        # Without inputs any number of them fits; with inputs exactly these.
+        # A pattern without inputs fits any number of inputs; otherwise the inputs must be exactly
+        # these.
         matches(ov.WrapType("opset13.Add"), "branches", "c"),
         matches(ov.WrapType("opset13.Concat"), "joined", "j"),
         matches(ov.WrapType("opset13.Concat", [same, other]), "joined", "j"),
-        # One pattern twice has to meet one value.
+        # A pattern that occurs twice must match the same value.
         matches(ov.WrapType("opset13.Add", [same, same]), "branches", "c"),
         matches(ov.WrapType("opset13.Add", [same, same]), "joined", "twice"),
-        # The operation of an older opset is the same class.
+        # The operation of an older opset has the same class.
         matches(ov.WrapType("opset1.Add"), "branches", "c"),
-        # One of several types.
+        # A pattern with several types matches each of them.
         matches(ov.WrapType(["opset13.Subtract", "opset13.Add"]), "branches", "c"),
     ]
 
@@ -196,7 +199,7 @@ def alternatives() -> list[list[bool]]:
 
 def optional() -> list[bool]:
     return [
-        # Relu(Abs(x)) with and without the Abs in the pattern's place.
+        # Relu(Abs(x)) with and without an Abs at the position of the pattern.
         matches(
             ov.WrapType("opset13.Relu", ov.Optional(["opset13.Abs"], ov.AnyInput())), "chain", "b"
         ),
@@ -247,7 +250,9 @@ def predicates() -> list[bool]:
 
 
 def replaced_output() -> dict[str, Any]:
-    """All readers of one output read another: tensor names move, friendly names do not."""
+    """Every reader of one output reads another one: tensor names are moved, friendly names are
+    not.
+    """
     source = model("chain")
     old = node(source, "a")
     new = op.tanh(old.input_value(0), name="new")
@@ -256,7 +261,7 @@ def replaced_output() -> dict[str, Any]:
 
 
 def eliminated() -> dict[str, list[str]]:
-    """A node is removed; if it was an output, its name stays."""
+    """A node is removed; if it was an output, its name is kept."""
     found = {}
     for name in ("b", "c"):
         source = model("chain")
@@ -296,7 +301,7 @@ def constant_folding() -> list[list[Any]]:
 
 
 class Doubled(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
-    """Makes `a` read a vector twice as long."""
+    """Makes `a` read a vector of twice the length."""
 
     def run_on_model(self, source: Any) -> bool:
         first = node(source, "a")
@@ -318,7 +323,7 @@ class Shown(ov.ModelPass):  # type: ignore[misc]  # the package is half typed
 
 
 def validation() -> list[str]:
-    """Shapes after an edit are stale until the manager validates after the pass."""
+    """Shapes after an edit are outdated until the manager validates the graph after the pass."""
     log: list[str] = []
     for validate in (False, True):
         manager = ov.Manager()

@@ -1,7 +1,7 @@
-"""The framework compared with OpenVINO's: the same models and passes, the same outcome.
+"""The framework compared with OpenVINO's: the same models and passes have the same outcome.
 
 Each function here has its counterpart of the same name in `openvino_scenarios.py`, which runs in
-a child process. Comments mark the places where irloop differs on purpose.
+a child process. Comments mark where irloop differs on purpose.
 """
 
 from __future__ import annotations
@@ -169,7 +169,9 @@ def types(source: Model) -> list[str]:
 
 
 class Recorder(MatcherPass):
-    """Records where its pattern matches; `act` edits the graph and returns the result."""
+    """Records where its pattern matches; `act` edits the graph and returns the result of the
+    callback.
+    """
 
     def __init__(
         self,
@@ -244,7 +246,7 @@ def bodies() -> list[str]:
 
 
 def requeued() -> dict[str, list[str]]:
-    """The nodes need not be registered, and the name is carried over by itself."""
+    """In irloop the nodes need not be registered, and the name is copied automatically."""
     log: list[str] = []
     source = model("chain")
 
@@ -402,7 +404,7 @@ def _names(values: tuple[Value, ...]) -> list[str]:
 
 
 class Doubled(ModelPass):
-    """Makes `a` read a vector twice as long."""
+    """Makes `a` read a vector of twice the length."""
 
     name = "doubled"
 
@@ -476,13 +478,14 @@ def openvino(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_outcome_is_that_of_openvino(name: str, openvino: dict[str, Any]) -> None:
+def test_the_outcome_equals_that_of_openvino(name: str, openvino: dict[str, Any]) -> None:
     wanted = openvino[name]
     if name == "untyped_root":
-        # A Result gives a value there; here only a pattern that asks for its type meets it.
+        # In OpenVINO an untyped pattern matches a Result; in irloop only a pattern with that type
+        # does.
         assert wanted.pop() == "any:out"
     assert SCENARIOS[name]() == wanted
 
 
-def test_every_scenario_was_run(openvino: dict[str, Any]) -> None:
+def test_every_scenario_has_run(openvino: dict[str, Any]) -> None:
     assert openvino.keys() == SCENARIOS.keys()

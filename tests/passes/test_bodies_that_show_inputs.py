@@ -1,7 +1,7 @@
 """Passes on bodies that return their inputs, and on conditions of shape [1].
 
-The numbers are worked out by hand, and both irloop and ONNX Runtime have to give them, in two runs
-of one session.
+The numbers are worked out by hand; irloop and ONNX Runtime must return them in two runs of one
+session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ g (float[2] x) => (float[2] y, int64[3] z) {
   }> (n, "", x)
 }"""
 
-#: Gathers by the number of the iteration; the element is both added and shown.
+#: The body gathers by the iteration number; the element is both added and returned.
 GATHERED = """
 g (float[3, 2] x, float[2] h) => (float[2] y, float[3, 2] z) {
   n = Constant <value_int = 3> ()
@@ -53,7 +53,7 @@ g (float[3, 2] x) => (float[3, 2] y, float[3, 2] z) {
   }> (x, x)
 }"""
 
-#: The state never changes, so that no output is left.
+#: The state never changes, so no output is left.
 UNCHANGED = """
 g (int64 n, bool k, float[2] x, float[2] w) => (float[2] z) {
   y = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] a) { d = Not (c) }>
@@ -61,7 +61,7 @@ g (int64 n, bool k, float[2] x, float[2] w) => (float[2] z) {
   z = Add (y, w)
 }"""
 
-#: The condition and the number are vectors of one element, and both are read.
+#: The condition and the iteration number are vectors of one element, and the body reads both.
 VECTORS = """
 g (float[2] x) => (float[2] y, float[3, 1] z) {
   n = Constant <value_int = 3> ()
@@ -77,10 +77,10 @@ g (float[2] x) => (float[2] y, float[3, 1] z) {
   }> (n, t, x)
 }"""
 
-#: The same without a condition that is given.
+#: The same loop without an initial condition.
 OMITTED = VECTORS.replace("(n, t, x)", '(n, "", x)')
 
-#: Nothing is carried: the loop may become operations over the whole axis.
+#: The loop has no states, so it may become operations over the whole axis.
 MAPPED = """
 g () => (float[3, 1] z) {
   n = Constant <value_int = 3> ()
@@ -98,7 +98,9 @@ COUNTED = [[4, 5], [[0], [1], [2]]]
 
 
 def check(text: str, name: str, folder: Path, given: list[list[Any]], wanted: list[Any]) -> str:
-    """Run a pass over a model, compare with irloop and ONNX Runtime; the model as text."""
+    """Run a pass on a model, compare the outputs with irloop and ONNX Runtime, and return the model
+    as text.
+    """
     source, target = folder / "model.onnx", folder / "changed.onnx"
     source.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
     model, profile = irloop.transform(source, [name], verify=True)
@@ -135,13 +137,13 @@ def model_inputs(path: Path) -> list[str]:
         (MAPPED, "unroll", [], [[[1], [2], [3]]]),
     ],
 )
-def test_the_pass_keeps_the_numbers(
+def test_a_pass_keeps_the_numbers(
     text: str, name: str, given: list[Any], wanted: list[Any], tmp_path: Path
 ) -> None:
     check(text, name, tmp_path, [given, given], [wanted, wanted])
 
 
-def test_an_element_that_is_shown_is_gathered(tmp_path: Path) -> None:
+def test_an_element_that_the_body_returns_is_gathered(tmp_path: Path) -> None:
     text = check(SHOWN_ELEMENT, "scan_to_loop", tmp_path, [[X]], [[X.tolist()]])
     assert text == (
         "y = Loop(3, -):\n"
@@ -154,11 +156,11 @@ def test_an_element_that_is_shown_is_gathered(tmp_path: Path) -> None:
     )
 
 
-def test_one_parameter_is_left_of_two_that_are_shown(tmp_path: Path) -> None:
+def test_one_parameter_is_left_of_two_that_the_body_returns(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + SCANNED_TWICE).SerializeToString())
     model, _ = irloop.transform(path, ["canonical_ports"], verify=True)
-    # ONNX Runtime is not asked: it loses what the body of a Scan returns as it came.
+    # ONNX Runtime is not run because it loses values that the body of a Scan returns unchanged.
     assert [value.tolist() for value in run(model, [X]).values()] == [(-X).tolist(), X.tolist()]
     assert shown(model) == (
         "y, z = Scan():\n"
@@ -170,7 +172,7 @@ def test_one_parameter_is_left_of_two_that_are_shown(tmp_path: Path) -> None:
     )
 
 
-def test_a_loop_without_outputs_goes(tmp_path: Path) -> None:
+def test_a_loop_without_outputs_is_removed(tmp_path: Path) -> None:
     runs = [(3, True), (0, True), (3, False)]
     given = [[np.array(n), np.array(k), PAIR, PAIR] for n, k in runs]
     text = check(UNCHANGED, "canonical_ports", tmp_path, given, [[[2, 4]]] * 3)
@@ -188,7 +190,7 @@ def test_a_loop_without_outputs_goes(tmp_path: Path) -> None:
         (OMITTED, [PAIR], COUNTED),
     ],
 )
-def test_openvino_runs_either_kind_of_loop(
+def test_openvino_runs_both_kinds_of_loops(
     text: str, given: list[Any], wanted: list[Any], loops: Literal["loop", "scan"], tmp_path: Path
 ) -> None:
     source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
@@ -219,7 +221,7 @@ g (int64[2] lengths, ELEMENT[2, 1] h, ELEMENT[2, 2, 1] x) => (ELEMENT[2, 1] l, E
     [("bool", "bool"), ("int16", "i2"), ("uint16", "u2"), ("uint64", "u8"), ("float16", "f2")],
 )
 def test_a_batch_ends_early_in_every_element_type(element: str, kind: str, tmp_path: Path) -> None:
-    """ONNX Runtime has no Where for most of these."""
+    """ONNX Runtime has no Where for most of these element types."""
     source, target = tmp_path / "model.onnx", tmp_path / "changed.onnx"
     text = ENDS_EARLY.replace("ELEMENT", element)
     source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
@@ -238,7 +240,7 @@ def test_a_batch_ends_early_in_every_element_type(element: str, kind: str, tmp_p
             assert {value.dtype for value in found} == {h.dtype}
 
 
-#: The only state never changes; the loop joins what it computes of it.
+#: The only state never changes; the loop concatenates values that it computes from the state.
 ONE_STATE = """<ir_version: 8, opset_import: ["" : OPSET]>
 g (int64 n, bool k, float[2] x) => (float[m, 2] z) {
   y, z = Loop <body = b (int64 i, bool c, float[2] a) => (bool d, float[2] a, float[2] r) {
@@ -249,7 +251,7 @@ g (int64 n, bool k, float[2] x) => (float[m, 2] z) {
 
 
 @pytest.mark.parametrize(("opset", "stays"), [(8, True), (11, False)])
-def test_a_loop_keeps_a_state_where_the_opset_wants_one(
+def test_a_loop_keeps_a_state_if_the_opset_requires_one(
     opset: int, stays: bool, tmp_path: Path
 ) -> None:
     source = tmp_path / "model.onnx"
@@ -264,7 +266,7 @@ def test_a_loop_keeps_a_state_where_the_opset_wants_one(
 
 
 def test_a_state_that_grows_stays_in_a_loop(tmp_path: Path) -> None:
-    """OpenVINO returns another shape, or fails, if a TensorIterator carries it."""
+    """If a TensorIterator carries the state, OpenVINO returns another shape or fails."""
     text = """
     g (float[2] x) => (float[k] l, int64[j] y) {
       n = Constant <value_int = 3> ()

@@ -1,4 +1,4 @@
-"""Copies of loop states that would share memory in OpenVINO's CPU plugin."""
+"""Copies of loop states that would otherwise share memory in OpenVINO's CPU plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW = TensorType(ElementType.F32, Shape.of(1, 2))
 
 
 def two_states(swapped: bool) -> Model:
-    """a' = b and b' = a, or both plus one."""
+    """A loop with a' = b and b' = a; with `swapped` false, both are incremented."""
     b = Builder(Graph("swap"))
     start = [b.parameter(name, ROW, (name,)) for name in "xy"]
     truth = b.constant(True, ElementType.BOOLEAN)

@@ -1,4 +1,4 @@
-"""One normal form of port maps, in both dialects."""
+"""Port maps have one normal form in both dialects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def tensor(*dims: int) -> TensorType:
 
 
 def crooked() -> Model:
-    """A TensorIterator with every part that can be written in several ways."""
+    """A TensorIterator in which every part that can be written in several ways has an unusual
+    form.
+    """
     b = Builder(Graph("crooked"))
     x = b.parameter("x", tensor(2, 5), ("x",))
     h = b.parameter("h", tensor(2, 1), ("h",))
@@ -59,7 +61,7 @@ def crooked() -> Model:
     return Model(b.graph, "openvino", 10)
 
 
-def test_everything_is_written_in_one_way() -> None:
+def test_everything_is_written_in_the_normal_form() -> None:
     model = crooked()
     assert CanonicalPorts().run(model, PassConfig())
     verify(model.graph)
@@ -79,7 +81,7 @@ def test_everything_is_written_in_one_way() -> None:
     assert not CanonicalPorts().run(model, PassConfig())
 
 
-def test_a_part_of_a_range_is_cut_out_before_the_loop() -> None:
+def test_a_part_of_a_range_is_sliced_before_the_loop() -> None:
     model = crooked()
     (node,) = [node for node in model.graph.nodes if node.bodies]
     body = node.body()

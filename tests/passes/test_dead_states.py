@@ -10,7 +10,7 @@ import pytest
 
 import irloop
 
-#: The body only hands its state on; the scan output doubles x once an iteration.
+#: The body returns its state unchanged; the scan output doubles x in each iteration.
 TEXT = """
 <ir_version: 5, opset_import: ["" : {opset}]>
 g (int64 trip, bool go, float[2] x) => (float[n, 2] z) {{

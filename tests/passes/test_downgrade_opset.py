@@ -1,4 +1,6 @@
-"""Operations of newer opsets expressed by older ones: graphs, results, and unchanged operations."""
+"""Operations of newer opsets are expressed by older ones: graphs, results, and unchanged
+operations.
+"""
 
 from __future__ import annotations
 
@@ -187,11 +189,11 @@ def test_indices_that_are_computed_are_counted_from_the_front() -> None:
         ),
     ],
 )
-def test_what_the_older_form_lacks_stays(build: Build) -> None:
+def test_operations_that_the_older_form_cannot_express_stay(build: Build) -> None:
     assert newest(after(of_x(build), DowngradeOpset())) > 7
 
 
-def test_what_the_opset_knows_stays() -> None:
+def test_operations_that_the_opset_has_stay() -> None:
     model = of_x(lambda b, x: b(gather.Gather8(), x, b.i64([-1]), b.i64(0)))
     assert not Manager([DowngradeOpset(opset=8)]).run_passes(model)
 
@@ -223,6 +225,6 @@ def test_branches_become_a_choice(first: float) -> None:
     np.testing.assert_allclose(got, -x if first > 1 else np.exp(x), rtol=1e-6)
 
 
-def test_branches_of_two_shapes_stay() -> None:
+def test_branches_of_different_shapes_stay() -> None:
     model = branches(lambda _, p: p, lambda b, p: b(slicing.Concat(0), p, p))
     assert not Manager([SelectBranches()]).run_passes(model)

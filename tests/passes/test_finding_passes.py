@@ -1,4 +1,4 @@
-"""Passes by name: options as text, descriptions, passes of other packages."""
+"""Passes by name: options as text, descriptions, and passes of other packages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_options_are_read_from_text() -> None:
         "configured:count=8:scale=1e-3:deep=yes:mode=exact:where=a:0:shapes=x=1,3:shapes=y:0=2"
     )
     assert (made.count, made.scale, made.deep, made.mode) == (8, 1e-3, True, "exact")
-    # A colon separates only where the name of an option follows.
+    # A colon separates options only if the name of an option follows.
     assert made.where == "a:0"
     assert made.shapes == ("x=1,3", "y:0=2")
 
@@ -131,7 +131,7 @@ def test_every_pass_of_the_library_is_described(name: str) -> None:
     assert isinstance(make_pass(name), cls)
 
 
-def test_what_is_off_by_default_runs_when_asked_for() -> None:
+def test_passes_that_are_off_by_default_run_on_request() -> None:
     config = PassConfig()
     assert config.is_disabled(Configured)
     config.enable(Configured)
@@ -160,7 +160,7 @@ class Taken(Renamed):
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the path with a package that has passes."""
+    """A folder on the import path, with a package that contains passes."""
     (tmp_path / "other_passes.py").write_text(PACKAGE)
     (tmp_path / "other_passes-1.0.dist-info").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -174,7 +174,7 @@ def name_passes(folder: Path, *points: str) -> None:
     (info / "entry_points.txt").write_text("\n".join(["[irloop.passes]", *points, ""]))
 
 
-def test_other_packages_bring_passes_along(installed: Path) -> None:
+def test_other_packages_can_provide_passes(installed: Path) -> None:
     name_passes(installed, "renamed = other_passes:Renamed")
     assert [point.name for point in entry_points(group="irloop.passes")] == ["renamed"]
     (info,) = (item for item in irloop.transformations() if item.name == "renamed")
@@ -201,5 +201,5 @@ def test_objects_that_are_not_passes_are_refused_by_name(
         all_passes()
 
 
-def test_options_of_a_pass_that_is_no_dataclass() -> None:
+def test_options_of_a_pass_that_is_not_a_dataclass() -> None:
     assert options_of(LIBRARY["dead_code"]) == ()

@@ -1,4 +1,4 @@
-"""Inputs that become constants: shapes known afterwards, and refused values."""
+"""Inputs that become constants: shapes that are then known, and refused values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_shape_is_known_once_the_axes_are() -> None:
     np.testing.assert_array_equal(got, [3, 12])
 
 
-def test_scalars_and_truths_are_numbers_too() -> None:
+def test_scalars_and_booleans_are_numbers_too() -> None:
     model = model_of(
         lambda _, x, flag: [x, flag], (ElementType.F32, ()), (ElementType.BOOLEAN, (2,))
     )
@@ -47,7 +47,7 @@ def test_scalars_and_truths_are_numbers_too() -> None:
     np.testing.assert_array_equal(flags, [True, False])
 
 
-def test_the_largest_integer_stays_what_it_is() -> None:
+def test_the_largest_integer_is_exact() -> None:
     model = model_of(lambda _, n: n, (ElementType.I64, ()))
     Manager([FixInput(("x0=9223372036854775807",))]).run_passes(model)
     (got,) = run(model, []).values()

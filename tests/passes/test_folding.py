@@ -1,4 +1,4 @@
-"""Folding returns the same numbers as running, half precision included."""
+"""Folding returns the same numbers as running, also in half precision."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def folds(model: Model) -> bool:
     return all(node.name == "y" or isinstance(node.op, Constant) for node in model.graph.nodes)
 
 
-def test_half_precision_is_folded_only_where_nothing_is_rounded() -> None:
-    # 2 * 3 is a number of half precision, 0.1 * 0.3 (of half precision each) is not.
+def test_half_precision_is_folded_only_if_nothing_is_rounded() -> None:
+    # 2 * 3 is exact in half precision, but 0.1 * 0.3 (each rounded to half precision) is not.
     assert folds(product(2, 3))
     assert not folds(product(0.1, 0.3))
-    # ONNX rounds after each operation, and so does the constant.
+    # ONNX rounds after each operation, so folding may round, too.
     assert folds(product(0.1, 0.3, "onnx"))
 
 

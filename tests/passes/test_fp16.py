@@ -26,7 +26,7 @@ from tests.passes.openvino_models import after, model_of
 from tests.passes.texts import shown
 
 F32 = ElementType.F32
-#: 1 + 2^-12 lies between two neighbours of f16 that are 2^-10 apart: it becomes 1.
+#: 1 + 2^-12 becomes 1, because f16 numbers near 1 are 2^-10 apart.
 WEIGHTS = np.tile(np.float32(1 + 2**-12), (8, 8))
 
 
@@ -47,7 +47,7 @@ def convert_of(model: Model) -> Node:
     return node
 
 
-def test_weights_are_stored_as_half_and_converted_where_they_are_read() -> None:
+def test_weights_are_stored_as_f16_and_converted_at_their_readers() -> None:
     item = CompressToFp16()
     model = product(WEIGHTS)
     Manager([item], check=True).run_passes(model)
@@ -74,7 +74,7 @@ def test_weights_are_stored_as_half_and_converted_where_they_are_read() -> None:
     ],
     ids=["too large", "lost to zero"],
 )
-def test_numbers_that_half_has_not_stay(weights: Any) -> None:
+def test_numbers_that_f16_cannot_express_stay(weights: Any) -> None:
     item = CompressToFp16()
     model = product(weights)
     assert not Manager([item]).run_passes(model)
@@ -84,7 +84,7 @@ def test_numbers_that_half_has_not_stay(weights: Any) -> None:
     )
 
 
-def test_infinities_and_nan_are_numbers_of_half() -> None:
+def test_infinities_and_nan_are_f16_numbers() -> None:
     weights = WEIGHTS.copy()
     weights[0, :3] = np.inf, -np.inf, np.nan
     model = after(product(weights), CompressToFp16())
@@ -135,7 +135,7 @@ print(compiled(numpy.ones((2, 8), numpy.float32))[0].tolist())
 """
 
 
-def test_openvino_takes_them_for_compressed_weights(tmp_path: Path) -> None:
+def test_openvino_treats_them_as_compressed_weights(tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     model = after(product(WEIGHTS), CompressToFp16())
     path = tmp_path / "model.xml"
@@ -153,7 +153,7 @@ def test_openvino_takes_them_for_compressed_weights(tmp_path: Path) -> None:
     assert numbers == str([[8.0] * 8] * 2)
 
 
-def test_constants_of_one_name_get_casts_of_their_own() -> None:
+def test_constants_with_the_same_name_get_separate_casts() -> None:
     b = Builder(Graph("g"))
     x = b.parameter("x", TensorType(ElementType.F32, Shape.of(64, 64)), ("x",))
     for _ in range(2):

@@ -38,7 +38,7 @@ F32 = TensorType(ElementType.F32, Shape.of(2))
 
 
 def model_of(*names: str) -> Model:
-    """x -> a chain of Abs nodes with these names -> out"""
+    """A model x -> a chain of Abs nodes with these names -> out"""
     b = Builder(Graph("g"))
     value = b.parameter("x", F32)
     for name in names:
@@ -48,7 +48,7 @@ def model_of(*names: str) -> Model:
 
 
 class Recorder(MatcherPass):
-    """Matches Abs, records the node and does nothing."""
+    """Matches Abs and records the node, but changes nothing."""
 
     name = "recorder"
 
@@ -113,7 +113,7 @@ def test_forward_visits_from_parameters_and_backward_from_results() -> None:
     assert log == ["recorder:c", "recorder:b", "recorder:a"]
 
 
-def test_matchers_run_in_registration_order_and_success_ends_the_node() -> None:
+def test_matchers_run_in_registration_order_and_the_first_success_ends_the_node() -> None:
     log: list[str] = []
     GraphRewrite([Recorder(log), Second(log)]).run(model_of("a", "b"), PassConfig())
     assert log == ["recorder:a", "second:a", "recorder:b", "second:b"]
@@ -128,7 +128,7 @@ def test_inserted_nodes_are_visited_next_without_being_registered() -> None:
     assert types_of(model) == ["Add"]
 
 
-def test_a_pass_says_whether_it_changed_anything() -> None:
+def test_a_pass_returns_whether_it_changed_anything() -> None:
     assert AbsToSquare().run(model_of("a"), PassConfig())
     assert not Recorder([]).run(model_of("a"), PassConfig())
 
@@ -206,7 +206,7 @@ class Renamer(ModelPass):
         return rewriter.modified
 
 
-def test_a_pass_over_the_whole_model_asks_by_itself() -> None:
+def test_a_model_pass_consults_callbacks_itself() -> None:
     config = PassConfig()
     config.set_callback(lambda node: node.name == "a", Renamer)
     model = model_of("a", "b")
@@ -215,7 +215,7 @@ def test_a_pass_over_the_whole_model_asks_by_itself() -> None:
 
 
 class EditsButKeepsTheRoot(Recorder):
-    """Inserts a node before the root and returns False, since the root stays."""
+    """Inserts a node before the root and returns False, because the root stays."""
 
     name = "edits"
 
@@ -228,7 +228,7 @@ class EditsButKeepsTheRoot(Recorder):
         return False
 
 
-def test_after_an_edit_that_keeps_the_root_later_patterns_see_it() -> None:
+def test_later_patterns_see_an_edit_that_keeps_the_root() -> None:
     log: list[str] = []
     model = model_of("a")
     rewrite = GraphRewrite([EditsButKeepsTheRoot(log), Second(log)])
@@ -246,7 +246,7 @@ class OnlyOnRequest(ModelPass):
         return True
 
 
-def test_a_pass_may_be_off_until_it_is_asked_for() -> None:
+def test_a_pass_may_be_off_by_default() -> None:
     model = model_of("a")
     manager = Manager([OnlyOnRequest()])
     assert not manager.run_passes(model)
@@ -266,7 +266,7 @@ class Watcher(Observer):
         self.seen.append((f"after {record.name}", len(model.graph)))
 
 
-def test_records_tell_time_matches_and_change() -> None:
+def test_records_contain_time_matches_and_changes() -> None:
     watcher = Watcher()
     squares = GraphRewrite([AbsToSquare(), Recorder([])], name="squares")
     manager = Manager([squares, MultiplyToAdd(), Recorder([])], observers=[watcher])
@@ -283,7 +283,7 @@ def test_records_tell_time_matches_and_change() -> None:
     assert names[:3] == ["before squares", "after squares", "before multiply_to_add"]
 
 
-def test_nested_managers_tell_the_observers_of_the_outer_one() -> None:
+def test_nested_managers_notify_the_observers_of_the_outer_one() -> None:
     watcher = Watcher()
     inner = Manager([AbsToSquare()], name="inner")
     outer = Manager([inner], name="outer", observers=[watcher])
@@ -361,7 +361,7 @@ def test_commutative_operations_match_swapped_and_others_do_not() -> None:
     assert wrap_type(Subtract, constant, x).match(rest.producer) is None
 
 
-def test_a_pattern_used_twice_has_to_meet_the_same_value() -> None:
+def test_a_pattern_used_twice_must_match_the_same_value() -> None:
     x = any_input()
     _, _, _, total = two_operands(Add())
     assert wrap_type(Add, x, x).match(total.producer) is None
@@ -370,7 +370,7 @@ def test_a_pattern_used_twice_has_to_meet_the_same_value() -> None:
     assert wrap_type(Add, x, x).match(b.emit(Add(), value, value)) is not None
 
 
-def test_optional_matches_with_and_without() -> None:
+def test_optional_matches_with_and_without_the_node() -> None:
     b = Builder(Graph("g"))
     x = b.parameter("x", F32)
     maybe = optional(Abs, wrap_type(Add))
@@ -382,7 +382,7 @@ def test_optional_matches_with_and_without() -> None:
         assert (maybe in match) is present
 
 
-def test_either_takes_the_first_that_fits() -> None:
+def test_either_takes_the_first_alternative_that_matches() -> None:
     first, second = wrap_type((Add, Subtract)), wrap_type(Add)
     pattern = either(first, second)
     _, _, _, total = two_operands(Add())
@@ -392,7 +392,7 @@ def test_either_takes_the_first_that_fits() -> None:
     assert second not in match
 
 
-def test_predicates_compose() -> None:
+def test_predicates_can_be_combined() -> None:
     _, _, _, total = two_operands(Add())
     node = total.producer
     good = consumers(1) & static_shape() & ~rank_is(2) & (rank_is(1) | rank_is(3))
@@ -400,7 +400,7 @@ def test_predicates_compose() -> None:
     assert wrap_type(Add, where=good & element_is(ElementType.I64)).match(node) is None
 
 
-def test_a_failed_match_says_why() -> None:
+def test_a_failed_match_has_a_reason() -> None:
     _, _, _, total = two_operands(Add())
     node = total.producer
     assert explain_match(wrap_type(Add), node) == "matches"
@@ -411,7 +411,7 @@ def test_a_failed_match_says_why() -> None:
     assert "2 inputs, not 1" in explain_match(wrap_type(Add, any_input()), node)
 
 
-def test_untyped_roots_are_tried_everywhere() -> None:
+def test_untyped_roots_are_tried_at_every_node() -> None:
     log: list[str] = []
 
     class Anything(MatcherPass):
@@ -428,7 +428,7 @@ def test_untyped_roots_are_tried_everywhere() -> None:
     assert log == ["x", "a", "b"]
 
 
-def test_elimination_keeps_an_output_name() -> None:
+def test_removing_a_node_keeps_the_name_of_an_output() -> None:
     model = model_of("a", "b")
 
     class Drop(MatcherPass):

@@ -1,4 +1,4 @@
-"""Operations without effect go; those that only look so stay."""
+"""Operations without effect are removed; operations that only seem to have none stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def changed(text: str, folder: Path) -> Model:
     return model
 
 
-def test_a_chain_without_effect_goes(tmp_path: Path) -> None:
+def test_a_chain_without_effect_is_removed(tmp_path: Path) -> None:
     model = changed(
         """
         g (float[2,3] x) => (float[2,3] y) <int64[2] whole = {2, 3}, int64[1] first = {0},
@@ -56,8 +56,8 @@ def test_a_chain_without_effect_goes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "y = Add (t, zero)",  # -0.0 + 0.0 is 0.0
-        "y = Mul (t, ones)",  # [3] becomes [2, 3]
+        "y = Add (t, zero)",  # -0.0 + 0.0 is 0.0, so the sign changes
+        "y = Mul (t, ones)",  # the shape [3] becomes [2, 3]
         "y = Reshape (t, turned)",
         "y = Transpose <perm = [1, 0]> (u)",
         "y = Slice (t, none, all, none, back)",
@@ -98,7 +98,7 @@ def test_names_of_inputs_and_outputs_stay(tmp_path: Path) -> None:
     assert list(found) == ["y", "z"]
 
 
-def test_slices_of_everything_go_at_any_length(tmp_path: Path) -> None:
+def test_slices_of_a_whole_axis_are_removed_whatever_its_length(tmp_path: Path) -> None:
     model = changed(
         """
         g (float[N, 2] x) => (float[N, 2] y)

@@ -1,6 +1,7 @@
-"""Every pass of the library: the graph afterwards, and that the results stay the same.
+"""Every pass of the library: the resulting graph, and that the results stay the same.
 
-The numbers are compared before and after on loops of every legal wiring, in both dialects.
+The results of loops with every legal port map, in both dialects, are compared before and after each
+pass.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def test_a_pass_changes_no_number(name: str, plan: Plan) -> None:
         verify(model.graph)
         for got, want in zip(values(model, arrays), wanted, strict=True):
             np.testing.assert_array_equal(got, want)
-        # A second run finds nothing to do, and returns False.
+        # A second run has nothing to do, and returns False.
         assert not Manager([LIBRARY[name]()]).run_passes(model)
 
 
@@ -85,7 +86,7 @@ def test_passes_in_a_row_change_no_number(plan: Plan, names: list[str]) -> None:
             np.testing.assert_array_equal(got, want)
 
 
-def test_every_file_holds_the_pass_of_its_name() -> None:
+def test_every_file_contains_the_pass_with_its_name() -> None:
     files = {path.stem for path in Path(common.__file__).parent.glob("[!_]*.py")}
     assert files == {cls.__module__.rpartition(".")[2] for cls in LIBRARY.values()}
     assert files <= set(LIBRARY)
@@ -108,7 +109,7 @@ g (int64 M, float[2] a, float[2] b) => (float[2] x) {
 
 def test_dead_code_leaves_no_unread_state(tmp_path: Path) -> None:
     model = read(DEAD, tmp_path)
-    # r feeds only itself, but through operations: it goes once its output has gone.
+    # r is read only by the operations that compute r, so it is dead once its output is removed.
     assert DeadCode().run(model, PassConfig())
     verify(model.graph)
     assert "Relu" not in types(model)
@@ -154,7 +155,7 @@ def test_equal_expressions_are_computed_once(tmp_path: Path) -> None:
     np.testing.assert_array_equal(z, [16, 36])
 
 
-def test_a_branch_that_is_never_taken_goes(tmp_path: Path) -> None:
+def test_a_branch_that_is_never_taken_is_removed(tmp_path: Path) -> None:
     model = read(
         """
         g (float[2] x) => (float[2] z) {
@@ -193,7 +194,7 @@ def test_a_range_gets_scalars_once_the_branch_is_known(tmp_path: Path) -> None:
         assert z.tolist() == [0, 1, 2]
 
 
-def test_a_branch_that_hands_an_input_on_keeps_the_names(tmp_path: Path) -> None:
+def test_a_branch_that_returns_an_input_keeps_the_names(tmp_path: Path) -> None:
     model = read(
         """
         g (float[2] x) => (float[2] z) {
@@ -242,7 +243,7 @@ def test_unrolling_has_limits(tmp_path: Path) -> None:
     assert not FoldTrips().run(read(text, tmp_path), PassConfig())
 
 
-def test_invariants_leave_every_loop_they_can(tmp_path: Path) -> None:
+def test_invariants_leave_every_loop_that_they_can(tmp_path: Path) -> None:
     model = read(
         """
         g (int64 M, float[2] a, float[2] w) => (float[2] last) {

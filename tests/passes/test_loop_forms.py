@@ -1,4 +1,4 @@
-"""Loops rewritten as others: TensorIterator and Loop of IR, Scan and Loop of ONNX."""
+"""Loops rewritten in other forms: TensorIterator and Loop in IR, Scan and Loop in ONNX."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def changed(model: Model, item: Pass) -> Model:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans())
-def test_a_known_number_of_iterations_can_be_expressed_by_slices(plan: Plan) -> None:
+def test_a_loop_with_a_known_trip_count_can_become_a_tensor_iterator(plan: Plan) -> None:
     assume(plan.stop_after is None and not plan.runtime_trip and plan.trips)
     assume(plan.kind == "TensorIterator" or plan.slices or plan.uses_iteration or plan.joined)
     model, arrays = build(plan)
@@ -56,7 +56,7 @@ def test_a_known_number_of_iterations_can_be_expressed_by_slices(plan: Plan) -> 
     if plan.kind == "Loop":
         first, second = second, first
         kinds.reverse()
-    # OpenVINO's Loop takes slices of one element only.
+    # OpenVINO's Loop can take only slices of one element.
     single = all(part == 1 for _, _, part in plan.slices) and not any(
         reverse for _, _, reverse in plan.joined
     )
@@ -101,7 +101,7 @@ def read(text: str, folder: Path) -> Model:
     return reader.read(path)
 
 
-def test_a_scan_gathers_by_the_number_of_the_iteration(tmp_path: Path) -> None:
+def test_a_scan_as_a_loop_gathers_by_the_iteration_number(tmp_path: Path) -> None:
     model = changed(read(SCAN.replace("SIZE", "3, 2"), tmp_path), ScanToLoop())
     assert shown(model) == (
         "last/Sub = Sub(3, 1)\n"
@@ -121,7 +121,7 @@ def test_a_scan_gathers_by_the_number_of_the_iteration(tmp_path: Path) -> None:
     )
 
 
-def test_readers_of_a_loop_know_its_new_shape(tmp_path: Path) -> None:
+def test_readers_of_a_loop_get_its_new_shape(tmp_path: Path) -> None:
     text = """
     g (float[3, 2] x) => (float[3] y) {
       turned = Scan <num_scan_inputs = 1, scan_output_axes = [1]
@@ -137,7 +137,7 @@ def test_readers_of_a_loop_know_its_new_shape(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 4])
-def test_the_length_may_be_known_late(length: int, tmp_path: Path) -> None:
+def test_the_length_may_be_known_only_at_run_time(length: int, tmp_path: Path) -> None:
     model = changed(read(SCAN.replace("SIZE", "M, 2"), tmp_path), ScanToLoop())
     assert loops(model) == ["Loop"]
     x = np.arange(2 * length, dtype=np.float32).reshape(length, 2)
@@ -147,7 +147,7 @@ def test_the_length_may_be_known_late(length: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(every, np.array(sums[1:]).reshape(-1, 2).T)
 
 
-def test_a_loop_that_gathers_scans(tmp_path: Path) -> None:
+def test_a_loop_that_gathers_becomes_a_scan(tmp_path: Path) -> None:
     model = read(SCAN.replace("SIZE", "3, 2"), tmp_path)
     changed(model, ScanToLoop())
     changed(model, LoopToScan())
@@ -171,7 +171,7 @@ g (int64[3] n, float[3, 2] h, float[3, 4, 2] x, float[3, 4, 2] y)
 
 
 @pytest.mark.parametrize("lengths", ["n", ""])
-def test_items_of_a_batch_are_scanned_by_a_scan_each(lengths: str, tmp_path: Path) -> None:
+def test_a_batch_is_scanned_by_one_scan_per_item(lengths: str, tmp_path: Path) -> None:
     path = tmp_path / "batched.onnx"
     text = BATCHED.replace("LENGTHS", lengths or '""')
     path.write_bytes(onnx.parser.parse_model(text).SerializeToString())

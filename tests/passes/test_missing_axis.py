@@ -1,4 +1,4 @@
-"""A port map may name an axis that the tensor does not have; passes refuse it in words."""
+"""If a port map names an axis that the tensor does not have, passes refuse it with a message."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Models after passes must run in OpenVINO: several inferences in one compiled model.
+"""Models must run in OpenVINO after passes, with several inferences in one compiled model.
 
-The numbers are worked out by hand.
+The expected numbers are worked out by hand.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ F32, BOOL = ElementType.F32, ElementType.BOOLEAN
 
 
 def check(model: Model, item: Pass, runs: list[tuple[list[Any], list[Any]]], folder: Path) -> str:
-    """Run a pass; irloop and OpenVINO give what `runs` want of what they give in."""
+    """Run a pass; assert that irloop and OpenVINO return the results that `runs` list for their
+    inputs.
+    """
     openvino = pytest.importorskip("openvino")
     assert Manager([item], check=True).run_passes(model)
     path = folder / "model.xml"
@@ -56,7 +58,9 @@ def element_of(value: Value) -> Any:
 
 
 def toggled() -> Model:
-    """Loop(2, c): b' = not b, from c itself;  u' = 7, and the body does not read u."""
+    """A Loop(2, c) with the states b' = not b, starting from c itself, and u' = 7; the body does
+    not read u.
+    """
 
     def build(b: Builder, c: Value, u: Value) -> list[Value]:
         inner = b.nested("body")
@@ -77,7 +81,7 @@ def toggled() -> Model:
     return model_of(build, (BOOL, ()), (F32, ()))
 
 
-def test_booleans_are_chosen_where_the_loop_may_not_run(tmp_path: Path) -> None:
+def test_booleans_are_selected_if_the_loop_may_not_run(tmp_path: Path) -> None:
     runs = [([True, 1], [True, 7]), ([False, 2], [False, 2]), ([True, 3], [True, 7])]
     text = check(toggled(), ChooseInitialStates(), runs, tmp_path)
     assert text == (
@@ -96,7 +100,7 @@ def test_booleans_are_chosen_where_the_loop_may_not_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_choice_of_booleans_may_be_the_condition_itself(tmp_path: Path) -> None:
+def test_a_select_of_booleans_may_be_the_condition_itself(tmp_path: Path) -> None:
     def build(b: Builder, x: Value, y: Value) -> list[Value]:
         condition = b(comparison.Less(), x, y, name="less")
         other = b(comparison.Less(), y, b.constant(5, F32), name="small")
@@ -149,12 +153,12 @@ def test_a_body_computes_what_it_returns(tmp_path: Path) -> None:
         ([[[5, 5]], [[-1, 1]]], [[[0, 2]], [[5, 5], [0, 2], [0, 2]]]),
     ]
     text = check(model, HoistInvariants(), runs, tmp_path)
-    # The addition is done once; the body does not return a parameter as it came.
+    # The addition runs once; the body does not return a parameter unchanged.
     assert text.splitlines()[0] == "twice_1 = Add(x1, x1)"
     assert "  relu = ReLU(twice_2)" in text.splitlines()
 
 
-def test_slices_that_nobody_reads_count_no_iterations(tmp_path: Path) -> None:
+def test_slices_that_nothing_reads_count_no_iterations(tmp_path: Path) -> None:
     def build(b: Builder, x: Value, h: Value) -> list[Value]:
         inner = b.nested("body")
         inner.parameter("p", TensorType(F32, Shape.of(1, 2)))

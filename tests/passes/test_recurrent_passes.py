@@ -1,4 +1,4 @@
-"""Sequences, TensorIterators over cells, and gates: one recurrence in three forms."""
+"""Sequences, TensorIterators over cells, and gates: three forms of one recurrence."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sequence(kind: str, direction: str) -> Op:
 def model(
     kind: str, direction: str, lengths: list[int], fixed: bool = True
 ) -> tuple[Model, list[Array]]:
-    """A sequence over random inputs; its lengths are constant, or (not `fixed`) an input."""
+    """A sequence over random inputs; its lengths are a constant or, without `fixed`, an input."""
     rng = np.random.default_rng(3)
     gates, states = KINDS[kind]
     count = 2 if direction == "bidirectional" else 1
@@ -80,7 +80,7 @@ def model(
 
 
 def changed(model: Model, *passes: Pass) -> list[str]:
-    """The types of the model's nodes after `passes`."""
+    """Run `passes`, and return the types of the model's nodes."""
     Manager(passes, check=True).run_passes(model)
     verify(model.graph)
     return [node.op.type for node in all_nodes(model.graph)]
@@ -95,7 +95,7 @@ def same(model: Model, arrays: list[Array], wanted: list[Array]) -> None:
 @pytest.mark.parametrize("lengths", [[T] * B, [2, T, 1], [0, 9, 3]])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sequence_is_a_loop_over_a_cell(
+def test_a_sequence_becomes_a_loop_over_a_cell(
     kind: str, direction: str, lengths: list[int], fixed: bool
 ) -> None:
     original, arrays = model(kind, direction, lengths, fixed)
@@ -110,7 +110,7 @@ def test_a_sequence_is_a_loop_over_a_cell(
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loop_over_a_cell_is_a_sequence(kind: str, direction: str) -> None:
+def test_a_loop_over_a_cell_becomes_a_sequence(kind: str, direction: str) -> None:
     original, arrays = model(kind, direction, [T] * B)
     wanted = list(run(original, arrays).values())
     types = changed(original, SequenceToTensorIterator(), TensorIteratorToSequence())
@@ -134,7 +134,7 @@ def test_the_loop_of_a_sequence_in_text() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cell_is_its_gates(kind: str) -> None:
+def test_a_cell_becomes_its_gates(kind: str) -> None:
     original, arrays = model(kind, "forward", [T] * B)
     wanted = list(run(original, arrays).values())
     types = changed(original, SequenceToTensorIterator(), DecomposeCells())
@@ -161,7 +161,7 @@ def around(lengths: list[int]) -> tuple[Model, list[Array]]:
 
 
 @pytest.mark.parametrize("lengths", [[T] * B, [2, T, 1]])
-def test_reversals_around_a_sequence_turn_it(lengths: list[int]) -> None:
+def test_reversals_around_a_sequence_reverse_its_direction(lengths: list[int]) -> None:
     made, arrays = around(lengths)
     wanted = list(run(made, arrays).values())
     assert changed(made, FuseReverseSequence(), DeadCode()).count("ReverseSequence") == 0
@@ -170,7 +170,7 @@ def test_reversals_around_a_sequence_turn_it(lengths: list[int]) -> None:
     same(made, arrays, wanted)
 
 
-def test_a_loop_reads_backwards_what_was_reversed() -> None:
+def test_a_loop_reads_a_reversed_input_backwards() -> None:
     made, arrays = around([T] * B)
     wanted = list(run(made, arrays).values())
     types = changed(made, SequenceToTensorIterator(), FuseReverseSequence(), DeadCode())
@@ -230,7 +230,7 @@ def written_out(kind: str) -> tuple[Model, list[Array]]:
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "linear GRU"])
-def test_gates_of_frameworks_are_a_cell(kind: str) -> None:
+def test_gates_of_frameworks_become_a_cell(kind: str) -> None:
     original, arrays = written_out(kind)
     wanted = list(run(original, arrays).values())
     types = set(changed(original, FuseGates(), DeadCode())) - {"Const"}
@@ -238,7 +238,7 @@ def test_gates_of_frameworks_are_a_cell(kind: str) -> None:
     same(original, arrays, wanted)
 
 
-def test_a_part_that_something_else_reads_keeps_the_gates() -> None:
+def test_gates_stay_if_something_else_reads_a_part() -> None:
     original, _ = written_out("LSTM")
     (split,) = [node for node in original.graph.nodes if node.op.type == "Split"]
     original.graph.add_result(split.outputs[0], "part")
@@ -246,7 +246,7 @@ def test_a_part_that_something_else_reads_keeps_the_gates() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_directions_are_one_sequence(kind: str) -> None:
+def test_two_directions_become_one_sequence(kind: str) -> None:
     original, arrays = model(kind, "bidirectional", [T] * B)
     wanted = list(run(original, arrays).values())
     apart = [SequenceToTensorIterator(), TensorIteratorToSequence(), IdentityElimination()]

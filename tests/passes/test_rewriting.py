@@ -1,4 +1,4 @@
-"""What a rewrite keeps automatically: names, tensor names, runtime information, constants."""
+"""Rewriting keeps names, tensor names, runtime information and constants automatically."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def node_of(model: Model, name: str) -> Node:
 
 
 def chain(*names: str) -> Model:
-    """x -> Abs nodes with these names, each with runtime information and a tensor name -> out"""
+    """A model x -> Abs nodes with these names, each with runtime information and a tensor name ->
+    out
+    """
     b = Builder(Graph("g"))
     value = b.parameter("x", F32)
     for name in names:
@@ -91,7 +93,7 @@ class ManyToMany(ManyToOne):
         return True
 
 
-def test_one_for_one_keeps_everything() -> None:
+def test_one_node_for_one_keeps_everything() -> None:
     model = chain("a")
     assert Manager([OneToOne()], check=True).run_passes(model)
     (new,) = model.graph.nodes
@@ -100,7 +102,7 @@ def test_one_for_one_keeps_everything() -> None:
     assert new.info == {"from_a": "a"}
 
 
-def test_of_many_for_one_the_last_is_called_so_and_all_are_informed() -> None:
+def test_one_of_several_new_nodes_gets_the_name_and_all_get_the_information() -> None:
     model = chain("a")
     assert Manager([OneToMany()], check=True).run_passes(model)
     assert [node.name for node in model.graph.nodes] == ["first", "a"]
@@ -108,7 +110,7 @@ def test_of_many_for_one_the_last_is_called_so_and_all_are_informed() -> None:
     assert [node.info for node in model.graph.nodes] == [{"from_a": "a"}] * 2
 
 
-def test_one_for_many_is_called_as_the_root_and_knows_of_all() -> None:
+def test_one_node_for_several_has_the_name_of_the_root_and_the_information_of_all() -> None:
     model = chain("a", "b")
     assert Manager([ManyToOne()], check=True).run_passes(model)
     (new,) = model.graph.nodes
@@ -117,7 +119,7 @@ def test_one_for_many_is_called_as_the_root_and_knows_of_all() -> None:
     assert new.info == {"from_a": "a", "from_b": "b"}
 
 
-def test_many_for_many_all_know_of_all() -> None:
+def test_several_nodes_for_several_have_the_information_of_all() -> None:
     model = chain("a", "b")
     assert Manager([ManyToMany()], check=True).run_passes(model)
     assert [node.name for node in model.graph.nodes] == ["first", "b"]
@@ -153,7 +155,7 @@ def test_nodes_for_one_with_several_outputs_are_numbered() -> None:
     b.result(b(Add(), *split.outputs, name="sum"), "out")
     model = Model(b.graph, "openvino", 11)
     assert Manager([TwoForSplit()], validate=False, check=True).run_passes(model)
-    # The axis was a constant for the Split alone, and went with it.
+    # The axis was a constant that only the Split read, so it was removed.
     assert [node.name for node in model.graph.nodes] == ["s.0", "s.1", "sum"]
 
 
@@ -165,7 +167,7 @@ def test_copied_information_replaces_that_of_other_targets() -> None:
 
 
 class Scaled(MatcherPass):
-    """|x| -> x * (2 * 3), where the callback folds the product."""
+    """|x| -> x * (2 * 3), in which the product is folded."""
 
     name = "scaled"
 
@@ -191,7 +193,7 @@ def _scalar(number: int) -> ArrayTensor:
     return ArrayTensor(np.array(number, np.float32), ElementType.F32)
 
 
-def test_what_a_callback_makes_of_constants_is_folded_there() -> None:
+def test_constants_that_a_callback_computes_with_are_folded() -> None:
     model = chain("a")
     assert Manager([Scaled()], check=True).run_passes(model)
     product = node_of(model, "a").inputs[1]
@@ -200,7 +202,7 @@ def test_what_a_callback_makes_of_constants_is_folded_there() -> None:
     np.testing.assert_array_equal(product.producer.op.tensor.numpy(), np.float32(6))
 
 
-def test_shapes_may_name_dimensions_that_have_to_be_equal() -> None:
+def test_shapes_in_patterns_may_name_dimensions_that_must_be_equal() -> None:
     b = Builder(Graph("g"))
     batch = DynamicDim(symbol="batch")
     square, oblong, unknown = (
@@ -218,7 +220,7 @@ def test_shapes_may_name_dimensions_that_have_to_be_equal() -> None:
     )
 
 
-def test_a_pattern_may_ask_for_one_of_several_outputs() -> None:
+def test_a_pattern_may_name_one_of_several_outputs() -> None:
     b = Builder(Graph("g"))
     split = b.emit(Split(2), b.parameter("x", F32), b.i64(0), n_outputs=2, name="s")
     first, second = (b(Abs(), value).producer for value in split.outputs)

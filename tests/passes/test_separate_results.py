@@ -1,4 +1,4 @@
-"""Results of branches and Scans that share a value, before and after, in ONNX Runtime."""
+"""Results of branches and Scans that share a value, before and after the pass, in ONNX Runtime."""
 
 from __future__ import annotations
 

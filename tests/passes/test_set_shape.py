@@ -1,4 +1,4 @@
-"""Inputs of other shapes: the changes that follow, and refusals by name."""
+"""Inputs get other shapes: the resulting changes, and refusals by name."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_a_constant_reshape_adapts_to_the_new_shape(
 
 
 @pytest.mark.parametrize("pattern", ["3, 4", "4, 3"])
-def test_what_is_not_certain_is_refused_by_name(pattern: str, tmp_path: Path) -> None:
+def test_an_uncertain_change_is_refused_by_name(pattern: str, tmp_path: Path) -> None:
     made = read(f"<int64[2] p = {{{pattern}}}> {{ y = Reshape (x, p) }}", tmp_path)
     with pytest.raises(UsageError, match="Reshape-14 'y'"):
         Manager([SetShape(("x=5,6",))]).run_passes(made)
 
 
-def test_a_squeezed_batch_is_not_certain(tmp_path: Path) -> None:
+def test_a_change_of_a_squeezed_batch_is_uncertain(tmp_path: Path) -> None:
     made = read("<int64[1] p = {6}> { y = Reshape (x, p) }", tmp_path, "1,6")
     with pytest.raises(UsageError, match="not certain"):
         Manager([SetShape(("x=5,6",))]).run_passes(made)
@@ -75,7 +75,7 @@ def test_names_and_ranks_are_checked(tmp_path: Path) -> None:
     assert not Manager([SetShape(("x=2,6",))]).run_passes(made)
 
 
-def test_constant_states_of_an_onnx_sequence_follow(tmp_path: Path) -> None:
+def test_constant_states_of_an_onnx_sequence_are_adapted(tmp_path: Path) -> None:
     path = tmp_path / "gru.onnx"
     text = """
     g (float[4, 2, 1] x) => (float[4, 1, 2, 1] y) <float[1, 3, 1] w = {1, 2, 3},
@@ -92,7 +92,7 @@ def test_constant_states_of_an_onnx_sequence_follow(tmp_path: Path) -> None:
     np.testing.assert_allclose(got, np.concatenate([wanted] * 3, 2), rtol=1e-6)
 
 
-def test_states_and_lengths_of_a_sequence_follow() -> None:
+def test_states_and_lengths_of_a_sequence_are_adapted() -> None:
     made, (x, _) = model("GRU", "forward", [T] * B)
     h = made.graph.parameters[1].output
     changed, (_, state) = model("GRU", "forward", [T] * B)
@@ -106,7 +106,7 @@ def test_states_and_lengths_of_a_sequence_follow() -> None:
     assert h.type == made.graph.parameters[1].output.type
 
 
-def test_slices_of_a_loop_are_counted_again() -> None:
+def test_slices_of_a_loop_get_the_new_number() -> None:
     made, (x, state) = model("GRU", "forward", [T] * B)
     passes = [SequenceToTensorIterator(), SetShape((f"x={B},2,{N}",))]
     assert Manager(passes, check=True).run_passes(made)
@@ -115,7 +115,7 @@ def test_slices_of_a_loop_are_counted_again() -> None:
     np.testing.assert_allclose(got[0], whole[0][:, :, :2], rtol=1e-5)
 
 
-def test_constant_states_of_a_cell_in_a_loop_follow() -> None:
+def test_constant_states_of_a_cell_in_a_loop_are_adapted() -> None:
     made, (x, state) = model("GRU", "forward", [T] * B)
     h = made.graph.parameters[1].output
     first = made.graph.nodes[0]

@@ -1,4 +1,4 @@
-"""The composite pass: rounds until nothing changes, inner passes disabled by name."""
+"""The composite pass repeats rounds until nothing changes; inner passes can be disabled by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from irloop.graph.model import Model
 from irloop.passes import Manager
 from irloop.passes.common import Simplify
 
-#: The condition is constant once 1 + 1 is; then the loop runs once; then Identity goes.
+#: The condition is constant once 1 + 1 is folded; then the loop runs once; then the Identity is
+#: removed.
 TEXT = """
 <ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] z) {
@@ -40,7 +41,7 @@ def model(folder: Path) -> Model:
     return reader.read(path)
 
 
-def test_one_pass_makes_room_for_the_next(tmp_path: Path) -> None:
+def test_one_pass_enables_the_next(tmp_path: Path) -> None:
     found = model(tmp_path)
     manager = Manager([Simplify()], check=True)
     assert manager.run_passes(found)

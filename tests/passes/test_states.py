@@ -82,7 +82,7 @@ CACHE = """
 
 
 def cache() -> str:
-    """Two variables of a decoder's cache, read in the opposite order to how they are set."""
+    """Two variables of a decoder's cache, which are read in the reverse order of their Assigns."""
     port = '<port id="{}" precision="FP32"><dim>1</dim><dim>2</dim></port>'
     names = ["past.0.keypresent.0.key", "past.0.valuepresent.0.value"]
     read, add, assign = [], [], []

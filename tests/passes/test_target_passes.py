@@ -40,7 +40,7 @@ F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOLEAN
 
 
 def counting(*, read: bool = True, trip: int | None = None, starts: bool = True) -> Model:
-    """Loop(n, c): x' = x + 1, or x' = 7 where the body does not read x."""
+    """Loop(n, c) with x' = x + 1, or with x' = 7 if the body does not read x."""
 
     def build(b: Builder, n: Value, c: Value, x: Value) -> Value:
         inner = b.nested("body")
@@ -62,7 +62,7 @@ def numbers(model: Model, n: int, c: bool) -> list[float]:
     return [float(item) for item in got]
 
 
-def test_a_state_is_the_initial_one_after_no_iteration() -> None:
+def test_without_an_iteration_a_state_keeps_its_initial_value() -> None:
     model = after(counting(), ChooseInitialStates())
     assert shown(model) == "\n".join(
         [
@@ -106,13 +106,15 @@ def test_a_loop_that_runs_keeps_its_outputs() -> None:
 
 @pytest.mark.parametrize(("trip", "starts"), [(0, True), (3, False), (-1, False)])
 def test_a_loop_that_never_runs_returns_the_initial_state(trip: int, starts: bool) -> None:
-    """OpenVINO gives its outputs no elements, and refuses a Select between those and the state."""
+    """OpenVINO returns outputs without elements, and refuses a Select between those and the
+    state.
+    """
     model = after(counting(trip=trip, starts=starts), ChooseInitialStates())
     assert "Select" not in shown(model)
     assert numbers(model, 0, True) == [5, 6]
 
 
-def test_what_follows_from_shapes_is_a_constant() -> None:
+def test_values_that_follow_from_shapes_become_constants() -> None:
     def build(b: Builder, x: Value, y: Value) -> Value:
         count = b(gather.Gather(), b(shape.ShapeOf3(), x), b.i64([1]), b.i64(0))
         inner = b.nested("then")
@@ -146,7 +148,7 @@ def test_a_shape_that_is_an_output_stays_computed() -> None:
     assert not Manager([FoldShapes()]).run_passes(model)
 
 
-def test_a_reduction_to_a_scalar_keeps_its_axes_first() -> None:
+def test_a_reduction_to_a_scalar_first_keeps_its_axes() -> None:
     model = after(
         model_of(
             lambda b, x: b(elementwise.Divide(), x, b(reduction.ReduceMax(), x, b.i64([0, 1]))),
@@ -164,7 +166,7 @@ def test_a_reduction_to_a_scalar_keeps_its_axes_first() -> None:
 
 
 @pytest.mark.parametrize("element", [ElementType.U8, ElementType.U32, ElementType.I16])
-def test_differences_of_narrow_integers_have_a_sign_inside(element: ElementType) -> None:
+def test_differences_of_narrow_integers_are_computed_signed(element: ElementType) -> None:
     model = after(
         model_of(lambda b, x, y: b(elementwise.Subtract(), x, y), (element, (2,)), (element, (2,))),
         WidenNarrowIntegers(),
@@ -182,13 +184,13 @@ def test_differences_of_narrow_integers_have_a_sign_inside(element: ElementType)
     np.testing.assert_array_equal(got, np.array([2, -2]).astype(kind))
 
 
-def test_floats_and_u64_are_left_alone() -> None:
+def test_floats_and_u64_are_unchanged() -> None:
     for element in (F32, ElementType.U64):
         model = model_of(lambda b, x: b(elementwise.Subtract(), x, x), (element, (2,)))
         assert not Manager([WidenNarrowIntegers()]).run_passes(model)
 
 
-def test_the_type_of_another_value_is_written_out() -> None:
+def test_convert_like_becomes_convert() -> None:
     model = after(
         model_of(
             lambda b, x, like: b(convert.ConvertLike(), x, like),
@@ -223,7 +225,7 @@ def test_operands_are_aligned_by_ones(axis: int, ones: str) -> None:
     )
 
 
-def test_truths_and_equations_are_written_out() -> None:
+def test_conversions_to_boolean_and_einsum_equations_are_rewritten() -> None:
     def build(b: Builder, x: Value, y: Value) -> list[Value]:
         truth = b(convert.Convert(BOOL), x)
         other = b(comparison.Xor(), truth, b(comparison.Less(), x, y))
@@ -259,7 +261,7 @@ def test_narrow_constants_are_stored_wide(element: str, wide: str) -> None:
     np.testing.assert_array_equal(got, wanted)
 
 
-def test_only_the_types_asked_for_are_widened() -> None:
+def test_only_the_requested_types_are_widened() -> None:
     assert not Manager([UnpackConstants(("i4",))]).run_passes(packed(ElementType.U4))
     with pytest.raises(UsageError, match="'f32' is not a narrow type"):
         UnpackConstants(("f32",))

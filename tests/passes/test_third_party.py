@@ -73,7 +73,7 @@ NAMES = {
 }
 
 
-def test_the_names_for_passes_are_pinned() -> None:
+def test_the_names_of_the_pass_api_do_not_change() -> None:
     assert set(irloop.passes.__all__) == NAMES
     assert all(hasattr(irloop.passes, name) for name in NAMES)
 
@@ -81,7 +81,7 @@ def test_the_names_for_passes_are_pinned() -> None:
 @pytest.mark.parametrize(("module", "registry"), [(openvino, OPENVINO), (onnx, ONNX)])
 def test_every_operation_class_is_found_by_its_name(module: object, registry: Registry) -> None:
     for cls in registry.all():
-        # ONNX Runtime's own operations belong to the ONNX dialect and have a module of their own.
+        # ONNX Runtime's own operations belong to the ONNX dialect, but have a separate module.
         home = contrib if issubclass(cls, contrib.ContribOp) else module
         assert getattr(home, cls.__name__) is cls
     with pytest.raises(AttributeError):
@@ -89,7 +89,7 @@ def test_every_operation_class_is_found_by_its_name(module: object, registry: Re
 
 
 class TanhAgain(MatcherPass):
-    """Replaces each Tanh by another one, which it matches again."""
+    """Replaces each Tanh by another Tanh, which the pattern matches again."""
 
     name = "tanh_again"
 
@@ -116,7 +116,7 @@ class Sigmoids(TanhAgain):
 
 
 class Broken(TanhAgain):
-    """Raises an exception that is not irloop's."""
+    """Raises an exception that is not one of irloop's."""
 
     name = "broken"
 
@@ -137,7 +137,7 @@ class BrokenPredicate(TanhAgain):
 
 
 class BrokenModelPass(ModelPass):
-    """Asks for a key that does not exist."""
+    """Reads a key that does not exist."""
 
     name = "broken_model_pass"
 

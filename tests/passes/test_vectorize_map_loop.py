@@ -1,4 +1,4 @@
-"""Loops that carry nothing become operations over the whole axis, with the same numbers."""
+"""Loops without states become operations over the whole axis, with the same results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ g (float[4, 3] x, float[3, 2] w) => (float[4, 2] y) {
 }
 """
 
-#: One of everything that a body may hold.
+#: A body that contains one of each kind of operation.
 MUCH = """
 g (float[2, 4, 3] x, float[3] w, float[5, 3] table) => (a, b, c, d) {
   a, b, c, d = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],

@@ -1,4 +1,4 @@
-"""The wires of a loop: they follow replaced values, and states that share a value stay separate."""
+"""The wires of a loop follow replaced values, and states that share a value stay separate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ TRUTH = TensorType(ElementType.BOOLEAN, Shape(()))
 
 
 def sharing(dialect: str) -> Model:
-    """a, b = x, y; n times: a, b = a + b, a + b.  `unused` enters and is not read."""
+    """A loop with a, b = x, y; n times: a, b = a + b, a + b. The body does not read its input
+    `unused`.
+    """
     is_onnx = dialect == "onnx"
     b = Builder(Graph("sharing"))
     trip = b.parameter("n", NUMBER, ("n",))
@@ -130,7 +132,7 @@ def test_wires_follow_a_replacement_in_the_body() -> None:
     inner.replace_value(added, other)
     assert first.result is second.result is other
     assert [leaving.value for leaving in wires.outputs] == [other, other]
-    # What a pass has given to a wire is followed as well.
+    # A value that a pass gives to a wire is followed as well.
     given = negated(inner, second.parameter, None)
     first.result = wires.outputs[0].value = wires.goes_on = given
     inner.replace_value(given, other)
@@ -156,7 +158,7 @@ def test_wires_follow_a_replacement_outside() -> None:
     assert wires.trip is count
 
 
-def test_a_value_replaced_in_the_middle_of_a_pass_reaches_the_new_loop() -> None:
+def test_a_value_replaced_during_a_pass_is_connected_to_the_new_loop() -> None:
     model = sharing("openvino")
     wires, outer, inner = opened(model)
     _, first, _ = wires.states
@@ -164,7 +166,7 @@ def test_a_value_replaced_in_the_middle_of_a_pass_reaches_the_new_loop() -> None
     assert added is not None
     first.result = negated(inner, added, None)
     wires.outputs[0].value = first.result
-    # a, b = -(a + b), a + b;  then a + b becomes a * b, and -(a * b) becomes a * b itself.
+    # First a, b = -(a + b), a + b; then a * b replaces a + b, and -(a * b) is replaced by a * b.
     product = inner.insert(
         ov_elementwise.Multiply(), added.producer.inputs, before=added.producer, name="product"
     ).output
@@ -180,7 +182,7 @@ def test_a_value_replaced_in_the_middle_of_a_pass_reaches_the_new_loop() -> None
         assert [value.tolist() for value in found.values()] == wanted
 
 
-def test_reading_wires_leaves_no_trace() -> None:
+def test_reading_wires_changes_nothing() -> None:
     model = sharing("onnx")
     before = readers(model)
     opened(model)
@@ -188,7 +190,7 @@ def test_reading_wires_leaves_no_trace() -> None:
 
 
 def _reads(count: int, dialect: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often the wires of a loop with so many states are read while they are numbered."""
+    """How often the wires of a loop with `count` states are read while they are numbered."""
     b = Builder(Graph("wide"))
     outer = [b.parameter("n", NUMBER), b.parameter("starts", TRUTH)]
     outer += [b.parameter(f"x{at}", PAIR) for at in range(count)]
@@ -226,5 +228,5 @@ def _reads(count: int, dialect: str, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_the_work_for_the_wires_grows_with_their_number(
     dialect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It grew with the cube: a loop with 2,000 states was not converted in two minutes."""
+    """Formerly the work grew with the cube: a loop with 2,000 states took more than two minutes."""
     assert _reads(80, dialect, monkeypatch) <= 4.1 * _reads(20, dialect, monkeypatch)

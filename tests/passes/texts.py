@@ -21,7 +21,7 @@ __all__ = ["shown"]
 
 
 def shown(model: Model) -> str:
-    """The nodes of a model, one a line, in order; constants where they are read."""
+    """The nodes of a model in order, one per line; constants appear at their readers."""
     results = ", ".join(_name(node.inputs[0]) for node in model.graph.results)
     return "\n".join([*_graph(model.graph, ""), f"-> {results}"])
 

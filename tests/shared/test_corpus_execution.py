@@ -1,4 +1,6 @@
-"""The executor over a corpus of loop models, both dialects, against recorded outputs."""
+"""The executor runs a corpus of loop models of both dialects; outputs are compared with recorded
+ones.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from irloop.execution.session import Session
 ROOT = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 CASES = list(corpus_cases(ROOT))
 
-#: Models for which the outputs of the engine cannot be equal, with the reason.
+#: Models whose outputs cannot equal those of the engine, with the reason.
 _SHAPE = "zero iterations: engines do not agree on the unknown dimensions of an empty output"
 _DROPPED = "OpenVINO dropped an attribute when it made this IR: it means something else"
 KNOWN = {
@@ -77,6 +79,6 @@ def test_recorded_outputs(case: CorpusCase) -> None:
     try:
         _equal(case)
     except (ReadError, UnsupportedError, ExecutionError):
-        # Only models that an engine refuses, too, may be refused; other exceptions fail the test.
+        # Only models that an engine also refuses may be refused; other exceptions fail the test.
         if not negative:
             raise

@@ -1,4 +1,4 @@
-"""The executor over an operation suite, against the outputs of OpenVINO."""
+"""The executor runs a suite of operations; outputs are compared with those of OpenVINO."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irloop.execution.session import Session
 ROOT = Path(__file__).resolve().parents[3] / "shared" / "opconf" / "cases"
 CASES = list(operation_cases(ROOT))
 
-#: Cases that no stored output can settle, with the reason.
+#: Cases for which no stored output can be the reference, with the reason.
 OPEN = {
     "opset1_Divide/i32_pythondiv_true": (
         "recorded from OpenVINO's core, which the CPU plugins contradict (OVN116)"

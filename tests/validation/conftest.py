@@ -1,4 +1,4 @@
-"""How tests of this folder run the command."""
+"""The command for the tests of this folder."""
 
 from __future__ import annotations
 

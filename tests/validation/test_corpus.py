@@ -1,4 +1,4 @@
-"""Authentic models: good ones have no errors, damaged ones have a finding with a place."""
+"""Authentic models: good models have no errors, damaged models have a finding with a location."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 CORPUS = SHARED / "corpus"
 OPCONF = SHARED / "opconf" / "cases"
 
-#: Models of reader tests that no engine runs as they are, and the codes that say why.
+#: Models of reader tests that no engine runs in this form, and the codes that give the reason.
 FAULTS = {
-    # A back edge to a Parameter that receives slices; OpenVINO ignores it without a word.
+    # The back edge leads to a Parameter that receives slices; OpenVINO ignores it without a
+    # warning.
     "tensor_iterator_slised_input": {"IRL518"},
-    # The trip count (i64) feeds the boolean condition of the body: uninitialised memory.
+    # The trip count (i64) is connected to the boolean condition of the body: uninitialised memory.
     "ReadLoopNetwork_ExternalPort1IsNotConnected": {"IRL610"},
-    # Sequences without activations, which the CPU plugin cannot compile.
+    # The sequences have no activations, so the CPU plugin cannot compile them.
     "GRUSeqNetwork": {"IRL808"},
     "LSTMSeqNetwork": {"IRL808"},
     "RNNSeqNetwork": {"IRL808"},
@@ -47,7 +48,7 @@ def test_good_models_have_no_errors(family: str) -> None:
     paths = models(family)
     assert paths
     for path in paths:
-        # Some models come without weights; that they are missing is then a right finding.
+        # Some models come without weights; then it is correct to report the weights as missing.
         ignore = () if path.with_suffix(".bin").is_file() else ("IRL301",)
         errors = {
             item.code for item in validate(path, ignore=ignore) if item.severity.value == "error"

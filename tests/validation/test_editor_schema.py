@@ -1,4 +1,4 @@
-"""The schema for editors accepts valid files, marks typical mistakes, and explains everything."""
+"""The schema for editors accepts valid files, marks common mistakes, and explains everything."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_another_version_is_refused() -> None:
     ],
     ids=["instruction", "attribute"],
 )
-def test_what_names_the_schema_in_a_file_is_passed_over(head: str, tmp_path: Path) -> None:
+def test_a_reference_to_the_schema_in_a_file_is_ignored(head: str, tmp_path: Path) -> None:
     source = MODELS / "recurrent" / "model.xml"
     path = tmp_path / "model.xml"
     path.write_text(source.read_text(encoding="utf-8").replace("<net ", head, 1), encoding="utf-8")

@@ -23,7 +23,7 @@ def codes(path: Path, **options: object) -> list[str]:
 
 
 def edited(folder: Path, source: Path, *pairs: tuple[str, str]) -> Path:
-    """A copy of a fixture with texts replaced, each of which must be there."""
+    """A copy of a fixture with some texts replaced; each text must occur."""
     text = source.read_text(encoding="utf-8")
     for old, new in pairs:
         assert old in text
@@ -76,7 +76,7 @@ def test_place_in_a_port_map(tmp_path: Path) -> None:
 
 
 def test_line_is_exact_in_a_long_file(tmp_path: Path) -> None:
-    # libxml2 counts lines in 16 bits.
+    # libxml2 counts lines with 16 bits.
     path = edited(tmp_path, LOOP, ("<layers>", "<layers>" + "\n" * 70_000), ('"Add"', '"Addd"'))
     (item,) = validate(path)
     assert item.location.line == line_of(path, '"Addd"')
@@ -97,7 +97,7 @@ def test_all_findings_are_reported(tmp_path: Path) -> None:
 
 
 def test_an_error_suppresses_only_dependent_findings(tmp_path: Path) -> None:
-    # The lost body silences all about the loop, and nothing about the layer beside it.
+    # The lost body suppresses all findings about the loop, but none about the layer beside it.
     text = LOOP.read_text(encoding="utf-8")
     body = text[text.index("      <body>") : text.index("</body>") + len("</body>")]
     path = edited(tmp_path, LOOP, (body, ""), ('element_type="f32"/>', 'element_type="FP32"/>'))
@@ -105,7 +105,8 @@ def test_an_error_suppresses_only_dependent_findings(tmp_path: Path) -> None:
 
 
 def test_types_are_inferred_around_an_error(tmp_path: Path) -> None:
-    # The broken edge takes its reader out of inference; the wrong dims behind it are still found.
+    # The layer that reads the broken edge is not inferred, but the wrong dimensions behind it are
+    # found.
     path = edited(
         tmp_path,
         LOOP,
@@ -134,7 +135,7 @@ def test_select_and_ignore() -> None:
     assert "IRL521" not in codes(bad, ignore=["IRL521"])
 
 
-def test_selected_rule_is_silenced_by_rules_that_are_not() -> None:
+def test_an_unselected_rule_suppresses_findings_of_a_selected_one() -> None:
     bad = RULES / "irl501" / "bad_no_body.xml"
     assert codes(bad, select=["IRL601"]) == []
 
@@ -213,7 +214,7 @@ def test_encodings(tmp_path: Path) -> None:
 
 
 def test_huge_files_get_the_same_findings(tmp_path: Path) -> None:
-    # From half a megabyte on the schema is checked in a thread of its own.
+    # Files of half a megabyte or more are checked against the schema in a separate thread.
     for insert, expected in (("", set()), ("<foo/>", {"IRL107"})):
         padding = f"<layers>{insert}" + " " * 600_000
         assert set(codes(edited(tmp_path, LOOP, ("<layers>", padding)))) == expected

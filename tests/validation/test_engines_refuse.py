@@ -1,4 +1,6 @@
-"""`validate` finds errors for which ONNX Runtime rejects a model (from `benchmarks/gate.py`)."""
+"""`validate` finds the errors for which ONNX Runtime rejects a model (from
+`benchmarks/gate.py`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that engines run have no errors, and convert accepts them."""
+"""Models that engines run have no errors, and can be converted."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_parameter_that_goes_straight_into_a_result(tmp_path: Path) -> None:
 
 
 def test_two_results_of_one_named_tensor_stay_an_error() -> None:
-    """Measured: OpenVINO 2026.4 rejects them."""
+    """OpenVINO 2026.4 was measured to reject them."""
     report = irloop.validate(FIXTURES / "irl117" / "bad_two_results_of_a_named_tensor.xml")
     assert [(item.code, item.severity) for item in report] == [("IRL117", Severity.ERROR)]
 
@@ -42,7 +42,9 @@ def _shape(*sizes: int) -> str:
 
 
 def _written(folder: Path, kind: str, opset: int, data: str, shapes: list[list[int]]) -> Path:
-    """One operation of f32 Parameters of these shapes; its output's size is left open."""
+    """An IR with one operation on f32 Parameters of these shapes; the size of its output is
+    unknown.
+    """
     layers, edges = [], []
     for at, shape in enumerate(shapes):
         text = ",".join(map(str, shape))
@@ -85,7 +87,7 @@ def _written(folder: Path, kind: str, opset: int, data: str, shapes: list[list[i
         ("Concat", 1, "", [[2, 3], [4, 3]]),
     ],
 )
-def test_openvino_fills_in_the_same(
+def test_openvino_infers_the_same(
     kind: str, opset: int, data: str, shapes: list[list[int]], tmp_path: Path
 ) -> None:
     path = _written(tmp_path, kind, opset, data, shapes)
@@ -101,7 +103,7 @@ def test_openvino_fills_in_the_same(
     np.testing.assert_allclose(found, answer.outputs[0], rtol=1e-5, atol=1e-6)
 
 
-def test_what_openvino_makes_a_senseless_zero_of_stays_an_error(tmp_path: Path) -> None:
+def test_a_missing_attribute_that_openvino_takes_for_zero_stays_an_error(tmp_path: Path) -> None:
     path = _written(tmp_path, "DepthToSpace", 1, 'mode="blocks_first"', [[1, 8, 2, 3]])
     report = irloop.validate(path)
     assert ("IRL103", Severity.ERROR) in [(item.code, item.severity) for item in report]

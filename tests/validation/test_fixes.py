@@ -1,4 +1,4 @@
-"""Fixes of IRs: repaired and unchanged parts; safe fixes keep all results."""
+"""Fixes of IRs: what is repaired and what stays; safe fixes keep all results."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def test_fixed_findings_disappear_and_no_others_appear(fixture: Fixture, tmp_pat
             stream.write(fixed.added)
     after = codes(path)
     for repair in fixed.repairs:
-        # IRL619 is reported only for valid ranges, which another repair may have brought about.
+        # IRL619 is reported only for valid ranges, which another repair may have created.
         assert repair.code in before or repair.code == "IRL619"
         assert repair.code not in after
     assert set(after) - set(before) <= {"IRL619"}
-    # Lines without a repair are the same, byte by byte.
+    # Lines without a repair are identical byte for byte.
     old, new = (data.decode().splitlines() for data in (fixed.before, fixed.after))
     changed = sum(line[:2] in ("- ", "+ ") for line in difflib.ndiff(old, new))
     edits = sum(
@@ -57,7 +57,7 @@ def test_most_codes_that_can_be_fixed_are_fixed_in_a_fixture(tmp_path: Path) -> 
         folder = tmp_path / fixture.name.replace("/", "_")
         folder.mkdir()
         seen |= {repair.code for repair in irloop.fix(fixture.model(folder), unsafe=True).repairs}
-    # These need files of their own, below.
+    # These codes have files of their own, below.
     own = {"IRL505", "IRL506", "IRL512", "IRL601", "IRL604", "IRL707"}
     assert set(FIXABLE) - seen == own
 
@@ -72,7 +72,7 @@ def test_a_safe_fix_changes_no_number(fixture: Fixture, tmp_path: Path) -> None:
     try:
         before = irloop.read_model(path)
     except irloop.ReadError:
-        # There are no numbers before; the file can be read now.
+        # There are no results before the fix, but the file can be read after it.
         path.write_bytes(fixed.after)
         assert irloop.read_model(path)
         return
@@ -102,7 +102,7 @@ def test_negative_axes_count_from_the_front_and_the_numbers_stay(tmp_path: Path)
     )
     fixed = irloop.fix(path)
     assert [repair.code for repair in fixed.repairs] == ["IRL623", "IRL623"]
-    # The rank of both tensors is 3, so that this is the file before the edits.
+    # Both tensors have rank 3, so the result is the file before the edits.
     assert fixed.after == RECURRENT.read_bytes()
 
 
@@ -121,7 +121,7 @@ def test_comments_quotes_and_line_ends_stay(tmp_path: Path) -> None:
     assert fixed.after == wanted
 
 
-def test_an_entry_that_is_there_twice_is_removed_with_its_line(tmp_path: Path) -> None:
+def test_a_duplicate_entry_is_removed_with_its_line(tmp_path: Path) -> None:
     entry = '<input external_port_id="1" internal_layer_id="1"/>'
     path = edited(tmp_path, (entry, f"{entry}\n\t\t\t\t{entry}"))
     fixed = irloop.fix(path)
@@ -129,13 +129,13 @@ def test_an_entry_that_is_there_twice_is_removed_with_its_line(tmp_path: Path) -
     assert fixed.after == RECURRENT.read_bytes()
 
 
-def test_two_back_edges_and_the_first_one_counts(tmp_path: Path) -> None:
+def test_of_two_back_edges_the_first_one_is_kept(tmp_path: Path) -> None:
     edge = '<edge from-layer="15" to-layer="1"/>'
     path = edited(tmp_path, (edge, f'{edge}\n\t\t\t\t<edge from-layer="14" to-layer="1"/>'))
     assert irloop.fix(path).after == RECURRENT.read_bytes()
 
 
-def test_a_lost_back_edge_is_announced_and_restored_only_when_asked_for(tmp_path: Path) -> None:
+def test_a_lost_back_edge_is_announced_and_restored_only_on_request(tmp_path: Path) -> None:
     path = edited(tmp_path, ('<edge from-layer="15" to-layer="1"/>', ""))
     safe = irloop.fix(path)
     assert (safe.repairs, safe.after) == ((), safe.before)
@@ -147,7 +147,7 @@ def test_a_lost_back_edge_is_announced_and_restored_only_when_asked_for(tmp_path
     assert irloop.compare(RECURRENT, path, engines="numpy").equal
 
 
-def test_only_what_is_selected_is_fixed(tmp_path: Path) -> None:
+def test_only_selected_findings_are_fixed(tmp_path: Path) -> None:
     path = edited(tmp_path, ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'))
     assert not irloop.fix(path, select=["IRL5"]).repairs
     assert not irloop.fix(path, ignore=["IRL623"]).repairs
@@ -163,7 +163,7 @@ def test_a_finding_that_the_model_suppresses_is_not_fixed(tmp_path: Path) -> Non
     assert not irloop.fix(path).repairs
 
 
-def test_what_cannot_be_fixed_as_a_file(tmp_path: Path) -> None:
+def test_a_file_in_utf_16_cannot_be_fixed(tmp_path: Path) -> None:
     path = edited(tmp_path, ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'))
     path.write_bytes(path.read_text().replace("<?xml version", "<?xml version").encode("utf-16"))
     with pytest.raises(UnsupportedError, match="UTF-8"):
@@ -183,7 +183,7 @@ LAYER = """<layer id="7" name="concat" type="Concat" version="opset1">
 """
 
 
-def test_a_layer_of_a_specification_is_validated_as_it_is(tmp_path: Path) -> None:
+def test_a_single_layer_of_a_specification_is_validated(tmp_path: Path) -> None:
     path = tmp_path / "concat.xml"
     path.write_text(LAYER.format(axis=1))
     assert codes(path) == []
@@ -195,7 +195,7 @@ def test_a_layer_of_a_specification_is_validated_as_it_is(tmp_path: Path) -> Non
     assert (found.code, found.location.line) == ("IRL115", 4)
 
 
-def test_what_specifications_leave_out_of_a_layer_is_no_finding(tmp_path: Path) -> None:
+def test_parts_that_specifications_omit_from_a_layer_are_no_findings(tmp_path: Path) -> None:
     path = tmp_path / "concat.xml"
     path.write_text(LAYER.format(axis=1).replace('id="7" name="concat" ', "").replace(
         ' version="opset1"', ""))  # fmt: skip
@@ -247,7 +247,9 @@ def test_a_condition_of_one_element_becomes_a_scalar(tmp_path: Path) -> None:
     ],
 )
 def test_a_range_is_counted_as_openvino_counts_it(tmp_path: Path, was: str, wanted: str) -> None:
-    """The axis has 6 elements: -7 is its beginning, -5 the position before the third element."""
+    """The axis has 6 elements: -7 stands for its beginning, and -5 for the position before the
+    third element.
+    """
     place = 'internal_layer_id="0" axis="1" '
     path = edited(tmp_path, (f'{place}start="0" end="-1"', f"{place}{was}"))
     fixed = irloop.fix(path, select=["IRL620"])
@@ -260,9 +262,7 @@ def test_a_range_is_counted_as_openvino_counts_it(tmp_path: Path, was: str, want
 
 
 @pytest.mark.parametrize("item", [item for item in BAD if item.code == "IRL520"], ids=str)
-def test_openvino_reads_renumbered_ports_as_the_file_names_them(
-    item: Fixture, tmp_path: Path
-) -> None:
+def test_openvino_connects_renumbered_ports_as_in_the_file(item: Fixture, tmp_path: Path) -> None:
     openvino = pytest.importorskip("openvino")
     path = item.model(tmp_path)
     assert [repair.code for repair in irloop.fix(path).left] == ["IRL520"]

@@ -1,4 +1,5 @@
-"""Pasted messages: each entry of the table against real messages, stored verbatim.
+"""Pasted messages: each entry of the table is compared with real messages, which are stored
+verbatim.
 
 ``fixtures/messages.json`` holds what OpenVINO, ONNX Runtime and onnx.checker printed for broken
 models, and four messages of older versions as users quote them in public issues.
@@ -64,7 +65,7 @@ def test_an_entry_names_rules_that_exist(message: Message) -> None:
         ),
     ],
 )
-def test_what_the_message_names_is_said(text: str, cause: str, code: str) -> None:
+def test_names_in_the_message_occur_in_the_explanation(text: str, cause: str, code: str) -> None:
     told = irloop.explain(text)
     assert cause in told
     assert re.search(rf"^    {code}  \w", told, flags=re.MULTILINE)
@@ -80,7 +81,7 @@ def test_precise_entries_come_before_general_ones() -> None:
     assert item.codes[0] == "IRL403"
 
 
-def test_a_message_inside_a_log_is_found(irloop_command: Callable[..., Result]) -> None:
+def test_a_message_in_a_log_is_found(irloop_command: Callable[..., Result]) -> None:
     log = "[ INFO ] loading\nTraceback (most recent call last):\nRuntimeError: stoll\n[ INFO ] end"
     result = irloop_command("explain", "-", input=log)
     assert result.exit_code == 0
@@ -93,7 +94,9 @@ def test_words_need_no_quotes(irloop_command: Callable[..., Result]) -> None:
     assert "IRL501" in result.stdout
 
 
-def test_an_unknown_message_proposes_to_validate(irloop_command: Callable[..., Result]) -> None:
+def test_for_an_unknown_message_validation_is_proposed(
+    irloop_command: Callable[..., Result],
+) -> None:
     with pytest.raises(UsageError, match="irloop validate"):
         irloop.explain("Segmentation fault (core dumped)")
     result = irloop_command("explain", "Segmentation fault (core dumped)")

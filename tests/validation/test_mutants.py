@@ -1,4 +1,6 @@
-"""Systematic damage to valid models: always a report, and an error for each broken reference."""
+"""Systematic damage to valid models always gives a report, and an error for each broken
+reference.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ def test_broken_reference_is_an_error(model: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["loop", "iterator", "parts"])
 def test_lost_wires_are_noticed(model: str, tmp_path: Path) -> None:
-    """Each lost entry of a port map, and each lost edge, gives at least a warning or an error."""
+    """Each lost entry of a port map and each lost edge causes at least a warning or an error."""
     weights = weights_of(model, tmp_path)
     root = root_of(model)
     quiet = len(list(validate(MODELS[model], weights=weights)))

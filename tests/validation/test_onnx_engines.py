@@ -12,7 +12,7 @@ from tests.rule_fixtures import RULES
 
 ort: Any = pytest.importorskip("onnxruntime")
 
-#: What ONNX Runtime finds when it loads a model.
+#: Fixtures with faults that ONNX Runtime notices when it loads a model.
 FIXTURES = [
     *sorted(path for code in (209, 210, 212, 314) for path in (RULES / f"onx{code}").iterdir()),
     *sorted((RULES / "onx201").glob("*scan*")),
@@ -23,7 +23,7 @@ FIXTURES = [
     RULES / "onx302" / "bad_rank_one.onnx.txt",
     RULES / "onx401" / "good_declared_otherwise.onnx.txt",
 ]
-#: Only a warning: ONNX Runtime takes it.
+#: This is only a warning, because ONNX Runtime accepts the model.
 WARNINGS = {"onx302"}
 
 

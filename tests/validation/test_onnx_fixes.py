@@ -1,4 +1,4 @@
-"""Fixes of opset imports: ONNX Runtime loads the fixed file, and computes the same numbers."""
+"""Fixes of opset imports: ONNX Runtime loads the fixed file and computes the same results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = np.array([[-1.0, 0.5, 2.0], [3.0, -0.25, 0.0]], np.float32)
 def written(
     folder: Path, nodes: list[onnx.NodeProto], imports: list[tuple[str, int]], ir_version: int = 9
 ) -> Path:
-    """A model from x to y, both float [2, 3]."""
+    """Write a model from x to y, both float [2, 3], and return its path."""
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in "xy")
     opsets = [helper.make_opsetid(*item) for item in imports]
     model = helper.make_model(
@@ -48,7 +48,7 @@ def node(type: str, x: str, y: str, domain: str = "", **more: Any) -> onnx.NodeP
 
 
 def test_an_operation_of_a_newer_opset_is_imported_with_it(tmp_path: Path) -> None:
-    """Gelu is new in opset 20; Relu is the same in 17 and 20."""
+    """Gelu is new in opset 20; Relu is the same in opsets 17 and 20."""
     path = written(tmp_path, [node("Relu", "x", "t"), node("Gelu", "t", "y")], [("", 17)])
     fixed = irloop.fix(path)
     assert [(item.code, item.safe) for item in fixed.repairs] == [("ONX102", True)]
@@ -62,7 +62,9 @@ def test_an_operation_of_a_newer_opset_is_imported_with_it(tmp_path: Path) -> No
 
 
 def test_operations_that_change_with_the_opset_are_announced(tmp_path: Path) -> None:
-    """Softmax of opset 11 flattens its input from axis 1; that of opset 14 is over one axis."""
+    """Softmax of opset 11 flattens its input from axis 1 on; Softmax of opset 14 normalises one
+    axis.
+    """
     nodes = [node("Softmax", "x", "t"), node("HardSwish", "t", "y")]
     path = written(tmp_path, nodes, [("", 11)])
     safe = irloop.fix(path)
@@ -98,7 +100,7 @@ def test_a_domain_is_imported_as_onnx_runtime_understands_it(
 
 
 def test_a_missing_import_of_ai_onnx_is_an_assumption(tmp_path: Path) -> None:
-    """IR version 8 belongs to the opsets up to 18."""
+    """IR version 8 belongs to the opsets up to 18, so this is only a guess."""
     path = written(tmp_path, [node("Relu", "x", "y")], [], ir_version=8)
     assert [item.code for item in irloop.validate(path)] == ["ONX108"]
     assert not irloop.fix(path).repairs
@@ -110,7 +112,9 @@ def test_a_missing_import_of_ai_onnx_is_an_assumption(tmp_path: Path) -> None:
 
 
 def test_all_other_bytes_stay(tmp_path: Path) -> None:
-    """Fields in another order, two imports of one domain, and a field that onnx does not know."""
+    """The file has fields in another order, two imports of one domain, and a field that onnx does
+    not know.
+    """
     path = written(tmp_path, [node("Gelu", "x", "y")], [("ai.onnx", 17)])
     one = bytes([8 << 3 | 2, 11]) + helper.make_opsetid("ai.onnx", 17).SerializeToString()
     data = path.read_bytes()

@@ -1,6 +1,6 @@
 """Attributes and sizes that ONNX Runtime refuses when it loads a model: `validate` finds them, too.
 
-Each damaged model has a sound twin that both accept.
+For each damaged model there is a sound one that both accept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def model(
 
 
 def numbered_tree(true: list[int], false: list[int], **changed: object) -> onnx.ModelProto:
-    """Nodes 0, 1 and 2 of one tree; 0 is a branch."""
+    """A tree with the nodes 0, 1 and 2; node 0 is a branch."""
     attributes: dict[str, Any] = {
         "nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0],
         "nodes_values": [0.0] * 3, "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
@@ -52,7 +52,7 @@ def numbered_tree(true: list[int], false: list[int], **changed: object) -> onnx.
 
 
 def listed_tree(**changed: object) -> onnx.ModelProto:
-    """Node 0 leads to node 1 and leaf 1, node 1 to leaves 0 and 1."""
+    """A tree in which node 0 leads to node 1 and leaf 1, and node 1 to the leaves 0 and 1."""
     attributes: dict[str, Any] = {
         "n_targets": 1, "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [2], [0, 0]),
         "nodes_splits": helper.make_tensor("s", FLOAT, [2], [0, 0]), "nodes_featureids": [0, 0],
@@ -65,7 +65,7 @@ def listed_tree(**changed: object) -> onnx.ModelProto:
 
 
 def ngrams(**changed: object) -> onnx.ModelProto:
-    """Four 1-grams and three 2-grams."""
+    """A TfIdfVectorizer with four 1-grams and three 2-grams."""
     attributes: dict[str, Any] = {
         "mode": "TF", "min_gram_length": 2, "max_gram_length": 2, "max_skip_count": 0,
         "ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6],
@@ -76,7 +76,7 @@ def ngrams(**changed: object) -> onnx.ModelProto:
 
 
 def resize(scales: int, sizes: int) -> onnx.ModelProto:
-    """A resize of two images with this many scales and sizes, all 1 and 2."""
+    """A Resize of two images with this many scales and sizes, all 1 and 2."""
     constants = (
         helper.make_tensor("scales", FLOAT, [scales], [1.0] * scales),
         helper.make_tensor("sizes", INT64, [sizes], [2] * sizes),
@@ -137,7 +137,7 @@ def quantized(other_scale: int) -> onnx.ModelProto:
 
 
 def identity(declared: int, *, is_optional: bool = True) -> onnx.ModelProto:
-    """An optional sequence of floats, passed on, with this declared output."""
+    """An Identity of an optional sequence of floats, whose output has the type `declared`."""
 
     def optional(element: int) -> onnx.TypeProto:
         item = helper.make_tensor_type_proto(element, [5])
@@ -148,7 +148,7 @@ def identity(declared: int, *, is_optional: bool = True) -> onnx.ModelProto:
     return model(helper.make_node("Identity", ["x"], ["y"]), [given], output)
 
 
-#: A sound model, and what is done to it.
+#: A sound model, and the damaged models made from it, by name.
 CASES: dict[str, tuple[onnx.ModelProto, dict[str, onnx.ModelProto]]] = {
     "numbered tree": (numbered_tree([1, 0, 0], [2, 0, 0]), {
         "leads to itself": numbered_tree([0, 0, 0], [2, 0, 0]),

@@ -1,4 +1,4 @@
-"""Rules on ONNX models against fixtures in ONNX's own text form.
+"""Rules for ONNX models, tested with fixtures in ONNX's own text form.
 
 The first line of a bad fixture lists the expected findings: ``# expect: ONX301, ONX203``.
 """
@@ -17,31 +17,32 @@ from tests.rule_fixtures import RULES, Fixture, fixtures
 
 FIXTURES = fixtures(".txt")
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
-#: Models of the corpus that an engine refuses, and the codes that say why.
+#: Models of the corpus that an engine refuses, and the codes that give the reason.
 FAULTS = {
-    # ReduceMin takes booleans from opset 20 on; the model is of opset 16.
+    # ReduceMin accepts booleans from opset 20 on, but the model has opset 16.
     "burn_loop_dynamic_cond": {"ONX206"},
-    # A second input of Transpose, which OpenVINO passes over.
+    # Transpose has a second input, which OpenVINO ignores.
     "if_branches_with_multiple_outputs": {"ONX104"},
-    # A condition [1] for a body that declares a scalar: only OpenVINO takes it.
+    # The condition has shape [1], but the body declares a scalar; only OpenVINO accepts this.
     "loop_2d_add_const_cond": {"ONX210"},
     "mo_loop_2d_add_const_cond": {"ONX210"},
     "loop_concat_growing_merged_dim": {"ONX210"},
     "mo_loop_concat_growing_merged_dim": {"ONX210"},
-    # Fewer outputs than the body gives: only OpenVINO takes it.
+    # The loop has fewer outputs than the body has results; only OpenVINO accepts this.
     "loop_with_initializer_as_output": {"ONX212"},
     "mo_loop_with_initializer_as_output": {"ONX212"},
     "scan_with_initializer_as_output": {"ONX212"},
-    # A growing state is a scan output: right for one iteration at most.
+    # A growing state is a scan output, which works for one iteration at most.
     "loop_concat_values": {"ONX309"},
-    # Inputs of bodies that nothing feeds: only OpenVINO takes them.
+    # The bodies have inputs that nothing feeds; only OpenVINO accepts this.
     "loop_state_input_same_name_as_parent_with_invariant": {"ONX208"},
     "burn_if_conv2d": {"ONX208"},
     "burn_if_linear": {"ONX208"},
     "burn_nested_if": {"ONX208"},
     "burn_nested_if_loop_if": {"ONX208"},
     "burn_nested_if_loop_if_scan": {"ONX208"},
-    # An If without inputs and outputs: ONNX Runtime drops it, OpenVINO goes wrong.
+    # An If has neither inputs nor outputs: ONNX Runtime removes it, OpenVINO computes wrong
+    # results.
     "ort_icm-31000000518483": {"ONX104"},
 }
 
@@ -59,11 +60,11 @@ def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
     assert match is not None
     assert found == set(match.group(1).split(", ")), [str(item) for item in report]
     for item in report:
-        # What belongs to the main graph as a whole has no path.
+        # A finding about the main graph as a whole has no path.
         assert item.location.path or item.code in ("ONX101", "ONX106", "ONX107"), str(item)
 
 
-def test_place_leads_into_the_body(tmp_path: Path) -> None:
+def test_the_path_of_a_finding_leads_into_the_body(tmp_path: Path) -> None:
     report = validate(Fixture("ONX202", RULES / "onx202" / "bad_order.onnx.txt").model(tmp_path))
     (item,) = report
     assert item.location.path == "Loop(y)/body/Identity(part)"
@@ -106,7 +107,7 @@ def test_good_models_have_no_errors() -> None:
 
 
 def test_a_model_input_of_no_element_type(tmp_path: Path) -> None:
-    """The text form has no word for element type 0, UNDEFINED."""
+    """The text form cannot express element type 0 (UNDEFINED)."""
     file = tmp_path / "model.onnx"
     undefined = helper.make_tensor_value_info("x", TensorProto.UNDEFINED, [2])
     declared = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])

@@ -1,4 +1,6 @@
-"""A file that is validated and then read is parsed and read once, and the model equals the file."""
+"""A file that is validated and then read is parsed only once, and the model equals that of the
+file.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ loop (float[2] x, int64 count) => (float[n] y) {
 
 
 def declared(model: irloop.Model) -> dict[str, str]:
-    """The types of all values by their names, in all graphs."""
+    """The types of all values in all graphs, by name."""
     return {
         f"{graph.name}:{value.name}": str(value.type)
         for graph in all_graphs(model.graph)
@@ -77,7 +79,7 @@ def test_an_ir_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert (irloop.run(model, {"x": x})["y"] == 2 * x).all()
 
 
-def test_a_second_reader_gets_a_model_of_its_own(tmp_path: Path) -> None:
+def test_a_second_reader_gets_a_separate_model(tmp_path: Path) -> None:
     file = tmp_path / "sum.xml"
     file.write_text(IR)
     path = ParsedOnce(file)
@@ -87,7 +89,7 @@ def test_a_second_reader_gets_a_model_of_its_own(tmp_path: Path) -> None:
     assert declared(second) == {"sum:x": "f32[2,3]", "sum:add": "f32[?,3]"}
 
 
-def test_a_model_of_other_weights_is_read_again(tmp_path: Path) -> None:
+def test_a_model_with_other_weights_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "sum.xml"
     file.write_text(IR)
     path = ParsedOnce(file)
@@ -95,7 +97,7 @@ def test_a_model_of_other_weights_is_read_again(tmp_path: Path) -> None:
     assert path.take_model(str(tmp_path / "other.bin")) is None
 
 
-def test_a_wrong_declaration_is_read_as_the_file_has_it(tmp_path: Path) -> None:
+def test_a_wrong_declaration_is_kept_as_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "sum.xml"
     file.write_text(IR.replace("<dim>-1</dim>", "<dim>5</dim>"))
     path = ParsedOnce(file)

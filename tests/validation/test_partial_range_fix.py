@@ -14,7 +14,7 @@ import pytest
 import irloop
 from tests.rule_fixtures import RULES
 
-#: A TensorIterator that adds up rows 1 to 5 of x, and one that adds up rows 5 to 2.
+#: A TensorIterator that adds up rows 1 to 5 of x, and one that adds up rows 5 down to 2.
 FORWARDS, BACKWARDS = RULES / "irl619" / "bad_start.xml", RULES / "irl619" / "bad_backward_end.xml"
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2) ** 2
@@ -44,7 +44,7 @@ def test_openvino_then_reads_the_range(source: Path, rows: list[int], tmp_path: 
     openvino = pytest.importorskip("openvino")
     path = copied(source, tmp_path)
     before = openvino.Core().compile_model(str(path), "CPU")([X, START])
-    # OpenVINO begins at an end of the axis, where only the second range begins.
+    # OpenVINO starts at an end of the axis, which is right only for the second range.
     was_right = np.array_equal(before[1], START + X[rows].sum(axis=0, keepdims=True))
     assert was_right == (source == BACKWARDS)
     safe = irloop.fix(path)
@@ -63,11 +63,11 @@ def test_openvino_then_reads_the_range(source: Path, rows: list[int], tmp_path: 
             np.testing.assert_array_equal(outputs[1], sums[-1:])
 
 
-def test_the_bytes_follow_those_that_are_there(tmp_path: Path) -> None:
+def test_new_bytes_follow_the_existing_ones(tmp_path: Path) -> None:
     path = copied(FORWARDS, tmp_path)
     path.with_suffix(".bin").write_bytes(b"12345")
     fixed = irloop.fix(path, unsafe=True)
-    # Three bytes to a multiple of 8; begin 1, end 6 and stride 1 along axis 0.
+    # Three bytes fill up to a multiple of 8; then follow begin 1, end 6 and stride 1 along axis 0.
     assert fixed.added == bytes(3) + b"".join(n.to_bytes(8, "little") for n in (1, 6, 1))
     assert re.findall(r'offset="(\d+)"', fixed.after.decode()) == ["8", "16", "24"]
 

@@ -1,6 +1,6 @@
 """Attributes that OpenVINO rejects although they have the specified types.
 
-Every case was given to OpenVINO 2026.4, which refused to read or compile it or crashed on it.
+OpenVINO 2026.4 was measured with every case: it refused to read or compile the model, or crashed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _port(number: int, shape: tuple[int, ...], precision: str = "FP32") -> str:
 def _model(
     kind: str, opset: int, data: str, inputs: Sequence[tuple[int, ...]], output: tuple[int, ...]
 ) -> str:
-    """One operation of f32 Parameters, whose first output goes into a Result."""
+    """An IR with one operation on f32 Parameters; a Result reads its first output."""
     layers, edges = [], []
     for at, shape in enumerate(inputs):
         text = ",".join(map(str, shape))
@@ -53,7 +53,8 @@ PSROI = 'output_dim="2" group_size="2" spatial_scale="1" mode="average"'
 NORM = 'epsilon="0.1"'
 BATCH = [(4, 3), (3,), (3,), (3,), (3,)]
 IMAGE, PICTURE, ROIS = (1, 2, 8), (1, 8, 6, 6), (3, 5)
-#: Operation, opset, data, shapes in and out; what is replaced by what, and the code.
+#: The operation, its opset, data and shapes; the text to replace, its replacement, and the code of
+#: the error.
 Case = tuple[str, int, str, Sequence[tuple[int, ...]], tuple[int, ...], str, str, str]
 CASES: dict[str, Case] = {
     "stride": ("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7), 'strides="1"', 'strides=""', "IRL115"),
@@ -93,7 +94,7 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_openvino_refuses_is_an_error(name: str, tmp_path: Path) -> None:
+def test_models_that_openvino_refuses_have_an_error(name: str, tmp_path: Path) -> None:
     kind, opset, data, inputs, output, good, bad, code = CASES[name]
     path = tmp_path / "model.xml"
 

@@ -1,4 +1,4 @@
-"""Every rule against its fixtures, and the parts that every rule must have."""
+"""Every rule is tested with its fixtures, and must have all its parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IR_FIXTURES = fixtures(".xml")
 
 @pytest.mark.parametrize("fixture", IR_FIXTURES, ids=lambda fixture: fixture.name)
 def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
-    # What an old runtime cannot read is told where somebody asks about it.
+    # Findings about an old runtime are reported only on request.
     asked = any(code == "IRL901" for _, code in fixture.expected())
     engines = ["openvino-2021.4"] if asked else []
     report = validate(fixture.path, weights=fixture.weights(tmp_path), engines=engines)
@@ -32,7 +32,7 @@ def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
     expected = fixture.expected()
     assert fixture.code in [code for _, code in expected], "the fixture does not expect its rule"
     for line, code in expected:
-        # The comment stands on the offending line or right before it.
+        # The comment is on the offending line or on the line before.
         place = next((item for item in found if item in ((line, code), (line + 1, code))), None)
         assert place is not None, f"{code} expected near line {line}, found {found}"
         found.remove(place)
@@ -63,7 +63,7 @@ def test_file_is_named_by_the_code(rule: type[Rule]) -> None:
     assert module.split("_")[0] == rule.code.lower()
 
 
-def test_dependencies_name_lower_codes_that_exist() -> None:
+def test_dependencies_are_existing_lower_codes() -> None:
     for code, rule in CLASSES.items():
         for group in rule.requires:
             codes = [other for other in CLASSES if other.startswith(group)]

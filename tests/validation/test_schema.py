@@ -1,4 +1,4 @@
-"""The XSD of the file structure, and libxml2's errors as stable codes."""
+"""The XSD of the file structure, and libxml2's errors as permanent codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_schema_is_found() -> None:
     assert Path(schema.schema_file()).is_file()
 
 
-def test_nothing_unknown_hides_anything() -> None:
+def test_unknown_elements_hide_no_other_finding() -> None:
     text = """
         <net version="10" color="red">
           <layers>
@@ -51,7 +51,7 @@ def test_nothing_unknown_hides_anything() -> None:
     ]
 
 
-def test_bodies_are_nets_again() -> None:
+def test_bodies_have_the_same_schema_as_the_model() -> None:
     inner = '<layers><layer id="0" name="a" type="A" version="opset1"><what/></layer></layers>'
     for tag in ("body", "then_body", "else_body"):
         text = (

@@ -21,7 +21,7 @@ WRONG = ('<port id="2" precision="FP32"><dim>1</dim>', '<port id="2" precision="
 
 
 def written(folder: Path, *edits: tuple[str, str]) -> Path:
-    """A Loop whose body layer "scaled" declares a wrong dimension (IRL401), edited."""
+    """A Loop whose body layer "scaled" declares a wrong dimension (IRL401), with text edits."""
     path = folder / "model.xml"
     path.write_text(edited(LOOP, WRONG, *edits), encoding="utf-8")
     path.with_suffix(".bin").write_bytes(LOOP_WEIGHTS)
@@ -63,7 +63,7 @@ def test_a_comment_on_a_layer_applies_to_its_bodies(tmp_path: Path) -> None:
     assert found(path) == ([], ["IRL401"])
 
 
-def test_a_comment_is_not_for_other_layers_or_codes(tmp_path: Path) -> None:
+def test_a_comment_does_not_apply_to_other_layers_or_codes(tmp_path: Path) -> None:
     other = '          <layer id="5" name="next"'
     path = written(tmp_path, (other, f"<!-- irloop: ignore IRL401 -->\n{other}"))
     assert found(path) == (["IRL401"], [])
@@ -86,7 +86,7 @@ def test_utf16(tmp_path: Path) -> None:
 
 
 def unsorted(folder: Path, change: Callable[[onnx.ModelProto], None]) -> Path:
-    """A Loop that never runs (ONX305), changed."""
+    """A Loop that never runs (ONX305), after a change."""
     model = loop_onnx()
     next(item for item in model.graph.initializer if item.name == "trips").raw_data = bytes(8)
     model.ir_version = 10

@@ -1,11 +1,14 @@
-"""Models can be validated in several threads at once, also while the rules are first loaded."""
+"""Models can be validated in several threads at the same time, even while the rules are loaded for
+the first time.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-#: The first rule file is held half loaded until a second thread has asked for the rules.
+#: The program stops in the middle of the first rule file until a second thread has requested the
+#: rules.
 PROGRAM = """
 import importlib.machinery as machinery, threading
 from irloop.validation.engine import rule_classes

@@ -1,8 +1,7 @@
 """Validating and reading agree: `read_model` reads every file without errors of `validate`.
 
-The fixtures of rules, and the models beside them, are damaged by chance, with a fixed seed. The
-reader raises the problem that a rule reports, with the same wording; irloop reads every file that
-OpenVINO reads.
+The fixtures of rules, and other models, are damaged at random with a fixed seed. The reader raises
+the problem that a rule reports, with the same wording; irloop reads every file that OpenVINO reads.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ROUNDS = 150
 
 
 def sources(group: str, folder: Path) -> list[tuple[str, Path]]:
-    """The texts of the models of a group, each with its .bin."""
+    """The texts of the models in a group, each with the path of its .bin."""
     if group == "plain":
         return [(path.read_text(encoding="utf-8"), path.with_suffix(".bin")) for path in PLAIN]
     found = []
@@ -44,7 +43,7 @@ def sources(group: str, folder: Path) -> list[tuple[str, Path]]:
 
 
 def mutants(group: str, folder: Path) -> list[tuple[Path, Path]]:
-    """Files, each damaged once to three times, with the .bin of each."""
+    """Files that are damaged in one to three places, each with its .bin."""
     rng = random.Random(group)  # noqa: S311 (the same mutants each time)
     texts = sources(group, folder)
     found = []
@@ -80,10 +79,10 @@ def test_what_is_valid_can_be_read(group: str, tmp_path: Path) -> None:
         text = path.read_text(encoding="utf-8", errors="replace")
         assert errors, f"valid, but {problem}\n{text}"
         same = [item for item in errors if item.code == problem.code]
-        # A finding that follows from another one is left out of the report.
+        # A finding that results from another one is omitted from the report.
         if same:
             assert problem.message in {item.message for item in same}, text
-    # Both ends are reached.
+    # Both outcomes occur.
     assert valid
     assert refused
 
@@ -104,9 +103,9 @@ for line in sys.stdin:
 """
 
 
-#: What OpenVINO 2026.4 reads and irloop refuses: XML that is not well-formed, a second layer of an
-#: id in place of the first, models without outputs, a dimension of 2^64 as 0, a text as weights,
-#: and a back edge to a layer that is not in the body, so that the state is never carried.
+#: Models that OpenVINO 2026.4 reads but irloop refuses: XML that is not well-formed, a second layer
+#: of an id in place of the first, models without outputs, a dimension of 2^64 as 0, a text as
+#: weights, and a back edge to a layer that is not in the body, so that the state is never carried.
 STRICTER = {"IRL101", "IRL105", "IRL108", "IRL112", "IRL301", "IRL516"}
 
 
@@ -122,7 +121,7 @@ def test_what_openvino_reads_can_be_read(group: str, tmp_path: Path) -> None:
         timeout=300,
         check=False,
     )
-    # A mutant that ends the process takes the verdicts after it along.
+    # If a mutant ends the process, the verdicts after it are missing.
     verdicts = child.stdout.split()
     accepted = [item for item, verdict in zip(given, verdicts, strict=False) if verdict == "read"]
     assert verdicts

@@ -1,4 +1,8 @@
-"""Makes `irloop.validate` fail as an engine may, for models with a mark in their text."""
+"""Makes `irloop.validate` fail as an engine may, for models with a mark in their text.
+
+Python imports this module by its name when it starts, in every process of a test that has this
+folder in PYTHONPATH.
+"""
 
 import os
 import time

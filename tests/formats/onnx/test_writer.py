@@ -1,4 +1,4 @@
-"""The writer: names, versions, types, attributes; files are complete or not written."""
+"""The writer: names, versions, types, attributes; files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_tensor_names_are_value_names_and_results_name_outputs() -> None:
     assert [item.name for item in proto.graph.output] == ["t"]
 
 
-def test_a_result_whose_name_the_value_has_keeps_it() -> None:
+def test_a_result_keeps_its_name_if_the_value_has_the_same() -> None:
     graph, x = one_input()
     graph.add_result(add(graph, x, "layer", "t", "other"), "other")
     assert [item.name for item in written(graph).graph.output] == ["other"]
@@ -106,7 +106,7 @@ def test_colliding_names_are_renamed_except_inputs_and_outputs() -> None:
     ("opset", "version"), [(7, 3), (9, 4), (11, 6), (13, 7), (15, 8), (17, 8), (18, 8), (21, 10)]
 )
 def test_the_ir_version_fits_the_opset(opset: int, version: int) -> None:
-    # The table of releases in onnx's Versioning document.
+    # The versions are those of the table of releases in onnx's Versioning document.
     graph, x = one_input()
     graph.add_result(add(graph, x, "layer"), "y")
     assert written(graph, opset).ir_version == version
@@ -125,7 +125,7 @@ def test_default_values_of_inputs_stay() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[1] w = {2.0}, float[1] x) => (float[1] y) { y = Add (x, w) }"""
     found = reader.from_proto(onnx.parser.parse_model(text))
-    # A constant, as every runtime lets it be one.
+    # The default value of x is a constant, as every runtime may treat it.
     assert [node.name for node in found.graph.parameters] == ["x"]
     proto = writer.to_proto_model(found)
     assert {item.name for item in proto.graph.input} == {"x", "w"}
@@ -152,7 +152,7 @@ def test_dimensions_keep_their_names() -> None:
     assert again.graph.output[0].type == proto.graph.output[0].type
 
 
-def test_types_the_graph_cannot_hold_are_kept() -> None:
+def test_types_that_a_graph_cannot_express_are_kept() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 1]>
     g (float[N,2] x) => (seq(map(int64, float)) y)
     { y = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2]> (x) }"""
@@ -170,7 +170,7 @@ def test_declared_types_of_inner_values_stay() -> None:
     assert again.graph.value_info[0].type == proto.graph.value_info[0].type
 
 
-def test_everything_around_the_graph_stays() -> None:
+def test_everything_outside_of_the_graph_is_kept() -> None:
     proto = onnx.parser.parse_model(
         """<ir_version: 9, opset_import: ["" : 17, "my" : 3], producer_name: "p",
         producer_version: "1", domain: "d", model_version: 7, doc_string: "text",
@@ -183,7 +183,7 @@ def test_everything_around_the_graph_stays() -> None:
     annotation = proto.graph.quantization_annotation.add(tensor_name="y")
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="s")
     again = writer.to_proto_model(reader.from_proto(proto))
-    # The parser writes the name of the default domain out.
+    # The parser writes the name of the default domain explicitly.
     proto.graph.node[0].ClearField("domain")
     assert again == proto
 
@@ -231,7 +231,7 @@ def test_an_attribute_with_its_default_value_may_be_left_out() -> None:
     assert written(graph).graph.node[0].attribute[0].f == 0.5
 
 
-def test_attributes_the_class_does_not_know_stay() -> None:
+def test_unknown_attributes_are_kept() -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[2] x) => (float[2] y) { y = Elu <alpha = 0.5, extra = 3> (x) }"""
     found = reader.from_proto(onnx.parser.parse_model(text))
@@ -305,7 +305,7 @@ def test_domains_that_are_not_imported_are_refused_by_name() -> None:
         writer.to_proto_model(model(graph))
 
 
-def test_what_the_checker_refuses_is_not_written(tmp_path: Path) -> None:
+def test_a_model_that_the_checker_refuses_is_not_written(tmp_path: Path) -> None:
     graph, x = one_input()
     # Relu has one input.
     node = graph.add_node(UnknownOp("Relu", "14"), "n", (x, x), 1, types=(F32,))
@@ -318,7 +318,7 @@ def test_what_the_checker_refuses_is_not_written(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-#: ONNX Runtime runs this, but the checker knows bf16 in Cast from opset 13 only.
+#: ONNX Runtime runs this model, but the checker allows bf16 in Cast only from opset 13 on.
 EARLY_BF16 = """
 <ir_version: 8, opset_import: ["" : 11]>
 g (int64 n, float[2] x) => (float[2] y) {
@@ -379,7 +379,7 @@ def nested(depth: int) -> Graph:
     return graph
 
 
-def test_bodies_as_deep_as_a_protobuf_goes(tmp_path: Path) -> None:
+def test_bodies_may_be_as_deep_as_a_protobuf_allows(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     writer.write(model(nested(31)), path)
     verify(reader.read(path).graph)

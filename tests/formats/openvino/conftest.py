@@ -1,4 +1,4 @@
-"""IRs made of text for the tests of this folder."""
+"""Writes IRs from text for the tests of this folder."""
 
 from __future__ import annotations
 

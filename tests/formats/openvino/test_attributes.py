@@ -1,4 +1,4 @@
-"""Texts of attributes, as OpenVINO 2026.4 was measured to read them."""
+"""Texts of attributes, and how OpenVINO 2026.4 was measured to read them."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_written_forms() -> None:
 
 
 @pytest.mark.parametrize("number", [0.1, 1e-30, 2.0, 1e300, -0.0, 0.30000001192092896, 5e-324])
-def test_floats_come_back(number: float) -> None:
+def test_floats_survive_writing_and_reading(number: float) -> None:
     op, _ = Codec(Everything).read(Codec(Everything).write(Everything(ratio=number)))
     assert isinstance(op, Everything)
     assert (op.ratio, math.copysign(1, op.ratio)) == (number, math.copysign(1, number))
@@ -239,7 +239,7 @@ def test_no_precisions(name: str) -> None:
     assert element_of_precision(name) is None
 
 
-def test_precision_names_come_back() -> None:
+def test_precision_names_survive_writing_and_reading() -> None:
     for element in ElementType:
         name = precision_of(element)
         if name is not None:

@@ -1,4 +1,6 @@
-"""Reading, writing and reading any IR changes nothing; OpenVINO runs the written file."""
+"""An IR that is read, written and read again does not change, and OpenVINO runs the written
+file.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from irloop.graph.verify import verify
 
 SHARED = Path(__file__).resolve().parents[3].parent / "shared"
 CORPUS = sorted((SHARED / "corpus").glob("*/*/model.xml"))
-#: Every case of a few operations would take long for what it adds.
+#: Every seventh case; all cases of each operation would take long and show little more.
 OPCONF = sorted((SHARED / "opconf" / "cases").glob("*/*/model.xml"))[::7]
-#: Files that cannot be read: nested too deeply, or with weights that a recipe makes.
+#: Files that cannot be read: nested too deeply, or with weights that must first be generated.
 UNREADABLE = ("nested more than", "model.bin does not exist")
 
 needs_corpus = pytest.mark.skipif(not CORPUS, reason="../shared/corpus is not here")
@@ -42,7 +44,7 @@ def check_round_trip(paths: list[Path], folder: Path) -> None:
     target = folder / "copy.xml"
     for path, model in readable(paths):
         verify(model.graph)
-        # Names that version 10 cannot have are changed by writing it; version 11 keeps them all.
+        # Writing version 10 changes names that it cannot have; version 11 keeps all names.
         write(model, target, version=11)
         assert difference(model.graph, read(target).graph) is None, path
         write(model, target)
@@ -64,7 +66,7 @@ def test_opconf_round_trip(tmp_path: Path) -> None:
     check_round_trip(OPCONF, tmp_path)
 
 
-#: Runs both files on the same inputs in one process and prints what differs.
+#: Runs both files with the same inputs in one process, and prints the differences.
 CHILD = """
 import json, sys
 import numpy as np
@@ -104,7 +106,7 @@ for line in sys.stdin:
 
 
 @needs_corpus
-def test_openvino_runs_what_was_written(tmp_path: Path) -> None:
+def test_openvino_runs_the_written_files(tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     jobs = []
     for path in CORPUS:
@@ -115,7 +117,7 @@ def test_openvino_runs_what_was_written(tmp_path: Path) -> None:
         if not (path.parent / "inputs_0.npz").is_file() or not path.with_suffix(".bin").is_file():
             continue
         jobs.append((path, [item["name"] for item in meta["ir"]["inputs"]]))
-    # A spread of all families; each compiles two models.
+    # Only a selection over all families, because each file means compiling two models.
     jobs = jobs[:: max(1, len(jobs) // 40)]
     lines = []
     for index, (path, names) in enumerate(jobs):

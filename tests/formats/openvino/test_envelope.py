@@ -1,4 +1,4 @@
-"""A file that the parser accepts as conforming has no violation of the schema for libxml2."""
+"""If the parser accepts a file as conforming, libxml2 finds no violation of the schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ NAMES = ("id", "name", "type", "version", "precision", "names", "axis", "purpose
 
 
 def root_of(path: Path) -> etree._Element:
-    """The root of a file without its comments, which the parser leaves to the schema check."""
+    """The root of a file without the file's comments, which the parser leaves to the schema
+    check.
+    """
     return etree.parse(path, etree.XMLParser(remove_comments=True, remove_pis=True)).getroot()
 
 
@@ -93,5 +95,5 @@ def test_no_violation_is_missed(seed: int) -> None:
         "<net version='10'><rt_info><a:b/></rt_info></net>",
     ],
 )
-def test_what_libxml2_may_read_differently_is_left_to_it(text: str) -> None:
+def test_content_that_libxml2_may_read_differently_is_left_to_it(text: str) -> None:
     assert not parse(text.encode()).conforms

@@ -1,4 +1,4 @@
-"""Lists of `<dim>` are joined before parsing: nothing that a reader sees may change."""
+"""Lists of `<dim>` are joined before parsing; readers must not notice any difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irloop.formats.openvino import xml
 from irloop.formats.openvino.document import Extra
 from irloop.formats.openvino.joined_dims import joined
 
-#: What may be inside and around a `<dim>`: joined, or left alone, or malformed.
+#: Content that may occur inside and around a `<dim>`: joined, left alone, or malformed.
 PARTS = ("<dim>", "</dim>", "<dim>1</dim>", "<dim>3</dim>", "\n", " ", "7", "<dim/>", "<x>", "</x>",
          '">', '"', "'>",
          "<!--", "-->", "<![CDATA[", "]]>", "<?p", "?>", "&#49;", "<dim a='1'>", "\x7f", "&amp;",
@@ -80,7 +80,7 @@ def test_random_content_is_read_as_without_joining(
 
 
 def test_a_list_longer_than_the_buffer_of_expat() -> None:
-    """expat passes long texts on in pieces."""
+    """expat passes long texts on in parts."""
     dims = [str(number) for number in range(6000)]
     parsed = xml.parse(document("\n".join(f"<dim>{text}</dim>" for text in dims)))
     first, second = parsed.net.layers[0].outputs

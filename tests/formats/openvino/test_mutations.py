@@ -64,8 +64,9 @@ def elements(text: str) -> list[tuple[int, int]]:
 
 
 def mutated(text: str, rng: random.Random) -> str:
-    """`text` with one thing changed: an attribute, a tag, a line, a stretch of it."""
-    # Changed attributes leave a readable file most often, so most mutants are of that kind.
+    """`text` with one change: of an attribute, a tag, a line or a passage."""
+    # After a change of an attribute a file usually remains readable, so most mutants are of that
+    # kind.
     (kind,) = rng.choices(range(9), (5, 5, 5, 5, 2, 2, 1, 1, 1))
     if kind <= 3:
         start, end = rng.choice(values(text))
@@ -116,7 +117,7 @@ def test_mutations(name: str, rounds: int, tmp_path: Path) -> None:
             verify(model.graph)
             models += 1
     assert places <= {str(path), str(weights)}
-    # Both ends are reached: mutants that are still models, and mutants that are none.
+    # Both outcomes occur: mutants that are still models, and mutants that are not.
     assert 0 < models < 400
 
 

@@ -1,7 +1,7 @@
 """Every structural integer in every spelling: the reader and the rules against OpenVINO.
 
-OpenVINO reads each file in a child process; what it reads, irloop reads and finds no error in,
-and what it refuses, both refuse.
+OpenVINO reads each file in a child process. If OpenVINO reads a file, irloop reads it, too, and
+finds no error; if OpenVINO refuses it, irloop does so, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ for path in sys.argv[1:]:
     else:
         print("read")
 """
-#: Each number is marked with its name; what the file has there otherwise.
+#: The numbers of the structure by name, each with its ordinary text in the file.
 NUMBERS = {
     "version": "10",
     "layer": "0",
@@ -110,7 +110,7 @@ MODEL = f"""<net name="m" version="{{version}}"><layers>
 
 
 def _spelt(text: str) -> dict[str, str]:
-    """A number in every spelling."""
+    """The text of a number in every spelling, by the name of the spelling."""
     return {
         "plus": text if text.startswith("-") else f"+{text}",
         "space before": f" {text}",

@@ -1,7 +1,7 @@
-"""The second example of TensorIterator-1, smaller: an LSTMCell with W and R in one tensor.
+"""The second example of TensorIterator-1, made smaller: an LSTMCell with W and R in one tensor.
 
-The expected numbers are the LSTM's formulas written down with NumPy (gates f, i, c, o). OpenVINO
-does not read the file; it runs what irloop writes of it.
+The expected numbers come from the formulas of the LSTM, written with NumPy (gates f, i, c, o).
+OpenVINO cannot read the file, but runs the IR that irloop writes for it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def layer(
     precision: str = "FP32",
     rest: str = "",
 ) -> str:
-    """A layer whose ports are numbered 0, 1, ... through inputs and outputs."""
+    """A layer whose ports are numbered 0, 1, ..., inputs first, then outputs."""
     ports = []
     for at, shape in enumerate((*inputs, *outputs)):
         dims = "".join(f"<dim>{size}</dim>" for size in shape)

@@ -1,4 +1,4 @@
-"""Plain ports and edges are taken out before parsing: nothing that a reader sees may change."""
+"""Plain ports and edges are removed before parsing; readers must not notice any difference."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from irloop.formats.openvino import xml
 from irloop.formats.openvino.document import Net
 from irloop.formats.openvino.plain_parts import taken
 
-#: Ports that are taken out, and others that have to stay.
+#: Ports that are removed, and other ports, which must stay.
 PORTS = (
     '<port id="0" precision="FP32"/>',
     '<port id="1" precision="FP32">\n<dim>1</dim>\n\t<dim>-1</dim></port>',
@@ -40,7 +40,7 @@ SPACES = ("", "\n", "\n\t\t", " ", "\n\n")
 
 
 def document(draw: random.Random) -> bytes:
-    """An IR of layers with such ports, one of them with a body, and such edges."""
+    """An IR with random layers of such ports, one of them with a body, and with random edges."""
 
     def several(items: tuple[str, ...], most: int) -> str:
         # Most documents have plain items only.
@@ -70,7 +70,9 @@ Content = list[tuple[list[Port], list[Port], list[tuple[str, ...]], list[int]]]
 
 
 def wanted(data: bytes) -> Content:
-    """Ports and lines of each layer, and the edges of the nets below it, read by libxml2."""
+    """The ports of each layer with their lines, and the edges of the nets inside, as libxml2 reads
+    them.
+    """
     found: Content = []
     for layer in etree.fromstring(data).iter("layer"):
         sides = [
@@ -104,7 +106,7 @@ ENDS = ("from-layer", "from-port", "to-layer", "to-port")
 
 
 def found_in(net: Net) -> Content:
-    """The same as irloop reads it."""
+    """The same content as irloop reads it."""
     found: Content = []
     for layer in net.layers:
         inputs, outputs = (
@@ -143,7 +145,7 @@ def test_ports_and_edges_match_lxml(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_document_without_its_parts_conforms_as_before(
+def test_a_document_without_plain_parts_conforms_exactly_if_the_original_does(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = random.Random(100 + seed)  # noqa: S311
@@ -183,7 +185,7 @@ def test_unusual_documents_are_left_alone(text: str) -> None:
     assert taken(unusual) == (unusual, [], 0)
 
 
-def test_the_column_of_an_error_is_that_in_the_file() -> None:
+def test_the_column_of_an_error_is_the_column_in_the_file() -> None:
     data = b'<net name="n" version="11"><layers><layer id="0"><input><port id="0"/></input></net>'
     column = data.rindex(b"net>") + 1
     with pytest.raises(ReadError, match=f"column {column}"):

@@ -45,7 +45,7 @@ def parameter(id: int, name: str = "", data: str = 'shape="2" element_type="f32"
 
 
 def layer(id: int, type: str, inputs: str, outputs: str = "9", more: str = "", **extra: str) -> str:
-    """A layer whose ports have these ids; `more` is put inside."""
+    """A layer whose ports have these ids; `more` is inserted into it."""
     ins = "".join(f'<port id="{port}"/>' for port in inputs.split())
     outs = "".join(
         f'<port id="{port}" precision="FP32"><dim>2</dim></port>' for port in outputs.split()
@@ -79,9 +79,9 @@ def test_loop_of_model_optimizer() -> None:
     assert (model.dialect, model.version, model.graph.name) == ("openvino", 10, "sum_loop")
     assert [node.name for node in model.graph.parameters] == ["x", "start"]
     assert model.graph.inputs[1].names == ("start,0", "s")
-    # Results are in the order of the file, whatever their ids are.
+    # Results have the order of the file, whatever their ids are.
     assert [value.names for value in model.graph.outputs] == [("total",), ("all",)]
-    # A layer without readers is not checked, whatever it is.
+    # A layer without readers is not read, so errors in it do not matter.
     assert [node.name for node in nodes(model.graph)] == ["cond", "trip", "loop"]
     loop = nodes(model.graph)[-1]
     assert loop.op == Loop()
@@ -131,7 +131,7 @@ def test_runtime_information_and_open_shapes() -> None:
     assert ranged.type == TensorType(ElementType.F16, Shape(dims))
     assert ranged.info == {"layout": {"version": "0", "layout": "[N,C,H,W]"}}
     relu, shape = nodes(model.graph)
-    # A port without dimensions beside open shapes may have any rank.
+    # In a net with unknown shapes, a port without dimensions may have any rank.
     assert relu.output.type == TensorType(ElementType.F32, UNKNOWN_SHAPE)
     assert relu.info == {
         "fused_names_0": {"version": "0", "value": "Relu_3, <x>"},
@@ -152,7 +152,7 @@ def test_version_10_has_no_runtime_information(tmp_path: Path) -> None:
     assert not model.graph.results[0].attributes
 
 
-def test_input_ports_count_by_their_place(ir_file: IrFile) -> None:
+def test_input_ports_are_numbered_by_position(ir_file: IrFile) -> None:
     layers = parameter(0) + parameter(1) + layer(2, "Subtract", "7 3", "9") + result(3)
     graph = read(ir_file(layers, "0.0 > 2.3; 1.0 > 2.7; 2.9 > 3.0")).graph
     (subtract,) = nodes(graph)
@@ -207,7 +207,7 @@ def test_a_long_chain_against_the_order(ir_file: IrFile) -> None:
     assert len(read(path).graph) == count
 
 
-def test_unused_parameters_stay_and_unreachable_layers_go(ir_file: IrFile) -> None:
+def test_unused_parameters_are_kept_and_unreachable_layers_are_dropped(ir_file: IrFile) -> None:
     layers = parameter(0) + parameter(1) + layer(2, "ReLU", "0") + layer(3, "Tanh", "0") + result(4)
     edges = "1.0 > 2.0; 2.9 > 4.0; 3.9 > 3.0"
     graph = read(ir_file(layers, edges)).graph
@@ -323,7 +323,9 @@ def test_refuses_other_versions(ir_file: IrFile, version: str) -> None:
 
 
 def iterator(port_map: str, back_edges: str = "", ports: str = "0 1", outputs: str = "2 3") -> str:
-    """Parameters 0 and 1 into a TensorIterator that has body Parameters 0, 1, Results 3, 4."""
+    """A TensorIterator that reads Parameters 0 and 1; its body has Parameters 0 and 1 and Results 3
+    and 4.
+    """
     body = parameter(0) + parameter(1) + layer(2, "Add", "0 1", "2") + result(3) + result(4)
     edges = "".join(
         f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>'
@@ -358,7 +360,7 @@ def ports_of(path: Path) -> PortMap:
 
 def test_precedence_of_input_entries(ir_file: IrFile) -> None:
     maps = entry("input", 0, 0, 'axis="0"') + entry("input", 1, 1) + OUTPUTS
-    # The first back edge to a Parameter wins; one to a sliced Parameter does nothing.
+    # The first back edge to a Parameter wins; a back edge to a sliced Parameter has no effect.
     back = (
         '<edge from-layer="3" to-layer="0"/><edge from-layer="4" to-layer="1"/>'
         '<edge from-layer="3" to-layer="1"/>'
@@ -367,7 +369,7 @@ def test_precedence_of_input_entries(ir_file: IrFile) -> None:
     assert ports.inputs == (Sliced(0, 0, 0), Carried(1, 1, 1))
 
 
-def test_inputs_are_indices_when_they_can_be(ir_file: IrFile) -> None:
+def test_external_port_ids_of_inputs_are_indices_if_possible(ir_file: IrFile) -> None:
     maps = entry("input", 1, 0) + entry("input", 0, 1) + OUTPUTS
     ports = ports_of(
         ir_file(
@@ -377,7 +379,9 @@ def test_inputs_are_indices_when_they_can_be(ir_file: IrFile) -> None:
     assert ports.inputs == (Invariant(1, 0), Invariant(0, 1))
 
 
-def test_inputs_are_ports_when_they_cannot_be_indices(ir_file: IrFile) -> None:
+def test_external_port_ids_of_inputs_are_port_ids_if_they_cannot_be_indices(
+    ir_file: IrFile,
+) -> None:
     maps = entry("input", 11, 0) + entry("input", 10, 1) + OUTPUTS
     ports = ports_of(
         ir_file(
@@ -390,13 +394,13 @@ def test_inputs_are_ports_when_they_cannot_be_indices(ir_file: IrFile) -> None:
 INPUTS = entry("input", 0, 0) + entry("input", 1, 1)
 
 
-def test_outputs_rank_by_id_when_they_name_no_port(ir_file: IrFile) -> None:
+def test_outputs_are_ordered_by_id_if_they_name_no_port(ir_file: IrFile) -> None:
     maps = INPUTS + entry("output", 100, 3) + entry("output", 50, 4)
     ports = ports_of(ir_file(iterator(maps), EDGES))
     assert ports.outputs == (LastValue(0, 1), LastValue(1, 0))
 
 
-def test_outputs_rank_by_id_when_ports_do_not_ascend(ir_file: IrFile) -> None:
+def test_outputs_are_ordered_by_id_if_ports_do_not_ascend(ir_file: IrFile) -> None:
     maps = INPUTS + entry("output", 7, 3) + entry("output", 5, 4)
     edges = EDGES.replace("2.2 >", "2.7 >").replace("2.3 >", "2.5 >")
     ports = ports_of(ir_file(iterator(maps, outputs="7 5"), edges))

@@ -63,7 +63,7 @@ CASES: list[tuple[str, bytes, str, list[object]]] = [
 def test_element_types(
     ir_file: IrFile, element: str, raw: bytes, shape: str, values: list[object]
 ) -> None:
-    # Nothing is aligned in a .bin: the constant begins at byte 3.
+    # The constant begins at byte 3, because nothing is aligned in a .bin.
     tensor = tensor_of(
         ir_file(const(element, shape, 3, len(raw)), "0.0 > 1.0", weights=b"abc" + raw)
     )
@@ -217,7 +217,8 @@ def test_windows_of_a_file(tmp_path: Path) -> None:
 
 
 def test_a_file_with_nothing_but_empty_constants_is_not_empty() -> None:
-    # OpenVINO cannot map an empty .bin, and then has no data for the constant.
+    # OpenVINO cannot map an empty .bin, and then has no data for the constant, so one byte is
+    # written.
     places, data = placed(ArrayTensor(np.zeros((0, 2), np.float32)))
     assert places == [(0, 0)]
     assert data == bytes(8)

@@ -97,7 +97,7 @@ def test_the_loop_is_canonical(tmp_path: Path) -> None:
     ]
     assert results == {"8", "9", "10"}
     assert attributes(loop, "back_edges/edge") == [{"from-layer": "8", "to-layer": "0"}]
-    # One byte of the condition, eight of the trip count, shared with nothing.
+    # One byte for the condition and eight for the trip count; neither is shared.
     assert (tmp_path / "out.bin").read_bytes()[:1] == b"\x01"
     shared = [e.get("offset") for e in root.iterfind(".//data[@element_type='boolean']")]
     assert len(shared) == 2
@@ -123,7 +123,7 @@ def test_a_value_used_twice_by_a_body_gets_two_ports(tmp_path: Path) -> None:
     )
     graph.add_result(node.outputs[0], "out")
     root = written(graph, tmp_path)
-    # The input that no entry names and the output that no entry gives are left out.
+    # The input and the output that the port map does not mention are omitted.
     (layer,) = root.iterfind("layers/layer[@type='TensorIterator']")
     assert [e.get("id") for e in layer.iterfind("input/port")] == ["0", "1"]
     assert [e.get("id") for e in layer.iterfind("output/port")] == ["2"]
@@ -182,7 +182,7 @@ def test_a_negative_axis_is_counted_from_the_front(tmp_path: Path) -> None:
 def test_shapes_and_names_of_ports(tmp_path: Path) -> None:
     graph = Graph('a<b>&"c"')
     shape = Shape((UNKNOWN_DIM, DynamicDim(1, 5), 3))
-    # Only a Parameter has a place for the range.
+    # The range of a dimension can be written only in a Parameter.
     open_type = TensorType(ElementType.BF16, Shape((UNKNOWN_DIM, UNKNOWN_DIM, 3)))
     x = graph.add_parameter("x\n\ty", TensorType(ElementType.BF16, shape), ("a,b", "c\\d", "<e>"))
     node = graph.add_node(
@@ -199,7 +199,7 @@ def test_shapes_and_names_of_ports(tmp_path: Path) -> None:
     assert difference(read(tmp_path / "out.xml").graph, graph) is None
 
 
-def test_constants_of_every_type_come_back(tmp_path: Path) -> None:
+def test_constants_of_every_type_survive_writing_and_reading(tmp_path: Path) -> None:
     graph = Graph("g")
     for element in ElementType:
         if element in (ElementType.DYNAMIC, ElementType.STRING) or "fnuz" in element.value:
@@ -275,12 +275,12 @@ def test_refuses_other_models(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_metadata_has_to_be_xml(tmp_path: Path) -> None:
+def test_metadata_must_be_xml(tmp_path: Path) -> None:
     for text in ("<rt_info>", "<other/>", '<!DOCTYPE x [<!ENTITY a "b">]><rt_info/>'):
         model = Model(simple(Negative()), "openvino", 10, metadata={"rt_info": text})
         with pytest.raises(WriteError):
             write(model, tmp_path / "out.xml")
-    # Metadata of another format has no place here and is passed over.
+    # Metadata of another format is ignored.
     model = Model(simple(Negative()), "openvino", 10, metadata={"producer_name": "x"})
     write(model, tmp_path / "out.xml")
     assert read(tmp_path / "out.xml").metadata == {}
@@ -296,7 +296,7 @@ def test_a_model_is_written_over_its_own_files(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.bin", "m.xml"]
 
 
-def test_an_interrupted_run_leaves_what_was_there(
+def test_an_interrupted_run_leaves_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = read(FIXTURES / "loop_mo2021.xml")
@@ -315,7 +315,8 @@ def test_an_interrupted_run_leaves_what_was_there(
 @pytest.mark.parametrize(
     ("parameter", "producer", "out_names", "written_names"),
     [
-        # (layer name, tensor names) of input and output as OpenVINO 2026.4 accepts them.
+        # The layer name and the tensor names of the input and the output, as OpenVINO 2026.4
+        # accepts them.
         (("x", ("x",)), ("n", ("y",)), 1, (("x", "x"), ("n", "y"))),
         (("x", ("q",)), ("n", ("x",)), 1, (("q", "q"), ("n", "x"))),
         (("x", ()), ("n", ("x",)), 1, (("x", ""), ("n", ""))),
@@ -345,7 +346,7 @@ def test_names_that_version_10_can_have(
         )
         own = ((parameter[0], ",".join(parameter[1])), (producer[0], ",".join(producer[1])))
         assert found == (written_names if version == 10 else own)
-    # The file has another name; the model keeps its own.
+    # Only the names in the file differ; those of the model do not change.
     assert node.output.names == producer[1]
 
 
@@ -353,7 +354,7 @@ def test_names_that_version_10_can_have(
 def test_a_name_that_would_occur_twice_stays_with_the_output(
     number: float, names: str, tmp_path: Path
 ) -> None:
-    # OpenVINO 2026.4 takes an Add of 0 out and then finds y for a layer and for a tensor.
+    # OpenVINO 2026.4 removes an Add of 0, and then y is the name of both a layer and a tensor.
     graph = Graph("g")
     x = graph.add_parameter("x", F32_2, ("x",))
     n = graph.add_node(Negative(), "n", (x,), 1, types=(F32_2,), names=(("y", "inner"),)).output

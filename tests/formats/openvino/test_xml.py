@@ -81,7 +81,7 @@ def test_records_of_a_loop() -> None:
     assert [layer.path for layer in body.layers][:2] == ["loop/body/state", "loop/body/row"]
     assert body.layers[0].element_path == "net/layers/layer[@id=5]/body/layers/layer[@id=0]"
     assert [section.tag for section in document.net.sections] == ["meta_data"]
-    # The layer after the loop belongs to the root again.
+    # The layer after the loop belongs to the root, not to the body.
     assert document.net.layers[-1].path == "nobody reads this"
 
 
@@ -138,11 +138,11 @@ def test_lines_past_the_limit_of_libxml2() -> None:
 def test_tolerates_what_openvino_does(data: bytes) -> None:
     document = parse(data)
     assert shape_of(document) == shape_of(parse(SMALL.encode()))
-    # libxml2 has to take what expat took.
+    # libxml2 must accept what expat accepted.
     assert document.root.get("version") == "10"
 
 
-def test_white_space_before_the_declaration_moves_no_line() -> None:
+def test_white_space_before_the_declaration_changes_no_line_number() -> None:
     data = b'\n\n<?xml version="1.0"?>\n' + SMALL.encode()
     assert parse(data).net.layers[0].line == 6
 

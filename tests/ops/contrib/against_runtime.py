@@ -1,4 +1,4 @@
-"""One operation of ONNX Runtime: irloop's results compared with ONNX Runtime itself."""
+"""Compares one operation of irloop with the same operation of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Case:
     """A node: its type, inputs (None: omitted), attributes and the number of its outputs.
 
     Inputs in `constants` are initializers. `outputs` are the names of the outputs; those that are
-    empty are omitted. `opset` is that of ai.onnx. With `declared` the model declares its outputs
-    as f32, as it has to for outputs that ONNX Runtime does not infer. Results of 8 bits may differ
-    by `codes`: 1 where numbers halfway between two are frequent, which an order of sums decides.
-    `opens` is false where sizes have to be known. `named` are attributes whose names mean
-    something else here.
+    empty are omitted. `opset` is that of ai.onnx. With `declared` the model declares its outputs as
+    f32, which is required for outputs whose types ONNX Runtime does not infer. 8-bit results may
+    differ by `codes`: by 1 if numbers halfway between two codes are frequent, because the order of
+    a sum decides how they are rounded. `opens` is false if sizes must be known. `named` holds
+    attributes whose names are parameters of this class.
     """
 
     def __init__(
@@ -91,7 +91,8 @@ class Case:
 def open_dims(array: np.ndarray[Any, Any], at: int) -> list[int | str]:
     """The shape of an input with names for the dimensions that real models leave open.
 
-    Those are batch and places: axes 0 and 1 of three and of ids and masks, 0 and 2 of four.
+    These are the batch and the positions: axes 0 and 1 of arrays of rank 3 and of ids and masks,
+    axes 0 and 2 of arrays of rank 4.
     """
     dims: list[int | str] = list(array.shape)
     if array.ndim == 1 and array.dtype == np.int32:
@@ -103,9 +104,9 @@ def open_dims(array: np.ndarray[Any, Any], at: int) -> list[int | str]:
 
 
 def model_of(case: Case, expected: Sequence[Any] = (), *, is_open: bool = False) -> onnx.ModelProto:
-    """A model of one node; `expected` are outputs whose element types it declares.
+    """A model of one node; it declares the element types of the outputs `expected`.
 
-    With `is_open` dimensions that vary in real models are not known.
+    With `is_open`, dimensions that vary in real models are unknown.
     """
     names = ["" if array is None else f"x{at}" for at, array in enumerate(case.inputs)]
     node = helper.make_node(
@@ -136,8 +137,8 @@ def model_of(case: Case, expected: Sequence[Any] = (), *, is_open: bool = False)
 def agree(case: Case, engines: Engines, folder: Path) -> None:
     """Assert that all forms of the case return what ONNX Runtime returns, in two runs.
 
-    That is irloop's executor, the model in standard operations on ONNX Runtime, the IR on OpenVINO;
-    of the model with its sizes, and of the model that leaves batch and places open.
+    The forms are the model in irloop's executor, its standard operations in ONNX Runtime, and its
+    IR in OpenVINO; each with known sizes, and with unknown batch and positions.
     """
     source = folder / "source.onnx"
     source.write_bytes(model_of(case).SerializeToString())

@@ -1,4 +1,4 @@
-"""The engines to compare operations of ONNX Runtime with: one process for all cases."""
+"""The engines with which ONNX Runtime's operations are compared; one process runs all cases."""
 
 from __future__ import annotations
 

@@ -80,12 +80,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
 def test_packed_forms_are_those_of_separate_inputs(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has no packed form, so the separate form gives the expected values."""
+    """ONNX Runtime's CPU provider has no packed form, so the expected values come from the separate
+    form.
+    """
     query, key, value = drawn(14, 2, 4, 2, 5), drawn(15, 2, 4, 2, 5), drawn(16, 2, 4, 2, 5)
     separate = Case("MultiHeadAttention", [item.reshape(2, 4, 10) for item in (query, key, value)])
     packed = [

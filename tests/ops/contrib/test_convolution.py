@@ -52,7 +52,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
@@ -69,7 +69,7 @@ def normed(x: Array, gamma: Array, beta: Array, groups: int) -> Array:
 @pytest.mark.parametrize("silu", [0, 1])
 @pytest.mark.parametrize("last", [0, 1])
 def test_group_norms_are_what_their_definition_says(silu: int, last: int, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has none of them."""
+    """ONNX Runtime's CPU provider has none of these operations."""
     x, skip, gamma, beta = drawn(1, 2, 3, 5, 8), drawn(2, 2, 8), drawn(3, 8), drawn(4, 8)
     total = x + skip[:, None, None, :]
     given = x if last else x.transpose(0, 3, 1, 2)
@@ -91,7 +91,9 @@ def test_group_norms_are_what_their_definition_says(silu: int, last: int, tmp_pa
 
 
 def test_channels_last_is_conv_with_channels_moved(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has no f32 kernel of these; Conv gives the expected values."""
+    """ONNX Runtime's CPU provider has no f32 kernel for these operations, so the expected values
+    come from Conv.
+    """
     words: dict[str, Any] = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]}
     path = tmp_path / "model.onnx"
     path.write_bytes(model_of(Case("Conv", [X, W, B], domain="", **words)).SerializeToString())

@@ -1,4 +1,6 @@
-"""Attention of one new place, against ONNX Runtime; packed attention against padded Attention."""
+"""Attention for one new position, against ONNX Runtime; packed attention against padded
+Attention.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +44,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
 def test_packed_attention_is_attention_without_padding(engines: Engines, tmp_path: Path) -> None:
-    """ONNX Runtime's CPU lacks it; Attention of the padded batch gives the expected values."""
+    """ONNX Runtime's CPU provider lacks it, so the expected values come from Attention of the
+    padded batch.
+    """
     x, weights, bias = drawn(1, 3, 4, 6), drawn(2, 6, 24), drawn(3, 24)
     lengths = np.array([1, 2, 4], np.int32)
     padded = Case("Attention", [x, weights, bias, lengths], num_heads=2)

@@ -21,7 +21,7 @@ CASES = [
     Case("Crop", [IMAGE], domain="", opset=9, border=[1, 2, 1, 3]),
     Case("Crop", [IMAGE], domain="", opset=9, border=[0, 0, 0, 1]),
     Case("Crop", [IMAGE], domain="", opset=7, border=[0, 0, 0, 0]),
-    # The borders at the right and bottom do not count.
+    # The operation ignores the right and bottom borders.
     Case("Crop", [IMAGE], domain="", opset=9, border=[1, 2, 5, 5], named={"scale": [4, 3]}),
     Case("ImageScaler", [IMAGE], domain="", opset=9, bias=[0.5, -1.0, 2.0], named={"scale": 1.5}),
     Case("ImageScaler", [IMAGE], domain="", opset=8, bias=[0.5, -1.0, 2.0]),
@@ -34,12 +34,14 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
-def test_results_are_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
 def test_crop_in_a_loop(tmp_path: Path) -> None:
-    """Three inferences in one compiled model of ONNX Runtime and of OpenVINO, one without trips."""
+    """Three inferences run in one compiled model of ONNX Runtime and of OpenVINO, one without
+    iterations.
+    """
     pytest.importorskip("onnxruntime", reason="judges the model")
     pytest.importorskip("openvino", reason="judges the IR")
     text = """<ir_version: 7, opset_import: ["" : 9]>
@@ -80,7 +82,7 @@ def test_newer_opsets_do_not_have_them(opset: int, tmp_path: Path) -> None:
     "attributes",
     [{"border": [1, 1, 1]}, {"border": [1, 1, 1, 1], "scale": [9, 2]}, {"border": [-1, 0, 0, 0]}],
 )
-def test_what_the_image_does_not_have_is_refused(attributes: dict[str, Any]) -> None:
+def test_a_crop_beyond_the_image_is_refused(attributes: dict[str, Any]) -> None:
     info = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, IMAGE.shape)
     node = helper.make_node("Crop", ["x"], ["y"], **attributes)
     graph = helper.make_graph([node], "g", [info], [onnx.ValueInfoProto(name="y")])

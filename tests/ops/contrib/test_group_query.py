@@ -24,7 +24,7 @@ STEP = [QUERY[:, :1], KEY[:, :1], VALUE[:, :1]]
 
 
 def lengths(*numbers: int) -> list[np.ndarray[Any, Any]]:
-    """The last place of each item, and the largest number of places."""
+    """The last position of each item, and the largest number of positions."""
     return [np.array(numbers, np.int32) - 1, np.array(max(numbers), np.int32)]
 
 
@@ -62,7 +62,7 @@ CASES = [
         softcap=2.0,
         **HEADS,
     ),
-    # Items of a batch that are padded: a prompt, and a step in a cache that is longer than needed.
+    # Padded items of a batch: a prompt, and a step with a cache that is longer than needed.
     Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 2)], outputs=3, **HEADS),
     Case(
         "GroupQueryAttention",
@@ -86,7 +86,7 @@ CASES = [
         do_rotary=1,
         **HEADS,
     ),
-    # A first prompt starts at the number of its first item; a step reads each number.
+    # A first prompt starts at the position of its first item; a step reads each position.
     Case(
         "GroupQueryAttention",
         [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3), COS, SIN, PLACES + np.array([[2], [7]])],
@@ -123,7 +123,7 @@ CASES = [
         outputs=3,
         **HEADS,
     ),
-    # The cache is longer than the addend, which has a place for each position in use.
+    # The cache is longer than the added tensor, which has an element for each position in use.
     Case(
         "GroupQueryAttention",
         [*STEP, *PAST, *lengths(3, 2), None, None, None, drawn(7, 2, 1, 1, 3)],
@@ -140,7 +140,7 @@ CASES = [
         opset=21,
         **HEADS,
     ),
-    # Max and Min have no integers before opset 12.
+    # Before opset 12, Max and Min do not support integers.
     Case(
         "GroupQueryAttention",
         [*STEP, *PAST, *lengths(3, 2), COS, SIN],
@@ -161,14 +161,16 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
 def test_norms_of_queries_and_keys_are_those_of_their_definition(
     engines: Engines, tmp_path: Path
 ) -> None:
-    """ONNX Runtime's CPU refuses them: it gets queries and keys that are divided already."""
+    """ONNX Runtime's CPU provider refuses them, so it receives queries and keys that are already
+    normalised.
+    """
     weights = [drawn(11, 16), drawn(12, 16)]
     plain = Case("GroupQueryAttention", [QUERY, KEY, VALUE, *EMPTY, *lengths(3, 3)], **HEADS)
     normed = []

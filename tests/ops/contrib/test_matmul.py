@@ -24,7 +24,7 @@ CASES = [
         transB=1,
     ),
     Case("FusedMatMul", [drawn(1, 5), drawn(2, 5, 6)], transA=1),
-    # ONNX Runtime does not move the elements of a matrix that it multiplies by a vector.
+    # ONNX Runtime does not transpose a matrix that it multiplies by a vector.
     Case("FusedMatMul", [drawn(1, 5, 3), drawn(2, 5)], transA=1),
     Case("FusedMatMul", [drawn(1, 2, 5, 3), drawn(2, 5)], transA=1, constants=[1]),
     Case("TransposeMatMul", [drawn(1, 1, 2), drawn(2, 1)], transA=1, transB=1),
@@ -52,5 +52,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)

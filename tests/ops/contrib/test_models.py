@@ -43,7 +43,7 @@ g (float[b,4,8] x) => (float[b,4,4] y) {
     k = Constant<value = float {0.35}>()  y = Mul(p, k)
 }"""
 
-#: A text, its input and the operations that ONNX Runtime makes of it.
+#: The text of a model, its input, and the operations into which ONNX Runtime fuses the model.
 FUSED = [
     (LAYER, (2, 4, 8), {"BiasGelu", "SkipLayerNormalization"}),
     (CONVOLUTION, (2, 3, 8, 8), {"FusedConv"}),
@@ -62,7 +62,9 @@ def with_weights(text: str) -> onnx.ModelProto:
 
 
 def judged(source: Path, inputs: list[Any], engines: Engines, folder: Path) -> None:
-    """Assert that executor, standard operations and IR return what ONNX Runtime returns."""
+    """Assert that the executor, the standard operations and the IR return what ONNX Runtime
+    returns.
+    """
     expected = engines.run("onnxruntime", source, inputs, folder)
     assert not irloop.validate(source).has_errors
     standard, ir = folder / "standard.onnx", folder / "model.xml"
@@ -156,7 +158,7 @@ def test_a_refused_operator_is_named_with_the_reason(
         assert type in finding.message
 
 
-def test_what_standard_operations_cannot_compute_is_refused(tmp_path: Path) -> None:
+def test_operations_that_standard_operations_cannot_compute_are_refused(tmp_path: Path) -> None:
     text = "g (float[65,65] x) => (float[65,65] y) { y = com.microsoft.Inverse(x) }"
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx.parser.parse_model(HEADER + text).SerializeToString())
@@ -180,7 +182,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("line", HOSTILE)
-def test_attributes_that_fit_nothing_are_refused(line: str, tmp_path: Path) -> None:
+def test_contradictory_attributes_are_refused(line: str, tmp_path: Path) -> None:
     text = f"""g (float[2,3,4] x, uint8[2,3,4] b, int32[2] k, float zero) => (float[a,b,c] y)
         <int32[2] huge = {{2147483647, 2147483647}}> {{ {line} }}"""
     path = tmp_path / "model.onnx"

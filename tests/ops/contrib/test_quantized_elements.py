@@ -17,7 +17,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def codes(seed: int, *shape: int, signed: bool = False) -> Array:
-    """Drawn numbers of 8 bits."""
+    """Random 8-bit integers."""
     found = np.random.default_rng(seed).integers(0, 256, shape)
     return (found - 128).astype(np.int8) if signed else found.astype(np.uint8)
 
@@ -75,12 +75,12 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
 
 
 def test_the_mean_over_axes_is_what_its_definition_says(tmp_path: Path) -> None:
-    """ONNX Runtime's CPU has no QLinearReduceMean."""
+    """ONNX Runtime's CPU provider has no QLinearReduceMean."""
     case = Case("QLinearReduceMean", [X, *POINTS, *RESULT], axes=[1, 3], keepdims=0)
     path = tmp_path / "model.onnx"
     path.write_bytes(model_of(case).SerializeToString())

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def codes(seed: int, *shape: int, signed: bool = False) -> Array:
-    """Drawn numbers of 8 bits."""
+    """Random 8-bit integers."""
     found = np.random.default_rng(seed).integers(0, 256, shape)
     return (found - 128).astype(np.int8) if signed else found.astype(np.uint8)
 
@@ -29,7 +29,8 @@ A, B = drawn(1, 2, 3, 6), codes(2, 6, 5)
 ONE = np.array(0.02, np.float32)
 TWO, HALF = np.array(0.04, np.float32), np.array(0.01, np.float32)
 U8 = np.array(120, np.uint8)
-#: Of 7 bits: ONNX Runtime adds pairs of products of u8 and i8 in 16 bits on some processors.
+#: Numbers of 7 bits, because ONNX Runtime adds pairs of products of u8 and i8 in 16 bits on some
+#: processors.
 SIGNED = codes(2, 6, 5, signed=True) // 2
 X = drawn(3, 2, 3, 40)
 CODES = codes(4, 7, 3, 8)
@@ -66,7 +67,7 @@ CASES = [
         constants=[1, 2, 3],
         opset=13,
     ),
-    # Scales and zero points that are computed, of constant weights.
+    # Constant weights with computed scales and zero points.
     Case("MatMulNBits", [X, CODES, SCALES], K=40, N=7, block_size=16, constants=[1], opset=21),
     Case(
         "MatMulNBits",
@@ -116,5 +117,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)

@@ -17,7 +17,7 @@ NODES = 1
 
 @pytest.mark.parametrize("number", range(NODES))
 @pytest.mark.parametrize("type", DRAWERS)
-def test_a_random_node_is_what_onnx_runtime_computes(
+def test_a_random_node_returns_what_onnx_runtime_returns(
     type: str, number: int, engines: Engines, tmp_path: Path
 ) -> None:
     agree(DRAWERS[type](Draw(zlib.crc32(f"{type}{number}".encode()))), engines, tmp_path)

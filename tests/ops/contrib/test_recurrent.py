@@ -17,7 +17,9 @@ NAME = "DynamicQuantizeLSTM"
 
 
 def codes(seed: int, *shape: int, signed: bool = False) -> Array:
-    """Drawn weights of 7 bits: ONNX Runtime may add pairs of products of u8 and i8 in 16 bits."""
+    """Random 7-bit weights, because ONNX Runtime may add pairs of products of u8 and i8 in 16
+    bits.
+    """
     found = np.random.default_rng(seed).integers(0, 128, shape)
     return (found - 64).astype(np.int8) if signed else found.astype(np.uint8)
 
@@ -39,7 +41,7 @@ def lstm(
     options: tuple[Array | None, ...] = (None,) * 5,
     **words: Any,
 ) -> Case:
-    """A case with five steps, an input of three numbers and a state of four."""
+    """A case with five steps, three inputs and four state elements."""
     inputs = [
         drawn(1, 5, batch, 3),
         codes(2, directions, 3, 16, signed=signed),
@@ -47,7 +49,7 @@ def lstm(
         *options,
         *weights(directions, signed=signed, by_column=by_column),
     ]
-    # The rounding of one number of the state to another code changes results by 1 / 255.
+    # If one element of the state is rounded to another code, results change by 1 / 255.
     return Case(
         NAME,
         inputs,
@@ -78,5 +80,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)

@@ -35,7 +35,7 @@ CASES = [
     Case("CDist", [drawn(5, 4, 6), drawn(6, 3, 6)], metric="sqeuclidean", tolerance=1e-4),
     Case("Inverse", [MATRICES], tolerance=1e-4),
     Case("Inverse", [drawn(3, 3, 3)], tolerance=1e-3, opset=11),
-    # Rows are exchanged. ONNX Runtime has no Det in opset 22 and newer.
+    # The rows are exchanged. From opset 22 on, ONNX Runtime has no Det.
     Case("Inverse", [MATRICES[:, ::-1]], tolerance=1e-4, opset=23),
     Case("Inverse", [drawn(4, 12, 12) + 5 * np.eye(12, dtype=np.float32)], tolerance=1e-4),
     Case("CropAndResize", [IMAGE, ROIS, ITEMS, np.array([4, 3], np.int32)], constants=[3]),
@@ -52,7 +52,7 @@ CASES = [
         constants=[3],
         mode="nearest",
     ),
-    # The middle of a box of one column is just outside of the image.
+    # The centre of a box with one column is just outside of the image.
     Case(
         "CropAndResize",
         [IMAGE, np.array([[0, 0.9, 1, 1.2]], np.float32), ITEMS[:1], np.array([4, 1], np.int32)],
@@ -64,5 +64,5 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_it_is_what_onnx_runtime_computes(case: Case, engines: Engines, tmp_path: Path) -> None:
+def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)

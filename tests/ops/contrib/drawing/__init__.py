@@ -1,4 +1,4 @@
-"""Random valid nodes of each operation of ONNX Runtime that its CPU provider runs."""
+"""Random valid nodes of each ONNX Runtime operation that its CPU provider runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.ops.contrib.drawing.draw import Draw, Drawer
 
 __all__ = ["DRAWERS", "Draw", "Drawer"]
 
-#: By type: a function that draws a node.
+#: The function that generates a random node, by type.
 DRAWERS: dict[str, Drawer] = {
     **elements.DRAWERS,
     **products.DRAWERS,

@@ -13,14 +13,16 @@ __all__ = ["DRAWERS", "mask_of"]
 
 
 def ones(d: Draw, *shape: int) -> Array:
-    """A mask of zeros and ones; each row has a one."""
+    """A mask of zeros and ones; each row contains a one."""
     found = (d.random.random(shape) < 0.7).astype(np.int32)
     found[..., d.size(0, shape[-1] - 1)] = 1
     return found
 
 
 def mask_of(d: Draw, batch: int, queries: int, keys: int, forms: str = "0rrlp3") -> Array | None:
-    """A mask of one of the forms: none, rows, lengths, lengths and starts, or three dimensions."""
+    """A mask in one of its forms: none, per row, lengths, lengths and starts, or
+    three-dimensional.
+    """
     match d.pick(forms):
         case "r":
             return ones(d, batch, keys)
@@ -33,7 +35,7 @@ def mask_of(d: Draw, batch: int, queries: int, keys: int, forms: str = "0rrlp3")
         case "3":
             return ones(d, batch, queries, keys)
         case "k":
-            # Three vectors one after the other: lengths, and offsets of queries and keys.
+            # Three vectors in sequence: lengths, and offsets of queries and of keys.
             lengths = d.random.integers(1, keys + 1, batch)
             offsets = [np.arange(batch + 1) * size for size in (queries, keys)]
             return np.concatenate([lengths, *offsets]).astype(np.int32)
@@ -41,7 +43,7 @@ def mask_of(d: Draw, batch: int, queries: int, keys: int, forms: str = "0rrlp3")
 
 
 def addend(d: Draw, batch: int, heads: int, queries: int, keys: int) -> Array | None:
-    """An addend of scores, or None."""
+    """A tensor to add to the scores, or None."""
     if d.chance(0.7):
         return None
     return d.floats(d.pick([1, batch]), d.pick([1, heads]), queries, keys)
@@ -98,7 +100,8 @@ def quantized_attention(d: Draw) -> Case:
     inputs = trimmed(
         [
             d.codes(batch, places, hidden),
-            # Seven bits: ONNX Runtime adds pairs of products in 16 bits on some processors.
+            # Seven bits are used because ONNX Runtime adds pairs of products in 16 bits on some
+            # processors.
             d.codes(hidden, width, type=element, bits=7),
             d.floats(width),
             d.scale(),
@@ -133,7 +136,7 @@ def multi_head(d: Draw) -> Case:
     else:
         key = d.floats(batch, keys, heads * size)
         values = d.floats(batch, keys, heads * value)
-    # Keys and values of an encoder have no bias, nor is one read for them.
+    # If keys and values come from an encoder, ONNX Runtime reads no bias for them.
     bias = d.maybe(heads * (2 * size + value), probability=0.4)
     inputs = trimmed(
         [

@@ -11,12 +11,12 @@ from tests.ops.contrib.drawing.draw import TOLERANCES, Array, Draw, Drawer, trim
 
 __all__ = ["DRAWERS"]
 
-#: Scales of the numbers for activations: beyond 30 they saturate.
+#: Scales of the inputs of activations; beyond 30 activations saturate.
 SCALES = (0.1, 1.0, 5.0, 40.0)
 
 
 def activation(type: str) -> Drawer:
-    """A drawer of an activation without attributes but alpha."""
+    """A function that generates an activation with no attribute except alpha."""
 
     def draw(d: Draw) -> Case:
         x = d.floats(*d.shape(0), scale=d.pick(SCALES))
@@ -27,7 +27,7 @@ def activation(type: str) -> Drawer:
 
 
 def biased(type: str) -> Drawer:
-    """A drawer of an activation of a sum."""
+    """A function that generates an activation of a sum."""
 
     def draw(d: Draw) -> Case:
         shape = d.shape()
@@ -41,14 +41,14 @@ def biased(type: str) -> Drawer:
 
 
 def skip_shape(d: Draw, shape: list[int]) -> list[int]:
-    """The shape of x, or one that lacks the batch or has one of 1."""
+    """The shape of x, or a shape without the batch axis or with batch size 1."""
     if len(shape) == 3 and d.chance(0.4):
         return d.pick([[1, *shape[1:]], shape[1:]])
     return shape
 
 
 def skip_normalization(type: str) -> Drawer:
-    """A drawer of a normalised sum."""
+    """A function that generates a normalised sum."""
 
     def draw(d: Draw) -> Case:
         element = np.dtype(d.pick([np.float32, np.float32, np.float16]))
@@ -75,7 +75,7 @@ def skip_normalization(type: str) -> Drawer:
 
 
 def plain_normalization(type: str) -> Drawer:
-    """A drawer of LayerNormalization in old opsets, and of its simplified form."""
+    """A function that generates LayerNormalization in old opsets, or its simplified form."""
 
     def draw(d: Draw) -> Case:
         element = np.dtype(d.pick([np.float32, np.float32, np.float16]))

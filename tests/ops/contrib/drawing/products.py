@@ -9,7 +9,7 @@ from tests.ops.contrib.drawing.draw import Array, Draw, Drawer, trimmed
 
 __all__ = ["DRAWERS"]
 
-#: The activations of fused products, with the numbers that each of them reads.
+#: The activations of fused products, with the parameters that each of them has.
 ACTIVATIONS = {
     "Relu": (),
     "Sigmoid": (),
@@ -44,7 +44,7 @@ def operands(d: Draw, swap_a: bool, swap_b: bool) -> tuple[Array, Array]:
 
 
 def product(type: str) -> Drawer:
-    """A drawer of a product with transposed operands."""
+    """A function that generates a product with transposed operands."""
 
     def draw(d: Draw) -> Case:
         words = d.words(transA=(0, 1), transB=(0, 1), alpha=(0.5, 1.0, -2.0, 0.0))
@@ -64,7 +64,9 @@ def product(type: str) -> Drawer:
 
 
 def batched(d: Draw, words: dict[str, Any]) -> tuple[Array, Array]:
-    """Operands whose batch is before their last axis, as the attributes that it adds tell."""
+    """Operands whose batch axis is before their last axis; adds the attributes for this to
+    `words`.
+    """
     words |= {"transBatchA": d.pick([0, 1]), "transBatchB": d.pick([0, 1])}
     rows, inner, columns = d.size(), d.size(), d.size()
     batch = [d.size(1, 3) for _ in range(d.size(1, 2))]

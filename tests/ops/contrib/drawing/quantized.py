@@ -51,7 +51,7 @@ def point(d: Draw, element: Any, *, optional: bool = False) -> list[Array | None
 
 
 def binary(type: str) -> Drawer:
-    """A drawer of QLinearAdd and QLinearMul."""
+    """A function that generates QLinearAdd or QLinearMul."""
 
     def draw(d: Draw) -> Case:
         element = d.pick([np.uint8, np.int8])
@@ -74,7 +74,7 @@ def binary(type: str) -> Drawer:
 
 
 def unary(type: str) -> Drawer:
-    """A drawer of an operation on one quantized tensor."""
+    """A function that generates an operation on one quantized tensor."""
 
     def draw(d: Draw) -> Case:
         element = d.pick([np.uint8, np.int8])
@@ -84,7 +84,7 @@ def unary(type: str) -> Drawer:
         if type == "QLinearLeakyRelu":
             words = d.words(alpha=(0.1, 0.5, -0.25, 2.0))
         elif type == "QLinearSoftmax":
-            # ONNX Runtime 1.31 computes other numbers along an axis of size 1.
+            # Along an axis of size 1, ONNX Runtime 1.31 returns other numbers.
             shape = [d.size(2) for _ in range(d.size(1, 4))]
             words = {"axis": d.size(-len(shape), len(shape) - 1)} if d.chance(0.8) else {}
             named = {"opset": d.pick([11, 12, 13, 14])}
@@ -110,7 +110,7 @@ def unary(type: str) -> Drawer:
 
 
 def pooled(d: Draw) -> tuple[list[int], dict[str, Any]]:
-    """A shape of images and the attributes of a window."""
+    """A shape of images, and the attributes of a window."""
     axes = d.pick([1, 2, 2, 3])
     kernel = [d.size(1, 3) for _ in range(axes)]
     words: dict[str, Any] = {"kernel_shape": kernel}
@@ -156,7 +156,7 @@ def convolution(d: Draw) -> Case:
     if d.chance():
         words["strides"] = [d.size(1, 2) for _ in range(axes)]
     if d.chance():
-        # OpenVINO pads convolutions of 8 bits with a kernel of one element wrongly.
+        # OpenVINO pads 8-bit convolutions incorrectly if the kernel has one element.
         words["pads"] = [d.size(0, size - 1) for size in [*kernel, *kernel]]
     return Case(
         "QLinearConv",

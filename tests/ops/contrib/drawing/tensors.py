@@ -33,7 +33,7 @@ def gather_nd(d: Draw) -> Case:
     rows = [d.random.integers(0, size, count) for size in shape[:depth]]
     indices = np.stack(rows, -1).astype(d.pick([np.int32, np.int64]))
     inputs: list[Array | None] = [d.floats(*shape), indices]
-    # The last size of the indices decides the rank of the result, so it has to be known.
+    # The last size of the indices determines the rank of the result, so it must be known.
     constants = d.constants([1], inputs)
     return Case("GatherND", inputs, constants=constants, opset=d.opset(), opens=False)
 
@@ -128,7 +128,7 @@ def crops(d: Draw) -> Case:
 
 
 def early(type: str) -> Drawer:
-    """A drawer of an operation that only old opsets have."""
+    """A function that generates an operation that only old opsets have."""
 
     def draw(d: Draw) -> Case:
         shape = [d.size(1, 2), d.size(1, 4), d.size(4, 7), d.size(4, 7)]
