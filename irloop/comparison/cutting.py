@@ -176,7 +176,7 @@ def _with_common_shapes(pair: Pair) -> Pair:
             continue
         side = int(len(shapes[1]) > len(shapes[0]))
         model = pair.models[side]
-        value = model.graph.inputs[at]
+        value = model.graph.input(at)
         arrays[side][at] = np.reshape(items[side], shapes[1 - side])
         rewriter = Rewriter(model.graph)
         first = next(iter(model.graph.nodes), None)

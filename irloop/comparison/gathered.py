@@ -59,10 +59,10 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
     number = body.ports.iteration
     if not isinstance(node.op, onnx.Loop) or number is None:
         return {}
-    iteration = body.graph.inputs[number]
+    iteration = body.graph.input(number)
     found: dict[int, Gathered] = {}
     for port in body.ports.inputs:
-        value = body.graph.inputs[port.parameter]
+        value = body.graph.input(port.parameter)
         readers = value.uses
         if not isinstance(port, Invariant) or len(readers) != 1 or readers[0][1] != 0:
             continue

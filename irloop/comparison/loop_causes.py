@@ -113,12 +113,12 @@ class LoopCauses:
         ]
         side, number = shown
         found = WireDifference(
-            side.body.graph.inputs[number].producer.name,
+            side.body.graph.input(number).producer.name,
             side.node.name,
             words[0][0],
             words[1][0],
             (words[0][1], words[1][1]),
-            mine[0].body.graph.inputs[mine[1]].producer.name if mine and its else "",
+            mine[0].body.graph.input(mine[1]).producer.name if mine and its else "",
         )
         return self._seen.worded("wire", found)
 

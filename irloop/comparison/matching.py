@@ -29,7 +29,7 @@ def refined(first: Model, second: Model) -> Model:
     changed = False
     types: list[ValueType] = []
     for value, at in zip(first.graph.inputs, positions, strict=True):
-        other = second.graph.inputs[at].type if at is not None else value.type
+        other = second.graph.input(at).type if at is not None else value.type
         types.append(refine_type(value.type, other))
         changed |= types[-1] != value.type
     if not changed:

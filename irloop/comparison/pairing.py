@@ -43,7 +43,7 @@ class Pairs:
         inputs = second.graph.inputs
         for at, place in enumerate(input_positions(first.graph, second.graph)):
             if place is not None:
-                self._add(f"input {at}", first.graph.inputs[at], inputs[place])
+                self._add(f"input {at}", first.graph.input(at), inputs[place])
         for name, value in left.items():
             if name in right:
                 self._add(name, value, right[name])
@@ -93,8 +93,8 @@ class Pairs:
                 slices = _slices(first, body), _slices(second, other)
             if body.ports.iteration is not None and other.ports.iteration is not None:
                 numbers = (
-                    body.graph.inputs[body.ports.iteration],
-                    other.graph.inputs[other.ports.iteration],
+                    body.graph.input(body.ports.iteration),
+                    other.graph.input(other.ports.iteration),
                 )
                 self._add(f"{first.name}/{body.label}/iteration", *numbers)
             # A name that occurs in several bodies is unambiguous within two bodies that correspond.
@@ -179,7 +179,7 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
     for port in body.ports.inputs:
         outer = node.inputs[port.external]
         if outer is not None:
-            found.setdefault(outer, []).append(body.graph.inputs[port.parameter])
+            found.setdefault(outer, []).append(body.graph.input(port.parameter))
     return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
 
 

@@ -68,11 +68,11 @@ def settled(pair: Pair) -> Iterator[Change]:
     for loops in pairs.loops():
         first, second = (node.bodies[0] for node in loops)
         for port in second.ports.carried:
-            value = second.graph.inputs[port.parameter]
+            value = second.graph.input(port.parameter)
             mine = [
                 item
                 for item in first.ports.carried
-                if first.graph.inputs[item.parameter] is twin.get(value)
+                if first.graph.input(item.parameter) is twin.get(value)
             ]
             following = second.graph.results[port.result].inputs[0]
             if mine and following is not None and len(following.uses) > 1:
@@ -94,7 +94,7 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
         for model, (loop, parameter, result) in zip(pair.models, places, strict=True):
             graph = next(islice(all_nodes(model.graph), loop, None)).bodies[0].graph
             node = graph.results[result]
-            following, state = node.inputs[0], graph.inputs[parameter]
+            following, state = node.inputs[0], graph.input(parameter)
             rewriter = Rewriter(graph)
             ones = None if following is None else ones_like(rewriter, following)
             if following is None or ones is None or following.type != state.type:

@@ -240,7 +240,7 @@ class Wires:
             for side, port in zip(self._sides, (left, right), strict=True)
         ]
         kept = [
-            value is side.body.graph.inputs[at]
+            value is side.body.graph.input(at)
             for value, side, at in zip(values, self._sides, numbers, strict=True)
         ]
         if any(kept):
@@ -328,7 +328,7 @@ class Wires:
                 return None
             parameters += states
         inputs = [
-            side.body.graph.inputs[at] for side, at in zip(self._sides, parameters, strict=True)
+            side.body.graph.input(at) for side, at in zip(self._sides, parameters, strict=True)
         ]
         if not self._corresponds(*inputs):
             # The outputs are the last values of two different states.
@@ -360,7 +360,7 @@ class Wires:
         side = self._sides[0] if second is None else self._sides[1]
         number = first if second is None else second
         assert number is not None
-        parameter = side.body.graph.inputs[number]
+        parameter = side.body.graph.input(number)
         if not parameter.is_used:
             return None
         has, lacks = "receives the iteration number", "receives no iteration number"
@@ -439,7 +439,7 @@ class Wires:
         words: Callable[[WireSide, int, Feed], tuple[str, int | None]],
     ) -> WireDifference:
         names = [
-            side.body.graph.inputs[at].producer.name
+            side.body.graph.input(at).producer.name
             for side, at in zip(self._sides, numbers, strict=True)
         ]
         first, second = self._sides
@@ -465,7 +465,7 @@ class Wires:
         if isinstance(wire, Carried):
             value = side.result(wire.result)
             edge, edge_line = side.back_edge(parameter, wire.result)
-            if value is not None and unchanged(value) is side.body.graph.inputs[parameter]:
+            if value is not None and unchanged(value) is side.body.graph.input(parameter):
                 return f"is not carried: its back edge returns it unchanged ({edge})", edge_line
             name = "nothing" if value is None else f"`{value.name}`"
             return f"is carried from {name} ({edge})", edge_line

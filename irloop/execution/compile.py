@@ -358,7 +358,7 @@ def _stays(body: Body, parameter: int) -> bool:
     value = body.graph.results[port.result].inputs[0]
     while value is not None and _passes_on(value.producer):
         value = value.producer.inputs[0]
-    return value is body.graph.inputs[parameter]
+    return value is body.graph.input(parameter)
 
 
 def _sliced(body: Body, inputs: Sequence[int]) -> set[int]:

@@ -192,6 +192,16 @@ class Graph:
         values = (node.inputs[0] for node in self.results)
         return tuple(value for value in values if value is not None)
 
+    def input(self, at: int) -> Value:
+        """The value that enters at this position, without a list of all of them."""
+        return self.parameters[at].outputs[0]
+
+    def output(self, at: int) -> Value:
+        """The value that the result at this position returns; it must be connected."""
+        value = self.results[at].inputs[0]
+        assert value is not None, "a result is not connected"
+        return value
+
     @property
     def nodes(self) -> Nodes:
         """The nodes between parameters and results, in order."""

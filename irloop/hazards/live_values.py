@@ -76,7 +76,7 @@ def _entered(node: Node, at: int) -> list[Value]:
         ports = [port for port in body.ports.inputs if port.external == at]
         if any(isinstance(port, Carried) for port in ports):
             return list(node.outputs)
-        found += [body.graph.inputs[port.parameter] for port in ports]
+        found += [body.graph.input(port.parameter) for port in ports]
     return found
 
 

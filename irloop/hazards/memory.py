@@ -128,9 +128,9 @@ def needs_barrier(
 def moving(body: Body) -> set[Value]:
     """The parameters whose memory the next iteration overwrites: all but the invariants."""
     ports = [port for port in body.ports.inputs if not isinstance(port, Invariant)]
-    found = {body.graph.inputs[port.parameter] for port in ports}
+    found = {body.graph.input(port.parameter) for port in ports}
     if body.ports.iteration is not None:
-        found.add(body.graph.inputs[body.ports.iteration])
+        found.add(body.graph.input(body.ports.iteration))
     return found
 
 

@@ -110,7 +110,7 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
     ends: list[tuple[ScanInput | ScanOutput | Concatenated, Value | None]] = [
         *[(x, node.inputs[x.external]) for x in body.ports.inputs if isinstance(x, ScanInput)],
         *[
-            (x, body.graph.outputs[x.result])
+            (x, body.graph.output(x.result))
             for x in body.ports.outputs
             if isinstance(x, ScanOutput | Concatenated)
         ],
@@ -139,7 +139,7 @@ def read_inputs(node: Node) -> list[Value]:
     unread = {
         port.external
         for port in body.ports.inputs
-        if isinstance(port, Invariant) and not body.graph.inputs[port.parameter].is_used
+        if isinstance(port, Invariant) and not body.graph.input(port.parameter).is_used
     }
     unread -= {port.external for port in body.ports.inputs if port.external not in unread}
     if isinstance(node.op, ov.Loop | onnx.Loop):
@@ -207,14 +207,14 @@ def computes_its_condition(body: Body) -> bool:
     """True if a body may stop a loop: its condition is neither constant nor returned unchanged."""
     if body.ports.condition is None:
         return False
-    value = same_memory(body.graph.outputs[body.ports.condition])
+    value = same_memory(body.graph.output(body.ports.condition))
     return not isinstance(value.producer.op, Constant | Parameter)
 
 
 def is_invariant(body: Body, value: Value) -> bool:
     """True for a body parameter that has the same outer value in every iteration."""
     for port in body.ports.inputs:
-        if isinstance(port, Invariant) and body.graph.inputs[port.parameter] is value:
+        if isinstance(port, Invariant) and body.graph.input(port.parameter) is value:
             return True
     return False
 
@@ -224,8 +224,8 @@ def changing_states(node: Node) -> set[Value]:
     body = node.body()
     found = set()
     for port in body.ports.carried:
-        given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
-        shapes = [shape_of(own), shape_of(body.graph.outputs[port.result])]
+        given, own = node.inputs[port.external], body.graph.input(port.parameter)
+        shapes = [shape_of(own), shape_of(body.graph.output(port.result))]
         if given is not None and shape_of(given).is_static:
             # Inference widens the type of the parameter of a state whose shape changes.
             shapes.append(shape_of(given))

@@ -208,11 +208,16 @@ def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
     plugin places all parts of such a Concat in the memory of its result, and the loop fills only
     one part.
     """
-    ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]
     if not is_loop(value.producer) or not shape_of(value).is_static:
         return []
-    if all(shape_of(item).is_static for item in ports):
+    # Asked first, because most outputs have no such reader, and a loop may have thousands.
+    if not _is_joined_repeatedly(value):
         return []
+    ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]
+    return [] if all(shape_of(item).is_static for item in ports) else list(value.uses)
+
+
+def _is_joined_repeatedly(value: Value) -> bool:
     reached: set[Node] = set()
     pending = [value]
     while pending and len(reached) < _READERS:
@@ -223,8 +228,8 @@ def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
                 reached.add(user)
                 pending += user.outputs
             elif isinstance(user.op, Concat):
-                return list(value.uses)
-    return []
+                return True
+    return False
 
 
 def looks_up_memory(user: Node) -> bool:

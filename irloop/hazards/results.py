@@ -35,7 +35,7 @@ def passed_on(body: Body) -> Iterator[Node]:
 
     Captured values are excluded, because the writer gives an Identity to each result that is one.
     """
-    entering = {body.graph.inputs[port.parameter] for port in body.ports.inputs}
+    entering = {body.graph.input(port.parameter) for port in body.ports.inputs}
     entering -= _captured(body)
     yield from (result for result in body.graph.results if result.inputs[0] in entering)
 
@@ -56,7 +56,7 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
     """Yield the results that are the iteration number."""
     if body.ports.iteration is None:
         return
-    number = body.graph.inputs[body.ports.iteration]
+    number = body.graph.input(body.ports.iteration)
     yield from (result for result in body.graph.results if result.inputs[0] is number)
 
 
@@ -78,7 +78,7 @@ def joined_strings(body: Body) -> Iterator[Node]:
 
 def _captured(body: Body) -> set[Value]:
     ports = [port for port in body.ports.inputs if isinstance(port, Invariant)]
-    return {body.graph.inputs[port.parameter] for port in ports}
+    return {body.graph.input(port.parameter) for port in ports}
 
 
 def _origin(value: Value) -> Value:

@@ -205,9 +205,9 @@ class LoopWires:
         if ports.condition is not None:
             wires._goes_on = results[ports.condition], 0
         if ports.iteration is not None:
-            wires.iteration = body.graph.inputs[ports.iteration]
+            wires.iteration = body.graph.input(ports.iteration)
         for port in ports.inputs:
-            parameter = body.graph.inputs[port.parameter]
+            parameter = body.graph.input(port.parameter)
             if isinstance(node.op, onnx.Loop) and port.parameter == 1:
                 wires.running = parameter
                 continue
@@ -228,7 +228,7 @@ class LoopWires:
         for shown in sorted(ports.outputs, key=lambda port: port.external):
             state = states.get(shown.result) if isinstance(shown, LastValue) else None
             value, output = (results[shown.result], 0), node.outputs[shown.external]
-            leaving = from_front(shown, shape_of(body.graph.outputs[shown.result]).rank)
+            leaving = from_front(shown, shape_of(body.graph.output(shown.result)).rank)
             wires.outputs.append(Leaving(wires._ends, value, output, leaving, state))
         return wires
 

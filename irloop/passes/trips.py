@@ -38,7 +38,7 @@ def condition_after(node: Node, inference: Inference) -> bool | None:
         return True if onnx.source_parameter(body, 0) == 1 else None
     for port in body.ports.inputs:
         # The body returns its own condition, which was true, because the iteration ran.
-        same = value is body.graph.inputs[port.parameter]
+        same = value is body.graph.input(port.parameter)
         if same and isinstance(port, Carried) and port.result == at:
             return True
     return None

@@ -207,7 +207,7 @@ class _Folding:
             if isinstance(port, Invariant) and outer is not None and outer in constant:
                 tensor = self._tensor(outer, known)
                 if tensor is not None:
-                    found[body.graph.inputs[port.parameter]] = tensor
+                    found[body.graph.input(port.parameter)] = tensor
         return found
 
     def _tensor(self, value: Value, known: Mapping[Value, Tensor]) -> Tensor | None:

@@ -84,7 +84,7 @@ def _constant_condition(node: Node, inference: Inference) -> bool | None:
     at = node.body().ports.condition
     if known is not None or at is None:
         return known
-    tensor = folded(node.body().graph.outputs[at])
+    tensor = folded(node.body().graph.output(at))
     return None if tensor is None else bool(tensor.numpy().all())
 
 

@@ -63,12 +63,12 @@ def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...
     if trip is None or starts is None or not bool(starts.reshape(-1)[0]):
         return False
     number = body.ports.iteration
-    if number is not None and body.graph.inputs[number].is_used:
+    if number is not None and body.graph.input(number).is_used:
         return False
     if not plan.sliced or not can_scan(plan, inputs):
         return False
     at = body.ports.condition
-    goes_on = None if at is None else c.converter.source.constant(body.graph.outputs[at])
+    goes_on = None if at is None else c.converter.source.constant(body.graph.output(at))
     if goes_on is None or not bool(goes_on.reshape(-1)[0]):
         return False
     for port in plan.sliced:
@@ -207,7 +207,7 @@ def _runs_once(c: Conversion, body: Body, limit: Value | None, starts: Value | N
     count = None if limit is None else c.constant_of(limit)
     if count is not None and int(count.reshape(-1)[0]) == 1:
         return True
-    goes_on = c.converter.source.constant(body.graph.outputs[0])
+    goes_on = c.converter.source.constant(body.graph.output(0))
     stops = goes_on is not None and not bool(goes_on.reshape(-1)[0])
     return stops and (limit is None or count is not None)
 
@@ -240,7 +240,7 @@ def _inlined(
 
 
 def _condition_is_trivial(c: Conversion, body: Body) -> bool:
-    value = body.graph.outputs[0]
+    value = body.graph.output(0)
     return onnx.source_parameter(body, 0) == 1 or c.converter.source.constant(value) is not None
 
 

@@ -127,7 +127,7 @@ def _outputs(c: Conversion, plan: LoopPlan, made: list[Value]) -> list[Value | N
         stacked = made[first + offset]
         if port.stride < 0:
             stacked = reverse_axis(c, stacked, 0)
-        result = c.node.body().graph.outputs[port.result]
+        result = c.node.body().graph.output(port.result)
         shape = shape_of(result)
         merge = shape.rank != 0 and not is_single(shape.dim(port.axis), port)
         axis = 0 if shape.rank == 0 else port.axis

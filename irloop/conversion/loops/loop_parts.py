@@ -143,7 +143,7 @@ class LoopPlan:
             else:
                 plan.last[out.external] = state
         plan.joined = [
-            plan._counted(port, shape_of(body.graph.outputs[port.result]).rank)
+            plan._counted(port, shape_of(body.graph.output(port.result)).rank)
             for port in body.ports.outputs
             if isinstance(port, Concatenated)
         ]
@@ -177,11 +177,11 @@ class LoopPlan:
 
     def parameter_type(self, index: int) -> ValueType:
         """The type of a body parameter, valid for every iteration."""
-        return self.body.graph.inputs[index].type
+        return self.body.graph.input(index).type
 
     def result_type(self, index: int) -> ValueType:
         """The type of a body result."""
-        return self.body.graph.outputs[index].type
+        return self.body.graph.output(index).type
 
     def parameter_name(self, index: int) -> str:
         """The name of a body parameter."""

@@ -212,7 +212,7 @@ def _share_a_shape(type: ValueType) -> bool:
 
 def _only_appends(body: Body, port: Carried) -> bool:
     """True if the only change that the body makes to a sequence is that it appends one item."""
-    uses = body.graph.inputs[port.parameter].uses
+    uses = body.graph.input(port.parameter).uses
     if len(uses) != 1:
         return False
     node, position = uses[0]

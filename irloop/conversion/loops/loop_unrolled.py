@@ -31,7 +31,7 @@ def trips_over_sequences(
     count, starts = (_constant(c, inputs, at) for at in (0, 1))
     if not any(isinstance(value, Items) for value in inputs) or count is None:
         return None
-    goes_on = c.converter.source.constant(body.graph.outputs[0])
+    goes_on = c.converter.source.constant(body.graph.output(0))
     stays = source_parameter(body, 0) == 1 or (goes_on is not None and bool(goes_on.all()))
     begins = len(inputs) < 2 or inputs[1] is None or (starts is not None and bool(starts.all()))
     trips = int(count.reshape(-1)[0])

@@ -81,9 +81,9 @@ def refuse_strings(c: Conversion) -> None:
     kinds = {Carried: "carries", ScanInput: "slices", ScanOutput: "joins"}
     for port in (*body.ports.inputs, *body.ports.outputs):
         if isinstance(port, ScanOutput):
-            value = body.graph.outputs[port.result]
+            value = body.graph.output(port.result)
         elif isinstance(port, Carried | ScanInput):
-            value = body.graph.inputs[port.parameter]
+            value = body.graph.input(port.parameter)
         else:
             continue
         if element_of(value) is ElementType.STRING:

@@ -118,7 +118,7 @@ def _grows(c: Conversion, body: Body, inputs: tuple[Converted | None, ...]) -> b
     """
     for port in body.ports.carried:
         first = shape_of(_tensor(c, inputs, port.external)).dims or ()
-        later = shape_of(body.graph.outputs[port.result]).dims or first
+        later = shape_of(body.graph.output(port.result)).dims or first
         if any(isinstance(x, int) and x != y for x, y in zip(first, later, strict=False)):
             return True
     return False

@@ -174,7 +174,7 @@ def _outputs(
         outputs[out.external] = made[len(plan.carried) + offset]
     first = len(plan.carried) + len(held)
     for offset, port in enumerate(plan.joined):
-        shape = shape_of(plan.body.graph.outputs[port.result])
+        shape = shape_of(plan.body.graph.output(port.result))
         value = made[first + offset]
         if shape.rank != 0 and not is_single(shape.dim(port.axis), port):
             value = merge_axes(c, value, port.axis)

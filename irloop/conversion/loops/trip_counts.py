@@ -100,7 +100,7 @@ def _leads_to_count(use: Use) -> bool:
         if isinstance(node.op, Loop) and position == 0:
             return True
         inner = [
-            body.graph.inputs[port.parameter]
+            body.graph.input(port.parameter)
             for body in node.bodies
             for port in body.ports.inputs
             if isinstance(port, Invariant | Carried) and port.external == position

@@ -117,7 +117,7 @@ def _condition(args: Arguments, body: Body) -> bool | None:
         return bool(constant.reshape(-1)[0])
     value = body.graph.results[ports.condition].inputs[0]
     for port in ports.inputs:
-        same = value is not None and value is body.graph.inputs[port.parameter]
+        same = value is not None and value is body.graph.input(port.parameter)
         if same and isinstance(port, Carried) and port.result == ports.condition:
             before = args.constant(port.external)
             return None if before is None else bool(before.reshape(-1)[0])

@@ -41,8 +41,9 @@ class StatesExchanged(
         if not is_loop(node):
             return
         body = node.body()
+        overwritten = moving(body)
         for port in body.ports.carried:
-            own, value = body.graph.inputs[port.parameter], body.graph.outputs[port.result]
+            own, value = body.graph.input(port.parameter), body.graph.output(port.result)
             held = same_memory(value)
-            if held is not own and held in moving(body) and not is_copy(value):
+            if held is not own and held in overwritten and not is_copy(value):
                 yield f"state {own.name!r} continues with {held.name!r}, which changes as well"

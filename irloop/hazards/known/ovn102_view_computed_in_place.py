@@ -42,7 +42,7 @@ class ViewComputedInPlace(
         body = node.body()
         others = moving(body)
         for port in body.ports.carried:
-            own, value = body.graph.inputs[port.parameter], body.graph.outputs[port.result]
+            own, value = body.graph.input(port.parameter), body.graph.output(port.result)
             if same_memory(value) in others or is_copy(value):
                 continue
             if may_share(value, others - {own}):

@@ -42,7 +42,7 @@ class UnreadState(
             return
         body = node.body()
         for port in body.ports.carried:
-            parameter = body.graph.inputs[port.parameter]
+            parameter = body.graph.input(port.parameter)
             if not is_live(parameter) and _is_shown(node, port):
                 yield f"the body does not read its state {parameter.name!r}"
 

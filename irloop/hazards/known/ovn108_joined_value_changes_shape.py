@@ -46,5 +46,5 @@ class JoinedValueChangesShape(
         for port in body.ports.outputs:
             if not isinstance(port, Concatenated):
                 continue
-            if shape_comes_from(body.graph.outputs[port.result], states):
+            if shape_comes_from(body.graph.output(port.result), states):
                 yield f"output {port.external} joins values whose size changes"

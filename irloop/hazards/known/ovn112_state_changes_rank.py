@@ -40,8 +40,8 @@ class StateChangesRank(
             return
         body = node.body()
         for port in body.ports.carried:
-            given, own = node.inputs[port.external], body.graph.inputs[port.parameter]
+            given, own = node.inputs[port.external], body.graph.input(port.parameter)
             first = None if given is None else shape_of(given).rank
-            then = shape_of(body.graph.outputs[port.result]).rank
+            then = shape_of(body.graph.output(port.result)).rank
             if first is not None and {first} != {shape_of(own).rank, then}:
                 yield f"the number of dimensions of state {own.name!r} changes"

@@ -47,10 +47,10 @@ class GrowingStateIsNoOutput(
             if isinstance(port, LastValue) and node.outputs[port.external].is_used
         }
         for port in body.ports.carried:
-            parameter = body.graph.inputs[port.parameter]
+            parameter = body.graph.input(port.parameter)
             given = node.inputs[port.external]
             starts_fixed = given is not None and shape_of(given).is_static
-            grows = shape_of(parameter) != shape_of(body.graph.outputs[port.result])
+            grows = shape_of(parameter) != shape_of(body.graph.output(port.result))
             grows = grows or not shape_of(parameter).is_static
             if starts_fixed and grows and port.result not in shown and parameter.is_used:
                 yield f"state {parameter.name!r} may change its size and is not a loop output"

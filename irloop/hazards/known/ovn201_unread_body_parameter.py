@@ -39,6 +39,6 @@ class UnreadBodyParameter(
             return
         body = node.body()
         for port in body.ports.inputs:
-            parameter = body.graph.inputs[port.parameter]
+            parameter = body.graph.input(port.parameter)
             if not parameter.is_used:
                 yield f"nothing in the body reads {parameter.name!r}"

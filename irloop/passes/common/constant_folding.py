@@ -86,5 +86,5 @@ def _captured_constants(node: Node, label: str) -> dict[Value, Value]:
         if not isinstance(port, Invariant) or outer is None:
             continue
         if isinstance(outer.producer.op, Constant):
-            found[body.graph.inputs[port.parameter]] = outer
+            found[body.graph.input(port.parameter)] = outer
     return found

@@ -100,7 +100,7 @@ def _dead_states(node: Node, body: Body) -> list[Carried]:
     for port in body.ports.carried:
         if port.result == body.ports.condition:
             continue
-        value = body.graph.inputs[port.parameter]
+        value = body.graph.input(port.parameter)
         result = body.graph.results[port.result]
         alone = all(user is result for user, _ in value.uses)
         read = port.result in shown and node.outputs[shown[port.result]].is_used

@@ -77,7 +77,7 @@ def _enter_constants(node: Node, label: str, session: Session) -> bool:
     first = next(iter(body.graph.nodes), None)
     for port in body.ports.inputs:
         outer = node.inputs[port.external] if port.external < len(node.inputs) else None
-        parameter = body.graph.inputs[port.parameter]
+        parameter = body.graph.input(port.parameter)
         if not isinstance(port, Invariant) or outer is None or not parameter.is_used:
             continue
         tensor = _known(outer, session)

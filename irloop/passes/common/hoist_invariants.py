@@ -68,7 +68,7 @@ class _Hoist:
                 self.node.inputs[port.external] if port.external < len(self.node.inputs) else None
             )
             if isinstance(port, Invariant) and outer is not None:
-                self.equal[body.graph.inputs[port.parameter]] = outer
+                self.equal[body.graph.input(port.parameter)] = outer
         moved = [node for node in body.graph.nodes if self._move(node)]
         if not moved:
             return
@@ -138,7 +138,7 @@ class _Hoist:
         unread = {
             port.parameter
             for port in body.ports.inputs
-            if isinstance(port, Invariant) and not body.graph.inputs[port.parameter].is_used
+            if isinstance(port, Invariant) and not body.graph.input(port.parameter).is_used
         }
         if unread:
             drop_parameters(self.node, body, unread, self.outer)

@@ -48,7 +48,7 @@ class SelectBranches(MatcherPass):
         rank = None if condition is None else shape_of(condition).rank
         wired = [_parameters(node, body) for body in bodies]
         shown = [
-            {port.external: body.graph.outputs[port.result] for port in body.ports.outputs}
+            {port.external: body.graph.output(port.result) for port in body.ports.outputs}
             for body in bodies
         ]
         places = range(len(node.outputs))

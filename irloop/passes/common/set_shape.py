@@ -236,7 +236,7 @@ class _Following(Inference):
             if len(old) == len(new) == 3 and old[1 - port.axis] != new[1 - port.axis]
         ]
         for port in body.ports.carried:
-            value, held = node.inputs[port.external], body.graph.inputs[port.parameter]
+            value, held = node.inputs[port.external], body.graph.input(port.parameter)
             states = [user for user, at in held.uses if isinstance(user.op, CELLS) and at in (1, 2)]
             if value is None or not isinstance(value.producer.op, Constant) or not states:
                 continue

@@ -184,7 +184,7 @@ class _Copies:
 
     def _parameter(self, index: int, number: int) -> Value:
         ports = self.body.ports
-        parameter = self.body.graph.inputs[index]
+        parameter = self.body.graph.input(index)
         port = ports.by_parameter.get(index)
         if isinstance(port, Carried):
             state = self.states.get(index)
