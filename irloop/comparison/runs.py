@@ -48,6 +48,9 @@ FEWER_ITERATIONS = 20_000
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
 
+#: The same in processor time, which other work on the machine does not consume.
+LOADING_PROCESSOR = 60.0
+
 #: Even when time has run out, a process is asked, but waited for at most this many seconds.
 LEAST = 0.1
 
@@ -200,6 +203,7 @@ def run_outside(
             trial.arrays,
             seconds=min(seconds, left),
             loading=min(max(seconds, LOADING), left),
+            processor=max(seconds, LOADING_PROCESSOR),
             reset=trial.reset,
         )
         late = answer.failure is Failure.HUNG

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
@@ -20,6 +21,9 @@ __all__ = ["Process"]
 
 #: How many characters from the end of an engine's output a message quotes.
 LAST_WORDS = 300
+
+#: Loading a model may take one more second of processor time for this many bytes.
+BYTES_A_SECOND = 1 << 20
 
 
 class Process:
@@ -89,13 +93,15 @@ class Process:
         *,
         seconds: float,
         loading: float | None = None,
+        processor: float | None = None,
         reset: bool = True,
     ) -> Answer:
         """Run the model on inputs by position.
 
         `seconds` limits the run; `loading` limits the rest of importing the engine and loading the
-        model (by default `seconds`, too). With `reset`, variables (ReadValue, Assign) get their
-        initial values.
+        model (by default `seconds`, too), and `processor` its processor time, to which a second is
+        added for each `BYTES_A_SECOND` of the model. With `reset`, variables (ReadValue, Assign)
+        get their initial values.
         """
         assert self._model is not None, "no model was loaded"
         if self._failed is not None:
@@ -104,7 +110,8 @@ class Process:
             self._start()
             self.load(self._model)
         if not self._ready:
-            loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED)
+            most = None if processor is None else processor + self._size() / BYTES_A_SECOND
+            loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED, most)
             if loaded is not None:
                 self._failed = loaded
                 self.close()
@@ -124,7 +131,12 @@ class Process:
         child.wait()
 
     def _exchange(
-        self, head: dict[str, Any] | None, values: Sequence[Any], seconds: float, error: Failure
+        self,
+        head: dict[str, Any] | None,
+        values: Sequence[Any],
+        seconds: float,
+        error: Failure,
+        processor: float | None = None,
     ) -> tuple[Answer | None, list[Any]]:
         """Send a message; return the failure or the outputs from its answer.
 
@@ -133,7 +145,8 @@ class Process:
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        with Watch(child, seconds=seconds, memory=self._memory) as watch:
+        limits = Watch(child, seconds=seconds, memory=self._memory, processor=processor)
+        with limits as watch:
             try:
                 if head is not None:
                     wire.send(self._stdin, head, values)
@@ -145,6 +158,15 @@ class Process:
         if "error" in answer[0]:
             return Answer(self._engine, None, error, answer[0]["error"]), []
         return None, answer[1]
+
+    def _size(self) -> int:
+        """The size of the model's files, or 0 if they are gone."""
+        assert self._model is not None
+        total = 0
+        for path in {self._model, os.path.splitext(self._model)[0] + ".bin", f"{self._model}.data"}:
+            with suppress(OSError):
+                total += os.stat(path).st_size
+        return total
 
     def _died(self, watch: Watch) -> Answer:
         assert self._child is not None

@@ -21,18 +21,26 @@ PERIOD = 0.05
 class Watch:
     """Watches a child process in a separate thread, from its start to its end.
 
-    `reason` is the reason why it killed the process; it is empty if it did not kill it. The
-    resident memory of a process is known only on Linux; elsewhere only time is limited.
+    `reason` is the reason why it killed the process; it is empty if it did not kill it. `processor`
+    limits the processor time of all threads of the process, which does not depend on other
+    processes. Resident memory and processor time are known only on Linux; elsewhere only the time
+    of the clock is limited.
     """
 
     def __init__(
-        self, child: subprocess.Popen[bytes], *, seconds: float, memory: int | None
+        self,
+        child: subprocess.Popen[bytes],
+        *,
+        seconds: float,
+        memory: int | None,
+        processor: float | None = None,
     ) -> None:
         self.reason = ""
         self.is_late = False
         self._child = child
         self._seconds = seconds
         self._memory = memory
+        self._processor = processor
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -46,13 +54,22 @@ class Watch:
 
     def _watch(self) -> None:
         end = time.monotonic() + self._seconds
-        limited = self._memory is not None and held_by(self._child.pid) is not None
+        bounded = self._memory is not None or self._processor is not None
+        limited = bounded and held_by(self._child.pid) is not None
+        used = _processor_seconds(self._child.pid)
         while not self._done.wait(min(PERIOD if limited else self._seconds, self._seconds)):
             if time.monotonic() >= end:
                 self.is_late = True
                 self.reason = f"more than {round(self._seconds, 1):g} seconds"
                 break
-            held = held_by(self._child.pid) if limited else None
+            if not limited:
+                continue
+            spent = _processor_seconds(self._child.pid) - used
+            if self._processor is not None and spent > self._processor:
+                self.is_late = True
+                self.reason = f"more than {round(self._processor, 1):g} seconds of processor time"
+                break
+            held = held_by(self._child.pid)
             if held is not None and self._memory is not None and held > self._memory:
                 self.reason = f"{held / 2**20:.0f} MB, {self._memory / 2**20:.0f} MB are allowed"
                 break
@@ -77,3 +94,14 @@ def held_by(process: int) -> int | None:
         return pages * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _processor_seconds(process: int) -> float:
+    """The processor time that a process has used; 0 if it is unknown."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            # The name of the program, in parentheses, may contain anything.
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -159,6 +159,18 @@ def test_a_hang_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert answer.words == "more than 3 seconds"
 
 
+def test_a_load_that_takes_too_much_processor_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("processor time is watched on Linux only")
+    name = written_module(tmp_path, monkeypatch, "def make(path):\n    while True:\n        pass\n")
+    with Process(engine_of(name), "nowhere") as process:
+        answer = process.run([], seconds=600, processor=1)
+    assert answer.failure is Failure.HUNG
+    assert answer.words == "more than 1 seconds of processor time"
+
+
 def test_a_hang_while_loading_is_waited_for_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
