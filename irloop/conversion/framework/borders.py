@@ -15,7 +15,7 @@ from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Result
+from irloop.graph.op import Parameter, Result
 from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
 from irloop.hazards.plugin import taken_over
@@ -224,7 +224,8 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     OVN128.
     """
     producer = value.producer
-    is_input = producer in c.graph.parameters
+    # Bodies have no borders: a Parameter here is one of this graph.
+    is_input = isinstance(producer.op, Parameter)
     if is_input and taken_over(value):
         value = ov_forms.maximum(c, value, value)
         producer = value.producer
