@@ -17,7 +17,7 @@ from typing import Any
 
 from irloop.budget import current, out_of_time
 
-__all__ = ["ApartError", "check", "inline"]
+__all__ = ["ApartError", "answer", "check", "done", "inline"]
 
 #: The time limit of a step in seconds, if the budget has none.
 SECONDS = 600.0
@@ -36,7 +36,7 @@ def check(path: str, *, full_check: bool) -> None:
         ApartError: when the checker refuses the model or crashes.
         LimitError: when it takes too long.
     """
-    _answer({"step": "check", "path": path, "full": full_check}, b"")
+    answer({"step": "check", "path": path, "full": full_check}, b"")
 
 
 def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
@@ -46,16 +46,22 @@ def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
         ApartError: when onnx cannot expand them or crashes.
         LimitError: when it takes too long.
     """
-    return _answer({"step": "inline", "functions": functions}, model)
+    return answer({"step": "inline", "functions": functions}, model)
 
 
-def _answer(head: dict[str, Any], data: bytes) -> bytes:
+def answer(head: dict[str, Any], data: bytes) -> bytes:
+    """The result of a step, from a child process that reads `head` and `data`.
+
+    Raises:
+        ApartError: when the step fails or crashes.
+        LimitError: when it takes too long.
+    """
     seconds = min(max(current().seconds_left(), 0.0), SECONDS)
     # The child imports from the same directories as this process, and from no others.
     places = os.pathsep.join(place or os.getcwd() for place in sys.path)
     head["seconds"] = seconds
     try:
-        done = subprocess.run(
+        child = subprocess.run(
             [sys.executable, "-P", "-m", "irloop.formats.onnx.apart"],
             input=json.dumps(head).encode() + b"\n" + data,
             stdout=subprocess.PIPE,
@@ -66,11 +72,11 @@ def _answer(head: dict[str, Any], data: bytes) -> bytes:
         )
     except subprocess.TimeoutExpired:
         raise out_of_time(f"onnx's step {head['step']!r}") from None
-    if done.returncode == 0:
-        return done.stdout
-    if done.returncode == 1:
-        raise ApartError(done.stdout.decode("utf-8", errors="replace"))
-    code = done.returncode
+    if child.returncode == 0:
+        return child.stdout
+    if child.returncode == 1:
+        raise ApartError(child.stdout.decode("utf-8", errors="replace"))
+    code = child.returncode
     how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     raise ApartError(f"onnx crashed ({how}) in its inference of types")
 
@@ -83,12 +89,12 @@ def main() -> int:
     head = json.loads(sys.stdin.buffer.readline())
     _limit(head["seconds"])
     try:
-        answer = _done(head, sys.stdin.buffer.read())
+        found = done(head, sys.stdin.buffer.read())
     except Exception as error:  # onnx raises exceptions without a common base class
         answers.write(str(error).encode("utf-8", errors="replace"))
         answers.close()
         return 1
-    answers.write(answer)
+    answers.write(found)
     answers.close()
     return 0
 
@@ -106,7 +112,8 @@ def _limit(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _done(head: dict[str, Any], data: bytes) -> bytes:
+def done(head: dict[str, Any], data: bytes) -> bytes:
+    """The result of a step, in this process."""
     import onnx
     import onnx.inliner
 
