@@ -94,12 +94,13 @@ class Contents:
         if owner is not None:
             self.nodes[self.numbers[owner]].setdefault("bodies", []).append(number)
         shown = [node for node in self._members(graph) if self._add_node(node, number)]
-        entry["nodes"] = grouped([self.numbers[node] for node in shown])
         for node in shown:
             for at, value in enumerate(node.inputs):
                 if value is not None and value.producer in self.numbers:
                     source = self.numbers[value.producer]
                     entry["edges"].append([source, value.index, self.numbers[node], at])
+        ends = [(source, target) for source, _, target, _ in entry["edges"]]
+        entry["nodes"] = grouped([self.numbers[node] for node in shown], ends)
         if owner is not None and body is not None:
             self._add_wires(entry, owner, body)
 

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 __all__ = ["grouped"]
 
-#: A graph with more than LIMIT nodes is grouped: MEMBERS nodes form a group, and WIDEST groups form
-#: a larger group.
-LIMIT, MEMBERS, WIDEST = 300, 100, 60
+#: Graphs with more than LIMIT nodes are grouped. At most MEMBERS nodes form a group, and these form
+#: larger groups, of which there are at most WIDEST, with at most EDGES edges between them: the time
+#: that the layout takes depends on the edges even more than on the boxes.
+LIMIT, MEMBERS, WIDEST, EDGES = 300, 100, 20, 60
 
 Tree = list[Any]
 
 
-def grouped(numbers: list[int]) -> Tree:
+def grouped(numbers: Sequence[int], edges: Sequence[tuple[int, int]] = ()) -> Tree:
     """Group the numbers of a graph's nodes, which come in executable order.
 
-    A list in the result is a group of consecutive nodes or groups. A small graph has no groups.
+    `edges` has the numbers of the two nodes that an edge connects. A list in the result is a group
+    of consecutive nodes or groups. A small graph has no groups.
     """
     if len(numbers) <= LIMIT:
         return list(numbers)
-    items: Tree = _chunks(numbers, MEMBERS)
-    while len(items) > WIDEST:
-        items = _chunks(items, WIDEST // 3)
-    return items
+    groups = _chunks(numbers, MEMBERS)
+    widest = WIDEST
+    while True:
+        items = groups if len(groups) <= widest else _chunks(groups, -(-len(groups) // widest))
+        if widest == 2 or _edges_between(items, edges) <= EDGES:
+            return items
+        widest //= 2
 
 
-def _chunks(items: Tree, size: int) -> Tree:
+def _edges_between(items: Tree, edges: Sequence[tuple[int, int]]) -> int:
+    """The number of pairs of groups that are connected."""
+    place = {number: at for at, item in enumerate(items) for number in _members(item)}
+    pairs = {(place[source], place[target]) for source, target in edges}
+    return sum(source != target for source, target in pairs)
+
+
+def _members(item: Tree | int) -> Iterator[int]:
+    if isinstance(item, int):
+        yield item
+        return
+    for part in item:
+        yield from _members(part)
+
+
+def _chunks(items: Sequence[Any], size: int) -> Tree:
     """Consecutive parts of about equal length, each of at most `size` items."""
     count = -(-len(items) // size)
     bounds = [len(items) * at // count for at in range(count + 1)]
-    return [items[bounds[at] : bounds[at + 1]] for at in range(count)]
+    return [list(items[bounds[at] : bounds[at + 1]]) for at in range(count)]

@@ -123,6 +123,17 @@ def test_large_graphs_are_grouped() -> None:
     assert groups.grouped([1, 2, 3]) == [1, 2, 3]
 
 
+def test_groups_with_many_edges_are_fewer() -> None:
+    # Every hundredth node is connected with all others of its kind.
+    ends = range(0, 5000, 100)
+    edges = [(source, target) for source in ends for target in ends if source < target]
+    tree = groups.grouped(list(range(5000)), edges)
+    place = {number: at for at, item in enumerate(tree) for group in item for number in group}
+    between = {(place[source], place[target]) for source, target in edges}
+    assert 2 <= len(tree) < groups.WIDEST
+    assert sum(source != target for source, target in between) <= groups.EDGES
+
+
 def test_too_many_nodes_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("irloop.pages.contents.MOST_NODES", 10)
     data = Contents(read(long_chain(tmp_path, 20)), "chain").data
