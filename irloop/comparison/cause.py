@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import attribute_changes, content, may_correspond
+from irloop.comparison.likeness import attribute_changes, content, may_correspond, operands
 from irloop.comparison.loop_causes import LOOPS, LoopCauses
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
@@ -240,8 +240,8 @@ class _Search:
     ) -> list[tuple[int, Value, Value]]:
         """The positions and values of those inputs that have the same meaning in two nodes."""
         pairs = [
-            (number, mine, its)
-            for number, (mine, its) in enumerate(zip(first.inputs, second.inputs, strict=False))
+            (second.inputs.index(its), mine, its)
+            for mine, its in zip(operands(first), operands(second), strict=False)
             if mine is not None and its is not None
         ]
         if len(first.inputs) == len(second.inputs):

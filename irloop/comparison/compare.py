@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
+#: Maximum number of inputs that are searched for a cause.
+EXPLAINED = 3
+
 Path = str | os.PathLike[str]
 
 
@@ -253,10 +256,14 @@ class _Work:
         tally = Tally(judge, explainer, runs, trials, seconds=self._seconds, made=made)
         tally.count()
         divergence, cause = None, None
-        if tally.failed is not None:
-            arrays = trials[tally.failed].arrays, others[tally.failed].arrays
-            divergence = self._divergence(arrays)
-            cause = self._cause(arrays)
+        shown = None
+        if tally.failed:
+            numbers = tally.failed[:EXPLAINED]
+            numbers += [] if tally.stopped is None else [tally.stopped]
+            pairs = [(trials[at].arrays, others[at].arrays) for at in numbers]
+            best, cause = self._best_cause(pairs)
+            shown = numbers[best]
+            divergence = self._divergence(pairs[best])
         else:
             at = tally.stopped
             if at is None and tally.outcome() == "inconclusive":
@@ -283,7 +290,7 @@ class _Work:
             self._missing,
             tuple(tally.notes()),
             cause,
-            self._evidence(tally, trials, others, own),
+            self._evidence(tally, trials, others, own, shown),
         )
 
     def _evidence(
@@ -292,10 +299,11 @@ class _Work:
         trials: Sequence[Trial],
         others: Sequence[Trial],
         own: Sequence[Run],
+        shown: int | None,
     ) -> Evidence | None:
         """The inputs of a trial that shows the difference, or else of one that ran."""
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
-        at = next((at for at in (tally.failed, tally.stopped, ran) if at is not None), None)
+        at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)
         if at is None:
             return None
         return Evidence(
@@ -336,6 +344,21 @@ class _Work:
         except IrloopError:
             # Only irloop's own executor can be traced. Without it only the outputs are compared.
             return None
+
+    def _best_cause(
+        self, pairs: Sequence[tuple[Sequence[Any], Sequence[Any]]]
+    ) -> tuple[int, Cause | None]:
+        """The cause in the first pair of inputs that shows one, with the position of that pair.
+
+        If only shapes are known to differ, the next inputs may show why: a loop that runs zero
+        iterations computes nothing.
+        """
+        causes = []
+        for at, arrays in enumerate(pairs):
+            causes.append(self._cause(arrays))
+            if causes[-1] is not None and causes[-1].kind != "shape":
+                return at, causes[-1]
+        return 0, causes[0]
 
     def _cause(
         self, arrays: tuple[Sequence[Any], Sequence[Any]], iterations: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -17,6 +17,7 @@ from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import reduction as onnx_reduction
 from irloop.dialects.openvino import OPENVINO
 from irloop.dialects.openvino import reduction as openvino_reduction
+from irloop.dialects.openvino.slicing import Slice
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
 
@@ -27,6 +28,7 @@ __all__ = [
     "content",
     "handed_on",
     "may_correspond",
+    "operands",
     "origin",
     "unchanged",
 ]
@@ -133,6 +135,14 @@ def content(value: Value | None) -> str:
     if isinstance(value.producer.op, Constant) and value.producer.op.tensor.count == 1:
         return str(value.producer.op.tensor.numpy().reshape(-1)[0])
     return f"`{value.name}`"
+
+
+def operands(node: Node) -> Sequence[Value | None]:
+    """The inputs of an operation; those of a Slice in the order of ONNX, the steps last."""
+    if not isinstance(node.op, Slice):
+        return node.inputs
+    data, start, stop, step, *axes = node.inputs
+    return [data, start, stop, *(axes or [None]), step]
 
 
 def attribute_changes(first: Node, second: Node) -> Iterator[tuple[str, Any, Any]]:

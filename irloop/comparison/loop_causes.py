@@ -11,10 +11,10 @@ import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
 from irloop.comparison.likeness import apart, constants_agree, content, origin
+from irloop.comparison.slice_ways import is_backwards
 from irloop.comparison.wire_words import Moved, WireDifference, Wires, WireSide
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
-from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.openvino import control_flow as ov
 from irloop.graph.loops import Carried, Invariant
 from irloop.graph.model import Body, Node, Value
@@ -369,21 +369,13 @@ def untransposed(value: Value) -> tuple[Value, Moved]:
         value = origin(value)
         node = value.producer
         if isinstance(node.op, _SLICES) and node.inputs[0] is not None:
-            turned ^= _is_backwards(node)
+            turned ^= is_backwards(node)
             value = node.inputs[0]
         elif isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None and order is None:
             order = _order(node) or None
             value = node.inputs[0]
         else:
             return value, Moved(order, turned)
-
-
-def _is_backwards(node: Node) -> bool:
-    """True when a Slice has the constant step -1."""
-    steps = _input(node, 4 if isinstance(node.op, OnnxOp) else 3)
-    if steps is None or not isinstance(steps.producer.op, Constant):
-        return False
-    return steps.producer.op.tensor.numpy().reshape(-1).tolist() == [-1]
 
 
 def _order(transpose: Node) -> Sequence[int]:

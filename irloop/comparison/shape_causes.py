@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import may_correspond
+from irloop.comparison.likeness import may_correspond, operands
 from irloop.comparison.loop_causes import LOOPS, untransposed
+from irloop.graph.loops import Carried
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
@@ -63,6 +64,9 @@ class ShapeCauses:
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:
             return False
+        dialects = {model.dialect for model in self._seen.models}
+        if len(dialects) == 1 or self._carried(pair) is not None:
+            return True
         kept = [
             isinstance(value.producer.op, Parameter) and model.dialect == "openvino"
             for value, model in zip(pair[:2], self._seen.models, strict=True)
@@ -74,7 +78,7 @@ class ShapeCauses:
         first, second = pair[0].producer, pair[1].producer
         if first.op.type != second.op.type or first.bodies:
             return None
-        for mine, its in zip(first.inputs, second.inputs, strict=False):
+        for mine, its in zip(operands(first), operands(second), strict=False):
             if mine is None or its is None or not isinstance(mine.producer.op, Constant):
                 continue
             found = self._definition(mine.producer, its.producer)
@@ -102,7 +106,11 @@ class ShapeCauses:
                 yield left, right, at
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
-        """The pair of outer values that feed two body parameters."""
+        """The pair of outer values that feed two body parameters, or of values that are carried."""
+        carried = self._carried(pair)
+        if carried is not None:
+            yield carried
+            return
         first, second, at = pair
         bodies = _body_of(first), _body_of(second)
         if bodies[0] is None or bodies[1] is None or not at:
@@ -122,9 +130,27 @@ class ShapeCauses:
             outer.append(source)
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
+    def _carried(self, pair: _Pair) -> _Pair | None:
+        """The values of the previous iteration that two states carry; None if they are not such."""
+        at = pair[2]
+        if not at or not at[-1]:
+            return None
+        values = []
+        for value in pair[:2]:
+            body = _body_of(value)
+            if body is None or not isinstance(value.producer.op, Parameter):
+                return None
+            port = body.ports.by_parameter.get(body.graph.inputs.index(value))
+            source = (
+                body.graph.results[port.result].inputs[0] if isinstance(port, Carried) else None
+            )
+            if source is None:
+                return None
+            values.append(source)
+        return values[0], values[1], (*at[:-1], at[-1] - 1)
+
     def _inside(self, pair: _Pair) -> Iterator[_Pair]:
         """The pairs of values that the bodies of two loops or branches return."""
-        at = (*pair[2], 0) if isinstance(pair[1].producer.op, LOOPS) else pair[2]
         for first in pair[0].producer.bodies:
             for second in pair[1].producer.bodies:
                 if first.label != second.label:
@@ -132,7 +158,19 @@ class ShapeCauses:
                 left, right = _returned(first, pair[0].index), _returned(second, pair[1].index)
                 if left is None or right is None or self._joined(pair) is not None:
                     continue
-                yield left, right, at
+                yield from ((left, right, at) for at in self._iterations(pair))
+
+    def _iterations(self, pair: _Pair) -> Iterator[tuple[int, ...]]:
+        """The iterations of two loops in order; a state may get another shape in any of them."""
+        at = pair[2]
+        if not isinstance(pair[1].producer.op, LOOPS):
+            yield at
+            return
+        counts = [
+            recording.count(value.producer, at)[0]
+            for recording, value in zip(self._seen.recordings, pair[:2], strict=True)
+        ]
+        yield from ((*at, number) for number in range(min(counts)))
 
     def _joined(self, pair: _Pair) -> Cause | None:
         """The cause if two loops of different formats concatenate matching parts along different

@@ -57,8 +57,8 @@ class Tally:
         #: One report for each trial that the first model ran.
         self.reports: list[TrialReport] = []
         self._skipped: dict[str, list[str]] = {}
-        #: The number of the first trial in which an output differs.
-        self.failed: int | None = None
+        #: The numbers of the trials in which an output differs.
+        self.failed: list[int] = []
         #: The number of the first trial that the second model does not run.
         self.stopped: int | None = None
         #: The number of the first trial in which only the second model reaches a limit.
@@ -182,8 +182,8 @@ class Tally:
             pairs = enumerate(zip(wanted, types, strict=True))
             self._shown |= {at for at, (value, type) in pairs if is_telling(value, type)}
         wrong = [item for item in found if not item.equal]
-        if self.failed is None and any(self._is_traced(item) for item in wrong):
-            self.failed = number
+        if any(self._is_traced(item) for item in wrong):
+            self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
         """True if irloop's executor may show the same difference; only that engine has a trace."""

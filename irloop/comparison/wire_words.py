@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from irloop.comparison.gathered import Gathered, gathered_slices
 from irloop.comparison.likeness import unchanged
+from irloop.comparison.slice_ways import Way, turned_before, way_of
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.control_flow import If as OnnxIf
@@ -26,7 +27,6 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.record import Record
-from irloop.graph.types import Shape
 
 __all__ = ["Moved", "WireDifference", "WireSide", "Wires"]
 
@@ -106,6 +106,13 @@ class WireSide(NamedTuple):
         """The outer value of a wire."""
         inputs = self.node.inputs
         return inputs[wire.external] if wire.external < len(inputs) else None
+
+    def sliced(self, wire: Sliced | ScanInput | Gathered) -> tuple[Way, Value | None]:
+        """How an input is sliced, and its outer value, before that is reversed."""
+        source = self.source(wire)
+        way = way_of(wire, source)
+        before = None if source is None else turned_before(source, way.axis)
+        return (way, source) if before is None or not way.is_whole else (way.of_turned(), before)
 
     def result(self, number: int) -> Value | None:
         """The body value that a result returns."""
@@ -219,9 +226,13 @@ class Wires:
             if start is False:
                 return None
         if isinstance(left, _SLICES) and isinstance(right, _SLICES):
-            ways = _way(self._sides[0], left), _way(self._sides[1], right)
-            if not ways[0].agrees(ways[1]):
+            (way, source), (other, other_source) = (
+                side.sliced(port) for side, port in zip(self._sides, (left, right), strict=True)
+            )
+            if not way.agrees(other):
                 return self._differs(numbers, self.fed)
+            if self._same(source, other_source):
+                return None
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if self._same(self._sides[0].source(left), self._sides[1].source(right)):
@@ -474,7 +485,7 @@ class Wires:
                 port, _, rest = place.partition(", ")
                 return f"is not carried: {port} has no back edge" + (rest and f", {rest}"), line
             return f"is the same in every iteration{at}", line
-        return f"is sliced {_way(side, wire)}{at}", line
+        return f"is sliced {side.sliced(wire)[0]}{at}", line
 
     @staticmethod
     def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
@@ -487,69 +498,6 @@ def _kind(feed: Feed) -> str:
     if isinstance(feed, _SLICES):
         return "slice"
     return "state" if isinstance(feed, Carried) else "invariant"
-
-
-class _Way(NamedTuple):
-    """Describes how slices are taken along an axis, in a form that can be compared between the
-    formats.
-
-    `first` is the first index of the first slice; a negative index counts from the end. `range` is
-    that of the port map, None if there is none.
-    """
-
-    axis: int
-    step: int
-    part: int
-    first: int | None
-    range: tuple[int, int] | None
-
-    def agrees(self, other: _Way) -> bool:
-        if (self.axis, self.step, self.part) != (other.axis, other.step, other.part):
-            return False
-        if self.range is not None and other.range is not None:
-            return self.range == other.range
-        return None in (self.first, other.first) or self.first == other.first
-
-    def __str__(self) -> str:
-        words = f"along axis {self.axis}, " + ("backwards" if self.step < 0 else "forwards")
-        words += f" in steps of {abs(self.step)}" if abs(self.step) != 1 else ""
-        words += f" in parts of {self.part}" if self.part != 1 else ""
-        if self.range is not None:
-            return words + (
-                "" if self.range == (0, -1) else f" from {self.range[0]} to {self.range[1]}"
-            )
-        at_end = self.first == (0 if self.step > 0 else -self.part)
-        return words + ("" if at_end or self.first is None else f" from {self.first}")
-
-
-def _way(side: WireSide, port: Feed) -> _Way:
-    assert isinstance(port, _SLICES)
-    source = side.source(port)
-    shape = None if source is None else shape_of(source)
-    if isinstance(port, Gathered):
-        first = port.first
-        if first is not None and port.stride < 0:
-            first = _from_end(first, shape, port.axis)
-        return _Way(port.axis, port.stride, port.part_size, first, None)
-    port = from_front(port, None if shape is None else shape.rank)
-    if isinstance(port, ScanInput):
-        return _Way(port.axis, -1 if port.reverse else 1, 1, -1 if port.reverse else 0, (0, -1))
-    if port.stride > 0:
-        first = port.start if port.start >= 0 else None
-        return _Way(port.axis, port.stride, port.part_size, first, (port.start, port.end))
-    first = port.start + port.stride + (1 if port.start < 0 else 0)
-    first = _from_end(first, shape, port.axis)
-    return _Way(port.axis, port.stride, port.part_size, first, (port.end, port.start))
-
-
-def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
-    """The index as a negative one, counted from the end; None if the size of the axis is not
-    known.
-    """
-    if index < 0:
-        return index
-    size = None if shape is None or shape.rank is None or axis >= shape.rank else shape.dim(axis)
-    return index - size if isinstance(size, int) else None
 
 
 def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:

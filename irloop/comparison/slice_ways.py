@@ -1,0 +1,126 @@
+"""Describes how the slices of a loop's input are taken, in a form that both formats share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from irloop.comparison.gathered import Gathered
+from irloop.dialects.classes import classes_of
+from irloop.dialects.loops import from_front, normal_axis
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.graph.builder import shape_of
+from irloop.graph.loops import ScanInput, Sliced
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
+from irloop.graph.types import Shape
+
+__all__ = ["Way", "is_backwards", "turned_before", "way_of"]
+
+_SLICES = classes_of("Slice", "StridedSlice")
+
+
+class Way(NamedTuple):
+    """Describes how slices are taken along an axis, in a form that can be compared between the
+    formats.
+
+    `first` is the first index of the first slice; a negative index counts from the end. `range` is
+    that of the port map, None if there is none. If the input is reversed before the loop, `turned`
+    is true, and `step` and `first` are those of the input before that.
+    """
+
+    axis: int
+    step: int
+    part: int
+    first: int | None
+    range: tuple[int, int] | None
+    turned: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """True when the slices cover the axis from one of its ends."""
+        if self.range is not None:
+            return self.range == (0, -1)
+        return self.first == (0 if self.step > 0 else -self.part)
+
+    def of_turned(self) -> Way:
+        """The same slices, of the input before it is reversed."""
+        first = -self.part if self.step > 0 else 0
+        return self._replace(step=-self.step, first=first, turned=True)
+
+    def agrees(self, other: Way) -> bool:
+        if (self.axis, self.step, self.part) != (other.axis, other.step, other.part):
+            return False
+        if self.range is not None and other.range is not None:
+            return self.range == other.range
+        return None in (self.first, other.first) or self.first == other.first
+
+    def __str__(self) -> str:
+        is_backwards = (self.step < 0) != self.turned
+        words = f"along axis {self.axis}, " + ("backwards" if is_backwards else "forwards")
+        words += f" in steps of {abs(self.step)}" if abs(self.step) != 1 else ""
+        words += f" in parts of {self.part}" if self.part != 1 else ""
+        if self.turned:
+            return words + ", after it is reversed"
+        if self.is_whole or (self.range is None and self.first is None):
+            return words
+        if self.range is not None:
+            return words + f" from {self.range[0]} to {self.range[1]}"
+        return words + f" from {self.first}"
+
+
+def way_of(port: Sliced | ScanInput | Gathered, source: Value | None) -> Way:
+    """How the slices of an outer value are taken."""
+    shape = None if source is None else shape_of(source)
+    if isinstance(port, Gathered):
+        first = port.first
+        if first is not None and port.stride < 0:
+            first = _from_end(first, shape, port.axis)
+        return Way(port.axis, port.stride, port.part_size, first, None)
+    port = from_front(port, None if shape is None else shape.rank)
+    if isinstance(port, ScanInput):
+        return Way(port.axis, -1 if port.reverse else 1, 1, -1 if port.reverse else 0, (0, -1))
+    if port.stride > 0:
+        first = port.start if port.start >= 0 else None
+        return Way(port.axis, port.stride, port.part_size, first, (port.start, port.end))
+    first = port.start + port.stride + (1 if port.start < 0 else 0)
+    first = _from_end(first, shape, port.axis)
+    return Way(port.axis, port.stride, port.part_size, first, (port.end, port.start))
+
+
+def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
+    """The index as a negative one, counted from the end; None if the size of the axis is not
+    known.
+    """
+    if index < 0:
+        return index
+    size = None if shape is None or shape.rank is None or axis >= shape.rank else shape.dim(axis)
+    return index - size if isinstance(size, int) else None
+
+
+def is_backwards(node: Node) -> bool:
+    """True when a Slice has the constant step -1."""
+    return _constant(node, 4 if isinstance(node.op, OnnxOp) else 3) == [-1]
+
+
+def turned_before(value: Value, axis: int) -> Value | None:
+    """The value that becomes `value` by a Slice that reverses an axis; None if it is no such Slice.
+
+    Conversion reverses the input of a Loop that must not run backwards.
+    """
+    node = value.producer
+    axes = 3 if isinstance(node.op, OnnxOp) else 4
+    if not isinstance(node.op, _SLICES) or not is_backwards(node):
+        return None
+    given = _constant(node, axes)
+    rank = shape_of(value).rank
+    if given is None or [normal_axis(item, rank) for item in given] != [axis]:
+        return None
+    return node.inputs[0]
+
+
+def _constant(node: Node, place: int) -> list[int] | None:
+    """The numbers of a constant input of an operation; None if it is not constant."""
+    value = node.inputs[place] if place < len(node.inputs) else None
+    if value is None or not isinstance(value.producer.op, Constant):
+        return None
+    return [int(item) for item in value.producer.op.tensor.numpy().reshape(-1)]
