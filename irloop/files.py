@@ -289,7 +289,7 @@ def _unnamed(folder: str) -> int | None:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
             return None
         raise
-    # If it replaces a file, it has a temporary name for a moment.
+    # A file that replaces another one has a temporary name for a moment, so it must be locked.
     _lock(handle)
     return handle
 

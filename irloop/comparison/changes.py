@@ -86,8 +86,10 @@ def computed(model: Model) -> Iterator[Value]:
 
 
 def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
-    """A change that replaces a value of each model by another value of the same graph, or by ones
-    (None).
+    """A change that replaces one value in each model.
+
+    `values` maps the position of a model in a pair to the indices of the old and the new value,
+    which must be in the same graph; None stands for a tensor of ones.
     """
 
     def change(pair: Pair) -> Pair | None:

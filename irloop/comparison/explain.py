@@ -303,7 +303,10 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials of a copy without hazards; return the runs and the codes of hazards."""
+        """Run all trials with a copy of the model from which hazards are removed.
+
+        Returns the runs and the codes of the hazards.
+        """
         side = self.sides[lane.side]
         with scratch() as folder:
             try:

@@ -133,9 +133,10 @@ class _Search:
 def _solutions(
     variable: Variable, size: int, step: int, gaps: dict[_Pair, int], after: dict[_Pair, int]
 ) -> Iterator[tuple[int, int, Variable, int]]:
-    """The sizes that close one of the `gaps`: (whether smaller, order of the gap, variable, size).
+    """Sizes of `variable` that close one of the `gaps`, assuming that gaps grow linearly.
 
-    `after` holds the gaps that remain with the size increased by `step`.
+    `after` holds the gaps that remain with the size increased by `step`. Yields 1 if the new size
+    is smaller, else 0; the position of the closed gap among the gaps; the variable; the new size.
     """
     for order, (pair, gap) in enumerate(gaps.items()):
         slope = after.get(pair, gap) - gap

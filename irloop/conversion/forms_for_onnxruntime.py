@@ -10,7 +10,7 @@ __all__ = ["onnxruntime_forms"]
 
 
 def onnxruntime_forms() -> list[Form]:
-    """The passes that write these forms, in their order."""
+    """The passes that write the forms ONNX Runtime needs, in the order in which they run."""
     return [
         # ONNX Runtime crashes if a Scan has to transpose a tensor without elements.
         Form(ScanAlongFront(), lambda node, _: divides_by_zero(node)),

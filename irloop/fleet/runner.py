@@ -62,7 +62,7 @@ class Limits:
     seconds: float | None = None
 
     def outside(self, size: int, factor: float) -> tuple[int, float]:
-        """The limits at which the parent kills the child."""
+        """The limits of memory (bytes) and time (seconds) at which the parent kills the child."""
         memory = self.memory or (2 << 30) + 8 * size
         seconds = self.seconds or (60.0 + size / 2**20) * factor
         return memory + SPARE_MEMORY, seconds + GRACE

@@ -91,7 +91,7 @@ def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
 
 
 def flatten(axis: int) -> Callable[[Array], Array]:
-    """Flatten to a matrix: the dimensions before `axis`, and those from it on."""
+    """Flatten to a matrix: its rows join the axes before `axis`, its columns the others."""
 
     def run(data: Array) -> Array:
         at = axis + data.ndim if axis < 0 else axis

@@ -91,7 +91,10 @@ def dft(*, inverse: bool) -> Function:
 
 
 def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """Transform real numbers to pairs; along the last of `axes` only the first half is kept."""
+    """The Fourier transform of real numbers, as pairs (real and imaginary part).
+
+    Along the last of `axes`, only the first half of the frequencies is kept.
+    """
     wide = widened(x)
     chosen, lengths = _plan(x.shape, axes, sizes)
     filled = _filled(x.shape, chosen, lengths)

@@ -31,7 +31,7 @@ def test_distance_by_hand() -> None:
     )
 
 
-def test_types_and_shapes() -> None:
+def test_changed_types_and_shapes_are_described() -> None:
     old, new = ArrayTensor(np.zeros(3, np.float32)), ArrayTensor(np.zeros((3, 1), np.float32))
     assert weights.distance(old, new) == "f32[3] -> f32[3,1]"
     assert weights.digest(old) != weights.digest(new)

@@ -53,7 +53,7 @@ def test_a_constant_loop_around_one_that_does_not_run(engines: Engines, tmp_path
     agree(NESTED.replace("COUNT", "3"), [[x], [x + 1]], engines, tmp_path)
 
 
-def test_its_result_is_a_constant() -> None:
+def test_the_result_of_a_constant_loop_is_a_constant() -> None:
     model = converted(NESTED.replace("COUNT", "3"))
     assert kinds(model) == ["Add"]
     folded = model.graph.results[0].inputs[0]

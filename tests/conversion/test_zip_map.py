@@ -49,7 +49,7 @@ CASES = [
 
 @needs_engines
 @pytest.mark.parametrize(("labels", "key", "names"), CASES, ids=["numbers", "strings"])
-def test_the_output_is_the_tensor(
+def test_the_output_is_the_tensor_that_zip_map_reads(
     labels: str, key: int, names: list[object], engines: Engines, tmp_path: Path
 ) -> None:
     import onnxruntime

@@ -20,7 +20,7 @@ def node(name: str = "n") -> Node:
     return Node(UnknownOp(name="Any", version="1"), name=name)
 
 
-def test_only_the_slots_that_are_kept_are_filled() -> None:
+def test_only_the_values_that_are_kept_are_stored() -> None:
     pieces: list[Any] = [
         (lambda a, b: a + b, (2, 3), (4,), node()),
         (lambda a: (a, 10 * a, "dropped"), (4,), (5, 6), node()),

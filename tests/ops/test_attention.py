@@ -51,7 +51,7 @@ def test_rotary_embedding_by_a_quarter_turn_swaps_and_negates_the_halves(
     assert found.reshape(-1).tolist() == expected
 
 
-def test_linear_attention_sums_what_was_written() -> None:
+def test_linear_attention_adds_key_times_value_in_each_step() -> None:
     """With one number per head, each step adds key * value to the state, and the query multiplies
     the state.
     """

@@ -84,7 +84,7 @@ def test_windows_of_even_size() -> None:
     assert there.tolist() == [[0.5, 0.5, 1.0]]
 
 
-def test_norm_of_zero() -> None:
+def test_vectors_of_zeros_are_not_divided_by_zero() -> None:
     assert onnx.LpNormalization(p=1).kernel()(f32([0.0, 0.0])).tolist() == [0.0, 0.0]
     assert onnx.LpNormalization(p=2).kernel()(f32([3.0, 4.0])).tolist() == pytest.approx([0.6, 0.8])
     kernel = ov.NormalizeL2(4.0, "max").kernel()

@@ -60,7 +60,10 @@ def export_rotated(
 
 
 def _turned(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
-    """Convert boxes [N, P, 5] (centre x, centre y, width, height, angle) to [N, P, 9]."""
+    """Convert boxes [N, P, 5] (centre x, centre y, width, height, angle) to [N, P, 9].
+
+    The nine numbers are the x of the four corners, the y of the four corners, and the area.
+    """
     # The angle is f32, because runtimes have no cosine of a wider type.
     narrow = forms.slice_(c, forms.cast(c, boxes, F32), [4], [5], [2])
     x, y, width, height = (

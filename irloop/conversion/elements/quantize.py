@@ -373,7 +373,7 @@ def _column(c: Conversion, parameter: Value) -> Value:
 
 
 def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
-    """Reshape a vector for the first axis of the filters."""
+    """Reshape a vector with one element per filter so that it broadcasts with the filters."""
     rank = shape_of(filters).rank
     if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
         return ov_forms.as_scalar(c, parameter)

@@ -136,7 +136,7 @@ def _lowest(step: Value, x: Value) -> Value | None:
 
 
 def _extreme(value: Value, op: type[Op], reduction: tuple[type[Op], ...]) -> Value | None:
-    """The data whose minimum or maximum over all axes and 0 is `value`, else None."""
+    """The data if `value` is the minimum or maximum of all their elements and 0, else None."""
     ends = inputs_of(value, op)
     if ends is None or len(ends) != 2 or single_number(ends[1]) != 0:
         return None

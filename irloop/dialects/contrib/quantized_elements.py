@@ -216,7 +216,7 @@ class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
 
 
 class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
-    """Elements of one quantized tensor where a condition holds, else of another, quantized."""
+    """Elements of one quantized tensor if a condition holds, otherwise of another one."""
 
     operands = (
         "condition: boolean, x: i8 | u8, x_scale: f32, x_zero_point: i8 | u8, y: i8 | u8,"

@@ -21,11 +21,13 @@ class SizeOfAState(
     """A branch changes the declared size of a state.
 
     What happens:
-        ONNX Runtime takes the declared size of a state for that of every iteration. It allocates
-        what an If returns in the size that follows, and the inference fails if it has another.
+        ONNX Runtime assumes that the state has its declared size in every iteration. It allocates
+        the output of the If with the size that follows from this, and the inference fails if the
+        branch returns another size.
     Where:
-        The body of a Loop declares a state with a size, and an If in the body returns the state in
-        another one. The exporter of TorchScript declares a list that grows in a branch as float[0].
+        The body of a Loop declares the size of a state, and an If in the body returns the state
+        with another size. The exporter of TorchScript declares a list that grows in a branch as
+        float[0].
     What irloop does:
         Conversion to IR and back declares the dimension without a size.
     """

@@ -19,7 +19,8 @@ options
 
         @dataclass(eq=False)
         class Unroll(ModelPass):
-            name = "unroll" trips: int = option(64, "maximum number of iterations")
+            name = "unroll"
+            trips: int = option(64, "maximum number of iterations")
 
     Types: int, float, bool, str, one of these or None, Literal of texts, and tuple[T, ...] for an
     option that may be given several times. The first one is the pass's main option: users write

@@ -16,15 +16,15 @@ class SizeOfAState(
     title="state is declared with a size that a branch changes",
     requires=("ONX201", "ONX209", "ONX210"),
 ):
-    """A state of a Loop is declared with a size, and an If in the body returns it in another one.
+    """An If in the body of a Loop returns a state with another size than the body declares.
 
     What it does:
-        Infers the outputs of each If for states that have their declared shapes.
+        Assumes that the states have their declared shapes, and infers the outputs of each If.
     Why is this bad:
-        ONNX Runtime 1.32 computes the size of what the branch returns from the declared size of the
-        state, and fails when the state has another ("The output OrtValue provided for output has
-        shape {1} but the computed output shape for this run is {2}"). The exporter of TorchScript
-        declares a list that grows in a branch as float[0].
+        ONNX Runtime 1.32 computes the size of the branch's output from the declared size of the
+        state, and fails if the branch returns another size ("The output OrtValue provided for
+        output has shape {1} but the computed output shape for this run is {2}"). The exporter of
+        TorchScript declares a list that grows in a branch as float[0].
     Bad example:
         body (int64 i, bool c, float[0] s), and a branch that returns Concat (s, x)
     Good example:
