@@ -8,15 +8,21 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.spec import AbstractFileSystem
 
 from irloop.errors import UsageError
 from irloop.fleet import places
+from irloop.fleet.driver import Plan, sweep
+from irloop.fleet.sources import Shard
 from tests.fleet import hub_server
-from tests.fleet.conftest import Verdicts
-from tests.fleet.test_driver import EXPECTED
+from tests.fleet.conftest import Verdicts, rows
+from tests.fleet.inline import InlineCluster
+from tests.fleet.test_driver import EXPECTED, end_children
 
 Irloop = Callable[..., subprocess.CompletedProcess[str]]
 ReadVerdicts = Callable[[Path | str], Verdicts]
@@ -171,6 +177,32 @@ def test_the_missing_package_of_a_store_is_named(
 def test_only_secrets_are_left_out_of_an_address(address: str, shown: str | None) -> None:
     """Without its container, an address in the table could be that of another model."""
     assert places.without_secrets(address) == (shown or address)
+
+
+class Buckets(MemoryFileSystem):  # type: ignore[misc]
+    """A store in this process whose paths begin with bucket@namespace, as those of OCI do."""
+
+    protocol = "oci"
+    store: ClassVar[dict[str, Any]] = {}
+    pseudo_dirs: ClassVar[list[str]] = [""]
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return path.removeprefix("oci://").strip("/")
+
+
+def test_models_of_two_buckets_of_oci_have_their_own_rows(zoo: Path, tmp_path: Path) -> None:
+    fsspec.register_implementation("oci", Buckets, clobber=True)
+    model = (zoo / "bad" / "bad_in_body.xml").read_bytes()
+    for bucket in ("first", "second"):
+        Buckets().pipe_file(f"{bucket}@namespace/zoo/model.xml", model)
+    addresses = tuple(f"oci://{bucket}@namespace/zoo" for bucket in ("first", "second"))
+    plan = Plan(addresses, str(tmp_path / "results"), ("validate",), "onnx", Shard(1, 1))
+    sweep(plan, InlineCluster())
+    found = rows(plan.target, ("path", "verdict"))
+    assert found == [("validate", f"{address}/model.xml", "invalid") for address in addresses]
+    Buckets.store.clear()
+    end_children()
 
 
 def test_an_account_in_an_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
