@@ -66,9 +66,10 @@ def require_free(output: str, taken: Iterable[str]) -> None:
     """
     require_folder(output)
     stem, suffix = os.path.splitext(output)
-    beside = f"{output}.data" if suffix.lower() == ".onnx" else f"{stem}.bin"
+    # Only models have a file of weights next to them.
+    beside = {".onnx": f"{output}.data", ".xml": f"{stem}.bin"}.get(suffix.lower())
     read = {os.path.realpath(file) for file in taken}
-    for file in (output, beside):
+    for file in (output, beside or output):
         if os.path.realpath(file) in read:
             raise UsageError(
                 f"{file} would be written over, and the input needs it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,17 @@ def test_the_page_is_named_after_the_model(tmp_path: Path) -> None:
     text = (tmp_path / "model.html").read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>")
     assert '"title":"model.xml"' in text
+
+
+def test_a_page_next_to_the_model_and_its_weights(tmp_path: Path) -> None:
+    """A page has no file of weights, so the one of the model is not in its way."""
+    for suffix in (".xml", ".bin"):
+        shutil.copy(MODEL.with_suffix(suffix), tmp_path)
+    before = (tmp_path / "model.bin").read_bytes()
+    done = irloop("view", "model.xml", "-o", "model.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "model.html").is_file()
+    assert (tmp_path / "model.bin").read_bytes() == before
 
 
 def test_the_page_of_a_run(tmp_path: Path) -> None:
