@@ -12,7 +12,7 @@ __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
 #: Maximum number of bytes of traced values that are kept. Of a longer run, only the beginning is
 #: compared.
-KEPT_BYTES = 512 * 2**20
+KEPT_BYTES = 256 * 2**20
 
 #: The memory of one recorded value besides its array, in bytes.
 OVERHEAD = 200
@@ -49,6 +49,8 @@ class Recording:
                 self._keep(value, at, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
             self._keep(value, at, made)
+        if self._left < 0:
+            return
         self.events.append(Event(event.node, at))
         if event.node.bodies:
             self._ended.add((event.node, at))
@@ -62,6 +64,8 @@ class Recording:
         for value, made in zip(inputs, event.parameters, strict=False):
             if made is not None:
                 self._keep(value, at, made)
+        if self._left < 0:
+            return
         self._counts[event.loop, at[:-1]] = at[-1] + 1
         self.events.append(Event(event.loop, at, is_iteration=True))
 
@@ -73,4 +77,5 @@ class Recording:
         if (value, at) in self.values:
             return
         self._left -= OVERHEAD + getattr(made, "nbytes", 0)
-        self.values[value, at] = made
+        if self._left >= 0:
+            self.values[value, at] = made
