@@ -34,7 +34,7 @@ BATCHES_A_SECOND = 50.0
 
 #: The number of models in the first batch, and bounds for later batches.
 FIRST_BATCH = 8
-LONGEST_BATCH = 256
+LONGEST_BATCH = 1024
 BATCH_BYTES = 64 << 20
 
 #: The most models that are listed and not yet submitted. Once the listing has ended, batches become
