@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import irloop
+from benchmarks.wild.decoding import decoded, has_variables
 
 __all__ = ["STEPS"]
 
@@ -63,7 +64,10 @@ def _judged_ir(model: Path, scratch: Path) -> dict[str, str]:
     found = {"engine": _step(lambda: _in_engine(model))}
     found["validate"] = _step(lambda: _validated(model))
     found["run"] = _step(lambda: _compared(model, model, engine_a="numpy", engine_b="openvino"))
-    found["there"] = _step(lambda: _converted(model, there, "onnx"))
+    if has_variables(model):
+        found["there"] = _step(lambda: decoded(model, there))
+    else:
+        found["there"] = _step(lambda: _converted(model, there, "onnx"))
     if there.exists():
         found["back"] = _step(lambda: _converted(there, back, "openvino"))
     return found
