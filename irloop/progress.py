@@ -40,9 +40,12 @@ def told(what: str, done: int, total: int | None = None) -> None:
 def counted(what: str, items: Iterable[Item], total: int, every: int = 1) -> Iterator[Item]:
     """The items, while a listener is told how many were taken: after each `every` of them."""
     call = _LISTENER.get()
-    if call is None:
-        yield from items
-        return
+    return iter(items) if call is None else _counted(call, what, items, total, every)
+
+
+def _counted(
+    call: Listener, what: str, items: Iterable[Item], total: int, every: int
+) -> Iterator[Item]:
     for number, item in enumerate(items):
         if number % every == 0:
             call(what, number, total)

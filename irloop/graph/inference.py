@@ -258,6 +258,10 @@ class Inference:
             nodes = counted("types", nodes, len(graph), every=256)
         for node in nodes:
             self.visit(node)
+        if types is None and graph.owner is not None and constants is None:
+            # The owner usually passes the types that the body declares.
+            declared = tuple(node.outputs[0].type for node in graph.parameters)
+            self._seen[graph] = (len(graph), declared, {})
 
     def visit(self, node: Node) -> None:
         """Set the types of one node's outputs from its inputs."""
@@ -312,7 +316,7 @@ class Inference:
         """
         if node.bodies or self._hints or not args.types:
             return None
-        declared = [self._declared[value] for value in node.outputs]
+        declared = [id(self._declared[value]) for value in node.outputs]
         return (node.op, len(args.types), *map(id, args.types), *declared)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
@@ -338,7 +342,8 @@ class Inference:
             return
         with suppress(TypeError):  # an attribute without a hash
             found = [value.type for value in outputs]
-            self._known[key] = _Known(found, args.types, looked=args.looked)
+            kept = args.types, [self._declared[value] for value in outputs]
+            self._known[key] = _Known(found, kept, looked=args.looked)
 
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
         """True if the result may follow from elements of the inputs, not only from their types.

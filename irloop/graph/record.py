@@ -85,7 +85,12 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         names = self._fields
-        if not names and not values and not named:
+        # Nearly all calls give all fields, either by position or by name.
+        if not named and len(values) == len(names):
+            self.__dict__.update(zip(names, values, strict=True))
+            return
+        if not values and named.keys() == self._names:
+            self.__dict__.update(named)
             return
         found = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
         for name, factory in self._factories.items():

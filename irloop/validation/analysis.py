@@ -15,6 +15,7 @@ from typing import Any
 
 from irloop.errors import InferenceError, IrloopError
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.reader import read_document
 from irloop.formats.openvino.xml import Document, Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
@@ -158,7 +159,8 @@ class LightInference(Inference):
 class Analysis:
     """The inferred graph of a document; empty if it cannot be built.
 
-    `nets` are the indexes of the root and all bodies, the root first. With `keeps_types` the model
+    `nets` are the indexes of the root and all bodies, the root first; `wirings` are the known port
+    maps of layers, keyed by the layers' identity. With `keeps_types` the model
     can be `released` to another reader at the end. A layer with one of the
     `errors` becomes an unknown operation with its declared outputs, so that an error hides nothing
     about the layers around it.
@@ -172,6 +174,7 @@ class Analysis:
         errors: Errors | None = None,
         *,
         keeps_types: bool = False,
+        wirings: Mapping[int, Sequence[Wiring]] | None = None,
     ) -> None:
         self.errors: list[InferenceError] = []
         #: Every layer that became a node, with its node.
@@ -187,8 +190,9 @@ class Analysis:
         if errors:
             # The repaired document has other nets, which have no indexes yet.
             document, indexes = repaired(document, nets[0], by_net, errors), None
+            wirings = None
         try:
-            self._model = read_document(document, weights, indexes)
+            self._model = read_document(document, weights, indexes, wirings)
             graph = self._model.graph
             self._declared = types_of(graph) if keeps_types else []
             # Rules inspect the types that a body has before its owner passes types and shapes to

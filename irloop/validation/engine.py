@@ -200,6 +200,13 @@ class _Selection:
             return False
         return not self.select or any(code.startswith(group) for group in self.select)
 
+    def wanted(self, group: str, without: tuple[str, ...]) -> tuple[str, ...]:
+        """The codes of the rules of a group that should run."""
+        codes = tuple(rule_classes(group, without))
+        if not self.ignore and not self.select:
+            return codes
+        return tuple(code for code in codes if self.wants(code))
+
 
 def _is_onnx(file: str) -> bool:
     """True if a file is an ONNX model, judged by its suffix.
@@ -294,9 +301,8 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
     without = _pointless(context) if group == "IRL" else ()
     errors = Errors()
     context.errors = errors
-    wanted = tuple(code for code in rule_classes(group, without) if selection.wants(code))
     subject: Any = context  # each group of rules takes its own kind of context
-    rules = _in_order(wanted, group, without)
+    rules = _in_order(selection.wanted(group, without), group, without)
     for rule in counted("rules", rules, len(rules)):
         found = 0
         for finding in rule().check(subject):

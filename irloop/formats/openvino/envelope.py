@@ -45,7 +45,9 @@ def has_plain_markup(data: bytes) -> bool:
     """
     declaration = _DECLARATION.match(data)
     start = declaration.end() if declaration is not None else 0
-    return data.startswith(b"<") and data.find(b"<?", start) < 0 and b"<!" not in data
+    # One character is searched first, which is much faster than two.
+    has_declarations = b"!" in data and b"<!" in data
+    return data.startswith(b"<") and data.find(b"<?", start) < 0 and not has_declarations
 
 
 class Envelope:

@@ -33,7 +33,7 @@ def joined(data: bytes) -> tuple[bytes, int]:
     The document is returned unchanged if it has the attribute already, a section or declaration
     that could change the meaning of tags, or perhaps an encoding other than UTF-8.
     """
-    if b"_dims_" in data or b"<![CDATA[" in data or b"<!DOCTYPE" in data:
+    if b"_dims_" in data or (b"!" in data and (b"<![CDATA[" in data or b"<!DOCTYPE" in data)):
         return data, 0
     if _ENCODING.search(data, 0, 1024):
         return data, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irloop.dialects.openvino import OPENVINO
@@ -12,6 +12,7 @@ from irloop.formats.openvino.attributes import AttributeProblem, codec_of
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import dim_integer
 from irloop.formats.openvino.places import at_layer, at_port
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
 from irloop.formats.openvino.weights import Weights
 from irloop.formats.openvino.xml import Document, Layer, Net, Port
@@ -33,6 +34,7 @@ class Shared:
         *,
         has_info: bool,
         indexes: Mapping[int, NetIndex] | None = None,
+        wirings: Mapping[int, Sequence[Wiring]] | None = None,
     ) -> None:
         self.file = document.file
         self.weights = weights
@@ -43,6 +45,7 @@ class Shared:
         self.types: dict[tuple[str | None, tuple[str, ...]], TensorType] = {}
         self.is_static = _is_static(document)
         self._indexes = dict(indexes or {})
+        self._wirings = wirings or {}
 
     def index_of(self, net: Net) -> NetIndex:
         """The index of the root or a body; created once, unless the caller provides it."""
@@ -50,6 +53,14 @@ class Shared:
         if known is None:
             known = self._indexes[id(net)] = NetIndex(net, None)
         return known
+
+    def wiring(self, layer: Layer, label: str, outer: NetIndex) -> Wiring:
+        """The port map of one body of a layer; created unless the caller provides it."""
+        for known in self._wirings.get(id(layer), ()):
+            if known.label == label:
+                return known
+        body, section = self.index_of(layer.bodies[label]), layer.port_maps.get(label)
+        return Wiring(layer, label, outer, body, section)
 
     def op(self, layer: Layer) -> tuple[Op, Mapping[str, Any]]:
         """The operation of a layer, and the attributes that its class does not have."""

@@ -13,7 +13,6 @@ from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import are_ids, is_id, unsigned
 from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_weights
 from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_port
-from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
@@ -268,8 +267,7 @@ class NetReader:
         reader, bodies = self.reader, []
         for label in sorted(layer.bodies, key=_LABELS.index):
             net = layer.bodies[label]
-            section = layer.port_maps.get(label)
-            wiring = Wiring(layer, label, self.index, reader.index_of(net), section)
+            wiring = reader.wiring(layer, label, self.index)
             ports = port_map_of(wiring, n_inputs, reader.file)
             bodies.append(Body(label, NetReader(reader, net).graph(net.path), ports))
         return tuple(bodies)

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 __all__ = ["ATTRIBUTE", "Edges", "Part", "PlainPort", "Ports", "taken"]
 
@@ -53,12 +54,12 @@ _DIM = re.compile(r"<dim>([^<]*)</dim>")
 #: Encodings in which the tags are the bytes of ASCII.
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
 
-#: If the file contains one of these texts, tags may have another meaning, or lines another number.
-_UNUSUAL = (b"_part_", b"_dims_", b"<!", b"\r")
+#: If the file contains one of these texts or `<!`, tags may have another meaning, or lines another
+#: number.
+_UNUSUAL = (b"\r", b"_part_", b"_dims_")
 
 
-@dataclass(slots=True, eq=False)
-class PlainPort:
+class PlainPort(NamedTuple):
     """A port; `line` counts from the first line of its part."""
 
     id: str
@@ -67,21 +68,12 @@ class PlainPort:
     dims: tuple[str, ...]
     line: int
 
-    @property
-    def attributes(self) -> dict[str, str]:
-        """The attributes of the port's tag."""
-        found = {"id": self.id, "precision": self.precision, "names": self.names}
-        return {name: text for name, text in found.items() if text is not None}
 
-
-@dataclass(slots=True, eq=False)
-class Ports:
+class Ports(NamedTuple):
     """The `<input>` and the `<output>` of a layer; None for a missing one."""
 
-    inputs: list[PlainPort] | None
-    outputs: list[PlainPort] | None
-    #: True once the attributes of the ports were checked.
-    checked: bool = False
+    inputs: tuple[PlainPort, ...] | None
+    outputs: tuple[PlainPort, ...] | None
 
 
 class Edges:
@@ -109,7 +101,9 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     it finds where they belong, and reads the original document if some are missing. A document with
     anything unusual is returned unchanged.
     """
-    if any(text in data for text in _UNUSUAL) or _ENCODING.search(data, 0, 1024):
+    # One character is searched first, which is much faster than two.
+    is_unusual = (b"!" in data and b"<!" in data) or any(text in data for text in _UNUSUAL)
+    if is_unusual or _ENCODING.search(data, 0, 1024):
         return data, [], 0
     parts = _Parts()
     shorter, count = _PARTS.subn(parts, data)
@@ -127,7 +121,13 @@ class _Parts(dict[bytes, bytes]):
 
     def __missing__(self, text: bytes) -> bytes:
         tag = text[1 : text.index(b">")]
-        part = Edges(text) if tag == b"edges" else _ports(text.decode("ascii"))
+        part: Part
+        if tag == b"edges":
+            part = Edges(text)
+        else:
+            # The ports of small layers are the same in many models, so they are read only once.
+            read = _ports if len(text) > _SHORT else _known_ports
+            part = read(text.decode("ascii"))
         lines = b"\n" * text.count(b"\n")
         number = len(self.found)
         self.found.append(part)
@@ -139,9 +139,10 @@ class _Parts(dict[bytes, bytes]):
 
 def _ports(text: str) -> Ports:
     """The ports in the text of an `<input>`, an `<output>`, or both."""
-    inputs: list[PlainPort] | None = [] if text.startswith("<input>") else None
-    outputs: list[PlainPort] | None = None if "<output>" not in text else []
-    current = outputs if inputs is None else inputs
+    has_inputs, has_outputs = text.startswith("<input>"), "<output>" in text
+    inputs: list[PlainPort] = []
+    outputs: list[PlainPort] = []
+    current = inputs if has_inputs else outputs
     line = at = 0
     for match in _ITEM.finditer(text):
         line += text.count("\n", at, match.start())
@@ -150,7 +151,11 @@ def _ports(text: str) -> Ports:
         if tag is not None:
             current = outputs
             continue
-        assert current is not None  # an output follows its tag
         found = tuple(_DIM.findall(dims))
         current.append(PlainPort(key, precision, names, found, line))
-    return Ports(inputs, outputs)
+    return Ports(tuple(inputs) if has_inputs else None, tuple(outputs) if has_outputs else None)
+
+
+#: Texts of at most so many bytes are remembered.
+_SHORT = 1024
+_known_ports = lru_cache(maxsize=4096)(_ports)

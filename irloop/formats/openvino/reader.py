@@ -8,7 +8,7 @@ input ports, and runtime information in version 10 are ignored.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irloop.files import ParsedOnce
 from irloop.formats.openvino import problems
@@ -17,6 +17,7 @@ from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
+from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.weights import Weights, default_weights
 from irloop.formats.openvino.xml import Document, parse
 from irloop.graph.collector import collector_paused
@@ -54,10 +55,12 @@ def read_document(
     document: Document,
     weights: str | os.PathLike[str],
     indexes: Mapping[int, NetIndex] | None = None,
+    wirings: Mapping[int, Sequence[Wiring]] | None = None,
 ) -> Model:
     """The model of a document that has been parsed.
 
-    `indexes` are the existing indexes of its nets, keyed by the nets' identity.
+    `indexes` are the existing indexes of its nets, keyed by the nets' identity, and `wirings` the
+    existing port maps of its layers, keyed by the layers' identity.
 
     Raises:
         ReadError: as `read`.
@@ -65,7 +68,11 @@ def read_document(
     with collector_paused():
         version = _version(document)
         shared = Shared(
-            document, Weights(weights, document.file), has_info=version >= 11, indexes=indexes
+            document,
+            Weights(weights, document.file),
+            has_info=version >= 11,
+            indexes=indexes,
+            wirings=wirings,
         )
         graph = NetReader(shared, document.net).graph(document.name or "")
         return Model(

@@ -379,19 +379,19 @@ class _Builder:
         part = self._parts[int(attributes[PART])]
         assert isinstance(part, Ports)
         self.joined += 1
-        first, layer, envelope = self._parser.CurrentLineNumber, self._layer, self.envelope
-        sides = (("input", part.inputs, layer.inputs), ("output", part.outputs, layer.outputs))
-        for kind, ports, made in sides:
-            if ports is None:
-                continue
-            envelope.open_child(kind, _NO_DATA)
-            for port in ports:
-                if not part.checked:
-                    envelope.check(f"{kind} port", port.attributes)
-                    port.dims = self.dims.setdefault(port.dims, port.dims)
-                key, line = self._ids[port.id], first + port.line
-                made.append(Port(key, port.precision, port.names, port.dims, line))
-        part.checked = True
+        first, layer, ids, dims = self._parser.CurrentLineNumber, self._layer, self._ids, self.dims
+        if part.inputs is not None:
+            self.envelope.open_child("input", _NO_DATA)
+            for key, precision, names, shape, line in part.inputs:
+                size = dims.setdefault(shape, shape)
+                layer.inputs.append(Port(ids[key], precision, names, size, first + line))
+        if part.outputs is not None:
+            self.envelope.open_child("output", _NO_DATA)
+            for key, precision, names, shape, line in part.outputs:
+                if precision is None:  # the only attribute that a port of a part may lack
+                    self.envelope.conforms = False
+                size = dims.setdefault(shape, shape)
+                layer.outputs.append(Port(ids[key], precision, names, size, first + line))
         return _SKIP
 
     def _plain_edges(self, number: int) -> None:

@@ -43,8 +43,8 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
             yield from self._net(index)
         for constant in context.constants:
             data = constant.layer.data
-            for name in ("offset", "size"):
-                if name in data and unsigned(data[name]) is None:
+            for name, number in (("offset", constant.offset), ("size", constant.size)):
+                if number is None and name in data:
                     yield self._bad(at_data(constant.layer, name), name, data[name])
         for wiring in (*context.loops, *(w for _, _, both in context.branches for w in both)):
             yield from self._wiring(wiring)
