@@ -1,7 +1,8 @@
 """Sliding products of data and filters over any number of spatial axes.
 
-Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Three methods are used:
+Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Four methods are used:
 
+- Rows: images with long rows and few channels of the result are computed by `row_products`.
 - Flat: the padded data of a channel is one row of memory, in which each position of the kernel is a
   constant distance away. Rows of the output are computed tile by tile: the shifted rows are copied
   below each other, and one matrix product computes the tile of all channels. A tile fits the cache.
@@ -27,6 +28,7 @@ from numpy.lib.stride_tricks import as_strided
 from irloop import budget
 from irloop.kernels.depthwise import in_tiles
 from irloop.kernels.geometry import Window, places_inside
+from irloop.kernels.row_products import in_rows
 from irloop.kernels.work import spend_each, spend_products
 
 __all__ = ["correlate"]
@@ -36,6 +38,9 @@ Dims = tuple[int, ...]
 
 #: The columns of a tile, and its results, take at most about this many bytes.
 _TILE_BYTES = 1 << 20
+#: Data and results of a kernel of one element that take at most so many bytes are one tile: its
+#: columns need no copy, so smaller tiles gain little and each costs more calls.
+_WHOLE_BYTES = 1 << 23
 #: Maximum number of columns of a tile.
 _TILE_COLUMNS = 4096
 #: With channels last, a depthwise convolution computes as many rows at a time as keep the results
@@ -45,6 +50,8 @@ _PIXELS_BLOCK = 1 << 18
 _LONG_ROW = 24
 #: It also computes those with fewer channels than this.
 _FEW_CHANNELS = 64
+#: `row_products` computes images with at most so many channels of the result for each column.
+_OUTPUTS_PER_COLUMN = 2
 #: Kernels with more positions than this are computed by matrix products of exact columns.
 _MANY_POSITIONS = 1 << 10
 #: Items with at most this many column elements are computed several at a time.
@@ -98,9 +105,20 @@ def correlate(
     for source, target in zip(x, result, strict=True):
         if groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
             _depthwise(source, w.reshape(channels, -1), layout, fill, offset, target)
+        elif groups == 1 and x.dtype.kind == "f" and _has_long_rows(layout, outputs):
+            in_rows(source, w, window, layout.begins, fill, offset, target)
         else:
             _tiled(source, w, groups, layout, fill, offset, target)
     return result
+
+
+def _has_long_rows(layout: _Layout, outputs: int) -> bool:
+    """True for an image with rows so long that one matrix product for each of them is fastest."""
+    window, counts = layout.window, layout.counts
+    if len(counts) != 2 or not layout.few_positions:
+        return False
+    several = window.kernel[1] > 1 and window.dilations[0] == 1
+    return several and outputs <= _OUTPUTS_PER_COLUMN * counts[1]
 
 
 def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) -> None:
@@ -111,8 +129,11 @@ def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) 
     data = x.reshape(items, groups, channels // groups, -1)
     made = result.reshape(items, groups, outputs // groups, -1)
     offset = None if bias is None else bias.reshape(groups, outputs // groups, 1)
+    columns = data.shape[-1]
     width = _width(max(channels, outputs) * x.itemsize)
-    for low in range(0, data.shape[-1], width):
+    if (channels + outputs) * columns * x.itemsize <= _WHOLE_BYTES:
+        width = max(columns, 1)
+    for low in range(0, columns, width):
         part = made[..., low : low + width]
         np.matmul(filters, data[..., low : low + width], out=part)
         if offset is not None:

@@ -11,25 +11,30 @@ from onnx import TensorProto, helper, parser
 
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
-from irloop.kernels import correlation, depthwise
+from irloop.kernels import correlation, depthwise, row_products
 from irloop.kernels.geometry import Window
 
+SMALL_TILES = {"_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70, "_WHOLE_BYTES": 0}
 #: Settings of the module that make every case use one method, with small tiles and blocks.
 METHODS: dict[str, dict[str, float]] = {
-    "flat": {"_COPY_COST": 1e9, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
-    "exact": {"_COPY_COST": -1, "_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70},
+    "flat": {"_COPY_COST": 1e9, **SMALL_TILES},
+    "exact": {"_COPY_COST": -1, **SMALL_TILES},
     "many positions": {"_MANY_POSITIONS": 0},
+    "rows": {"_OUTPUTS_PER_COLUMN": 1 << 30},
     "rows in tiles": {"_LONG_ROW": 0},
     "pixels": {"_LONG_ROW": 1 << 30, "_FEW_CHANNELS": 0, "_PIXELS_BLOCK": 10},
     "many items at once": {"_SMALL_ITEM": 1 << 30, "_CHUNK": 2000},
-    "as set": {"_SMALL_ITEM": 1 << 15},
+    "as set": {"_SMALL_ITEM": 1 << 15, "_OUTPUTS_PER_COLUMN": 2},
 }
 
 
-def _case(random: Any, *, depthwise: bool) -> tuple[list[Any], dict[str, Any]]:
-    """The operands and attributes of a convolution whose window may not fit the data."""
-    rank = int(random.integers(1, 4))
-    groups = int(random.choice([1, 3, 5, 200] if depthwise else [1, 1, 2, 3]))
+def _case(random: Any, *, depthwise: bool, image: bool = False) -> tuple[list[Any], dict[str, Any]]:
+    """The operands and attributes of a convolution whose window may not fit the data.
+
+    With `image` the data is images in one group, and the rows of the kernel are adjacent.
+    """
+    rank = 2 if image else int(random.integers(1, 4))
+    groups = int(random.choice([1, 3, 5, 200] if depthwise else [1] if image else [1, 1, 2, 3]))
     each, made = (1, 1) if depthwise else map(int, random.integers(1, [6, 60]))
     sizes = random.integers(1, {1: 200, 2: 40, 3: 12}[rank], rank)
     attributes: dict[str, Any] = {
@@ -37,6 +42,8 @@ def _case(random: Any, *, depthwise: bool) -> tuple[list[Any], dict[str, Any]]:
         "dilations": random.integers(1, 4, rank).tolist(),
         "group": groups,
     }
+    if image:
+        attributes["dilations"][0] = 1
     padding = random.choice(["SAME_UPPER", "SAME_LOWER", "", ""])
     if padding:
         attributes |= {"auto_pad": str(padding), "dilations": [1] * rank}
@@ -66,16 +73,19 @@ def _model(operands: list[Any], attributes: dict[str, Any]) -> Any:
 def test_random_convolutions_equal_those_of_onnx_runtime(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"_SMALL_ITEM": 0, **METHODS[method]}.items():
+    others = {"_SMALL_ITEM": 0, "_OUTPUTS_PER_COLUMN": 0}
+    for name, value in {**others, **METHODS[method]}.items():
         monkeypatch.setattr(correlation, name, value)
     monkeypatch.setattr(depthwise, "_BLOCK", 100)
+    monkeypatch.setattr(row_products, "_BLOCK_BYTES", 3000)
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     random = np.random.default_rng(len(method))
     compared = 0
     for at in range(80):
-        operands, attributes = _case(random, depthwise=at % 2 == 0)
+        image = method == "rows"
+        operands, attributes = _case(random, depthwise=at % 2 == 0 and not image, image=image)
         model = _model(operands, attributes)
         given = dict(zip(("x", "w", "b"), operands, strict=False))
         try:
