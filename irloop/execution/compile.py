@@ -21,6 +21,7 @@ from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError, plain_reason
 from irloop.execution.branch import Branches
+from irloop.execution.in_place import in_place
 from irloop.execution.loops import Loop, LoopBody
 from irloop.execution.memory import expands, room_needed, value_bytes
 from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
@@ -280,10 +281,11 @@ class _Compiler:
         rest: list[Step] = []
         if body is not None and self._hoist:
             whole, rest = _split(steps, _sliced(body, inputs), fixed)
+        done = _with_frees(steps, keep)
         return Program(
             inputs,
             outputs,
-            _with_frees(steps, keep),
+            in_place(done) if body is None and self._hoist else done,
             frame.template,
             _with_frees(prologue, keep | {slot for step in prologue for slot in step.outs}),
             frozenset(fixed),

@@ -219,6 +219,9 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
             if size is None:
                 size = room_needed(node, values, context.limits.max_memory)
             room = size + temporaries(node, values, size)
+            if context.trace is not None:
+                # A trace keeps the values that it is given.
+                fn = getattr(fn, "keeping", fn)
             if room:
                 context.check_memory(node, room)
             if context.profile is None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.blocks import constant, in_blocks
+from irloop.kernels.blocks import constant, in_blocks, of_blocks
 from irloop.kernels.precision import floating, scalar, unwarned, widened
 from irloop.kernels.special import erf
 from irloop.kernels.writers import WIDE, writes
@@ -57,15 +57,16 @@ Function = Callable[..., Any]
 _FEW = 1 << 10
 
 
+def _relu(x: Array, out: Array) -> None:
+    np.maximum(x, constant(0, x), out=out)
+
+
+@of_blocks(_relu)
 def relu(x: Array) -> Any:
     """max(x, 0)."""
     if x.size <= _FEW:
         return np.maximum(x, scalar(0, x.dtype))
     return in_blocks(_relu, x)
-
-
-def _relu(x: Array, out: Array) -> None:
-    np.maximum(x, constant(0, x), out=out)
 
 
 def _sigmoid(x: Array, out: Array) -> None:
@@ -75,6 +76,7 @@ def _sigmoid(x: Array, out: Array) -> None:
 
 
 @floating
+@of_blocks(_sigmoid)
 @writes(lambda x: _sigmoid if x.dtype in WIDE else None)
 def sigmoid(x: Array) -> Any:
     """1 / (1 + exp(-x))."""
@@ -102,12 +104,6 @@ def mish(x: Array) -> Any:
     return x * np.tanh(np.logaddexp(x, scalar(0, x.dtype)))
 
 
-@floating
-def hard_swish(x: Array) -> Any:
-    """x * min(max(x + 3, 0), 6) / 6."""
-    return in_blocks(_hard_swish, x)
-
-
 def _hard_swish(x: Array, out: Array) -> None:
     np.add(x, scalar(3, x.dtype), out=out)
     np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
@@ -115,15 +111,23 @@ def _hard_swish(x: Array, out: Array) -> None:
 
 
 @floating
-def h_sigmoid(x: Array) -> Any:
-    """min(max(x + 3, 0), 6) / 6."""
-    return in_blocks(_h_sigmoid, x)
+@of_blocks(_hard_swish)
+def hard_swish(x: Array) -> Any:
+    """x * min(max(x + 3, 0), 6) / 6."""
+    return in_blocks(_hard_swish, x)
 
 
 def _h_sigmoid(x: Array, out: Array) -> None:
     np.add(x, scalar(3, x.dtype), out=out)
     np.minimum(np.maximum(out, constant(0, out), out=out), constant(6, out), out=out)
     np.divide(out, scalar(6, x.dtype), out=out)
+
+
+@floating
+@of_blocks(_h_sigmoid)
+def h_sigmoid(x: Array) -> Any:
+    """min(max(x + 3, 0), 6) / 6."""
+    return in_blocks(_h_sigmoid, x)
 
 
 @floating

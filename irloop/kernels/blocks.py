@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "constant", "in_blocks"]
+__all__ = ["BLOCK", "block_step", "constant", "in_blocks", "of_blocks", "over_operand"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Takes a block of the operand, and the array for its result, which shares no memory with it.
+BlockStep = Callable[[Array, Array], Any]
 
 #: Number of elements of a block.
 BLOCK = 1 << 14
@@ -19,7 +22,7 @@ BLOCK = 1 << 14
 _SMALL = 1 << 8
 
 
-def in_blocks(step: Callable[[Array, Array], Any], x: Array) -> Any:
+def in_blocks(step: BlockStep, x: Array) -> Any:
     """A new array like `x`, filled by `step(source, target)` block by block."""
     if x.ndim == 0:
         # Operations on an array without dimensions return scalars, which cannot be written into.
@@ -32,6 +35,35 @@ def in_blocks(step: Callable[[Array, Array], Any], x: Array) -> Any:
     for first in range(0, source.size, BLOCK):
         step(source[first : first + BLOCK], target[first : first + BLOCK])
     return made
+
+
+def of_blocks(step: BlockStep) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function of one operand that gives the result of `in_blocks(step, x)` for f32 and
+    f64.
+    """
+
+    def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        kernel.__dict__.update(block_step=step, makes_new=True)
+        return kernel
+
+    return mark
+
+
+def block_step(kernel: Callable[..., Any]) -> BlockStep | None:
+    """The step of a function that is marked with `of_blocks`; else None."""
+    found: BlockStep | None = getattr(kernel, "block_step", None)
+    return found
+
+
+def over_operand(step: BlockStep, x: Array) -> None:
+    """As `in_blocks`, but write the result over `x`, whose elements are adjacent in memory."""
+    whole = x.reshape(-1)
+    source = np.empty(min(BLOCK, whole.size), x.dtype)
+    for first in range(0, whole.size, BLOCK):
+        target = whole[first : first + BLOCK]
+        block = source[: target.size]
+        np.copyto(block, target)
+        step(block, target)
 
 
 def constant(value: float, like: Array) -> Array:

@@ -21,6 +21,7 @@ from irloop.kernels.correlation import correlate
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_each, spend_products
+from irloop.kernels.writers import new_result
 
 __all__ = [
     "Array",
@@ -106,6 +107,7 @@ def convolution(
     dimension gives the number of groups.
     """
 
+    @new_result
     def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
         parts = w.shape[0] if grouped_filter else groups
         filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w

@@ -16,7 +16,7 @@ from irloop.kernels.blocks import in_blocks
 from irloop.kernels.precision import unwarned
 from irloop.kernels.special import erf as _erf
 from irloop.kernels.special import erf_inverse as _erf_inverse
-from irloop.kernels.writers import WIDE
+from irloop.kernels.writers import WIDE, new_result
 
 __all__ = [
     "Array",
@@ -203,6 +203,7 @@ def reciprocal(x: Array) -> Any:
 
 
 @unwarned
+@new_result
 def divide(left: Array, right: Array) -> Any:
     """left / right; integers truncate toward zero."""
     if left.dtype.kind not in "iu":

@@ -12,7 +12,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.precision import unwarned
 from irloop.kernels.work import FEW, spend_each, spend_products
-from irloop.kernels.writers import WIDE, Writer, writes
+from irloop.kernels.writers import WIDE, Writer, new_result, writes
 
 __all__ = [
     "A_SCORE",
@@ -62,6 +62,7 @@ def _product_writer(left: Array, right: Array) -> Writer | None:
 
 
 @unwarned
+@new_result
 @writes(_product_writer)
 def product(left: Array, right: Array) -> Any:
     """The matrix product as in NumPy; keeps the element type, and sums narrow floats in f32."""
@@ -104,6 +105,7 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
         chosen = _product_writer(*turned(left, right))
         return chosen and (lambda left, right, out: chosen(*turned(left, right), out))
 
+    @new_result
     @writes(writer)
     def apply(left: Array, right: Array) -> Any:
         return product(*turned(left, right))
@@ -130,6 +132,7 @@ def gemm(alpha: float, beta: float, transpose_a: bool, transpose_b: bool) -> Fun
 
         return write
 
+    @new_result
     @writes(writer)
     def apply(left: Array, right: Array, bias: Array | None = None) -> Any:
         first = left.T if transpose_a else left

@@ -12,6 +12,7 @@ from irloop import budget
 from irloop.kernels.blocks import BLOCK
 from irloop.kernels.precision import floating, scalar, widened
 from irloop.kernels.work import spend_each
+from irloop.kernels.writers import new_result
 
 __all__ = [
     "batch_norm",
@@ -68,6 +69,7 @@ def batch_norm(epsilon: float) -> Function:
     """
 
     @floating
+    @new_result
     def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
         rank = x.ndim
         factor = scale / np.sqrt(variance + scalar(epsilon, variance.dtype)).astype(scale.dtype)

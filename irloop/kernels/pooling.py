@@ -18,6 +18,7 @@ from irloop.kernels.geometry import Window, places_inside
 from irloop.kernels.lists import listed
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_windows
+from irloop.kernels.writers import new_result
 
 __all__ = [
     "Array",
@@ -221,6 +222,7 @@ def _spatial(x: Array) -> tuple[int, ...]:
     return tuple(range(2, x.ndim))
 
 
+@new_result
 def global_mean(x: Array) -> Any:
     """The mean over all spatial axes, which keep the size 1."""
     with np.errstate(all="ignore"):

@@ -85,6 +85,10 @@ def widened(x: Array) -> Array:
     return x if x.dtype in _WIDE else x.astype(np.float32)
 
 
+#: The marks of `blocks.of_blocks` and `writers.new_result`.
+_MARKS = frozenset({"block_step", "makes_new"})
+
+
 def floating(function: Function) -> Function:
     """Compute in f32 or f64, without warnings, and round once to the type of the first operand.
 
@@ -97,6 +101,9 @@ def floating(function: Function) -> Function:
         wide = (None if item is None else item.astype(np.float32) for item in (x, *others))
         return function(*wide).astype(x.dtype)
 
+    # These hold for `computed`, too, which is all that remains of `outer` in a run.
+    marks = {name: function.__dict__[name] for name in _MARKS & function.__dict__.keys()}
+    computed.__dict__.update(marks)
     outer = wraps(function)(unwarned(computed))
     outer.__dict__["of_floats"] = function
     return outer

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.blocks import in_blocks
+from irloop.kernels.blocks import in_blocks, of_blocks
 from irloop.kernels.work import spend_each
 
 __all__ = ["erf", "erf_inverse"]
@@ -133,16 +133,6 @@ def _erf64(x: Array) -> Array:
     return signed
 
 
-def erf(x: Array) -> Any:
-    """The error function of a float array of any shape, in its element type."""
-    if x.dtype == np.float32:
-        return in_blocks(_erf32, x)
-    if x.dtype.itemsize == 2 and x.size > _VALUES:
-        return _erf_of_all(x.dtype).take(x.view(np.uint16))
-    spend_each(x.size, _NANOSECONDS, "the error function")
-    return in_blocks(_erf_wide, x)
-
-
 def _erf_wide(x: Array, out: Array) -> None:
     out[...] = _erf64(x.astype(np.float64)).astype(x.dtype)
 
@@ -186,6 +176,25 @@ def _erf32(x: Array, out: Array) -> None:
         np.multiply(made, factor, out=made)
         np.add(made, heights.take(at, mode="clip", out=factor), out=made)
         np.copyto(out, made, casting="same_kind")
+
+
+def _erf_step(x: Array, out: Array) -> None:
+    if x.dtype == np.float32:
+        _erf32(x, out)
+        return
+    spend_each(x.size, _NANOSECONDS, "the error function")
+    _erf_wide(x, out)
+
+
+@of_blocks(_erf_step)
+def erf(x: Array) -> Any:
+    """The error function of a float array of any shape, in its element type."""
+    if x.dtype == np.float32:
+        return in_blocks(_erf32, x)
+    if x.dtype.itemsize == 2 and x.size > _VALUES:
+        return _erf_of_all(x.dtype).take(x.view(np.uint16))
+    spend_each(x.size, _NANOSECONDS, "the error function")
+    return in_blocks(_erf_wide, x)
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WIDE", "Choose", "Writer", "writer_of", "writes"]
+__all__ = ["WIDE", "Choose", "Writer", "makes_new", "new_result", "writer_of", "writes"]
 
 #: Takes the operands and, as the last argument, the array for the result, which shares no memory
 #: with them.
@@ -37,6 +37,17 @@ def writer_of(kernel: Callable[..., Any]) -> Choose | None:
         return partial(_itself, kernel) if kernel.nout == 1 else None
     choose: Choose | None = getattr(kernel, "writer", None)
     return choose
+
+
+def new_result(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a kernel whose result never shares memory with an operand or another result."""
+    kernel.__dict__["makes_new"] = True
+    return kernel
+
+
+def makes_new(kernel: Callable[..., Any]) -> bool:
+    """True if the result of a kernel is new memory: functions of NumPy, and marked kernels."""
+    return isinstance(kernel, np.ufunc) or getattr(kernel, "makes_new", False) is True
 
 
 def _itself(kernel: np.ufunc, *_: Any) -> Writer:

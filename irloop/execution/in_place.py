@@ -1,0 +1,100 @@
+"""Lets elementwise steps write their result over an operand that nothing reads afterwards.
+
+New memory is rarely in the cache, the operand always is: it was computed just before. An operand
+qualifies if a kernel made it that returns new memory, if every step that reads it returns new
+memory (so there are no views of it), and if this step is the last of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from irloop.execution.program import Step
+from irloop.graph.op import Kernel
+from irloop.kernels.blocks import block_step, over_operand
+from irloop.kernels.elementwise import divide
+from irloop.kernels.writers import WIDE, makes_new
+
+__all__ = ["in_place"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: Functions of two operands, with the function of NumPy that can compute them over one operand.
+_OF_TWO: dict[Kernel, np.ufunc] = {
+    np.add: np.add,
+    np.subtract: np.subtract,
+    np.multiply: np.multiply,
+    divide: np.divide,
+}
+
+#: Smaller arrays are in the cache in any case.
+_LEAST = 1 << 12
+
+
+def in_place(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, some of which write over an operand.
+
+    Their functions have the attribute `keeping`: the function that keeps the operand.
+    """
+    own = {step.outs[0] for step in steps if len(step.outs) == 1 and makes_new(step.fn)}
+    for step in steps:
+        if not makes_new(step.fn):
+            own.difference_update(step.ins)
+    return tuple(_over_operand(step, own) for step in steps)
+
+
+def _over_operand(step: Step, own: set[int]) -> Step:
+    free = [at for at, slot in enumerate(step.ins) if slot in own and slot in step.frees]
+    if not free or len(set(step.ins)) < len(step.ins):
+        return step
+    if len(step.ins) == 1 and block_step(step.fn) is not None:
+        return step._replace(fn=_OneOperand(step.fn))
+    if len(step.ins) == 2 and step.fn in _OF_TWO:
+        return step._replace(fn=_TwoOperands(step.fn, tuple(free)))
+    return step
+
+
+class _OneOperand:
+    """Computes a function of blocks over its operand."""
+
+    def __init__(self, keeping: Kernel) -> None:
+        self.keeping = keeping
+        self._step = block_step(keeping)
+
+    def __call__(self, x: Any) -> Any:
+        assert self._step is not None
+        if not _is_target(x) or not x.flags.c_contiguous:
+            return self.keeping(x)
+        over_operand(self._step, x)
+        return x
+
+
+class _TwoOperands:
+    """Computes a function of two operands over one of those at the positions `free`."""
+
+    def __init__(self, keeping: Kernel, free: tuple[int, ...]) -> None:
+        self.keeping = keeping
+        self._free = free
+        self._function = _OF_TWO[keeping]
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        for at in self._free:
+            target, other = (left, right) if at == 0 else (right, left)
+            if _is_target(target) and other.dtype == target.dtype and _fits(other, target):
+                return self._function(left, right, out=target)
+        return self.keeping(left, right)
+
+
+def _is_target(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.size >= _LEAST and x.dtype in WIDE
+
+
+def _fits(other: Any, target: Array) -> bool:
+    """True if the result has the shape of `target` when `other` is broadcast."""
+    if other.ndim > target.ndim:
+        return False
+    pairs = zip(reversed(other.shape), reversed(target.shape), strict=False)
+    return all(size in (1, wanted) for size, wanted in pairs)
