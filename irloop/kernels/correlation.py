@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product as all_of
 from typing import Any, NamedTuple
 
@@ -190,16 +191,9 @@ class _Layout(NamedTuple):
         """The number of elements of a plane for each index of the first axis."""
         return self.steps[0]
 
-    def places(self) -> list[tuple[Dims, int]]:
+    def places(self) -> tuple[tuple[Dims, int], ...]:
         """For each position of the kernel, its plane and its offset in the plane, in elements."""
-        found = []
-        strides, dilations = self.window.strides, self.window.dilations
-        for position in all_of(*map(range, self.window.kernel)):
-            reached = [k * d for k, d in zip(position, dilations, strict=True)]
-            phase = tuple(at % s for at, s in zip(reached, strides, strict=True))
-            parts = zip(reached, strides, self.steps, strict=True)
-            found.append((phase, sum(at // s * step for at, s, step in parts)))
-        return found
+        return _places(self.window, self.steps)
 
     def planes(self, x: Array, phases: Sequence[Dims], fill: Any) -> Array:
         """The planes [phases, C, elements] of data [C, spatial...]."""
@@ -210,6 +204,18 @@ class _Layout(NamedTuple):
         for plane, phase in zip(made, phases, strict=True):
             _copy_strided(x, plane, self.begins, phase, self.window.strides, fill)
         return made.reshape(len(phases), len(x), -1)
+
+
+@lru_cache(maxsize=256)
+def _places(window: Window, steps: Dims) -> tuple[tuple[Dims, int], ...]:
+    found = []
+    strides, dilations = window.strides, window.dilations
+    for position in all_of(*map(range, window.kernel)):
+        reached = [k * d for k, d in zip(position, dilations, strict=True)]
+        phase = tuple(at % s for at, s in zip(reached, strides, strict=True))
+        parts = zip(reached, strides, steps, strict=True)
+        found.append((phase, sum(at // s * step for at, s, step in parts)))
+    return tuple(found)
 
 
 def _copy_strided(

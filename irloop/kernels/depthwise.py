@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from irloop.kernels.geometry import Window, places_inside
 
@@ -52,7 +51,7 @@ def in_tiles(
         left, made = filters[first : first + len(block)], target[first : first + len(block)]
         np.matmul(left, _tiles(block, rows, whole, window), out=_as_tiles(made, rows, whole))
         if done < height:
-            rest = _tiles(block[:, done * step :], height - done, 1, window)
+            rest = _tiles(block, height - done, 1, window, done * step)
             np.matmul(left[:, :, : height - done, : rest.shape[2]], rest, out=made[:, None, done:])
         if np.isnan(np.add.reduce(made, axis=None)):
             return False
@@ -105,25 +104,23 @@ def _moved(w: Array, window: Window, rows: int) -> Array:
     made = np.zeros((len(w), 1, rows, span * columns), w.dtype)
     channel, _, row, element = made.strides
     line = columns * element
-    places = as_strided(
-        made,
-        (len(w), rows, *w.shape[1:]),
-        (channel, row + window.strides[0] * line, window.dilations[0] * line, element),
-    )
+    strides = channel, row + window.strides[0] * line, window.dilations[0] * line, element
+    places: Array = np.ndarray((len(w), rows, *w.shape[1:]), w.dtype, made, 0, strides)
     places[...] = w[:, None]
     return made
 
 
-def _tiles(images: Array, rows: int, count: int, window: Window) -> Array:
-    """The right operands [C, count, image rows * kernel columns, W] of tiles of `rows` rows."""
+def _tiles(images: Array, rows: int, count: int, window: Window, first: int = 0) -> Array:
+    """The right operands [C, count, image rows * kernel columns, W] of tiles of `rows` rows.
+
+    They begin at the row `first` of the images.
+    """
     span = (rows - 1) * window.strides[0] + window.extent(0)
     channel, row, line, element = images.strides
-    return as_strided(
-        images,
-        (len(images), count, span * images.shape[2], images.shape[3]),
-        (channel, rows * window.strides[0] * row, line, element),
-        writeable=False,
-    )
+    shape = len(images), count, span * images.shape[2], images.shape[3]
+    strides = channel, rows * window.strides[0] * row, line, element
+    # Several times as fast as `as_strided`, which counts where there are many blocks.
+    return np.ndarray(shape, images.dtype, images, first * row, strides)
 
 
 def _as_tiles(made: Array, rows: int, count: int) -> Array:
@@ -132,4 +129,4 @@ def _as_tiles(made: Array, rows: int, count: int) -> Array:
     """
     channel, row, element = made.strides
     shape = len(made), count, rows, made.shape[2]
-    return as_strided(made, shape, (channel, rows * row, row, element))
+    return np.ndarray(shape, made.dtype, made, 0, (channel, rows * row, row, element))
