@@ -49,7 +49,6 @@ LONGEST = 1000
 RUNS = {"check": 10.0, "conform": 10.0}
 
 _PEAK = re.compile(rb"VmHWM:\s*(\d+)")
-_OPERATION = re.compile(r"([A-Za-z]\w*(?:-\d+)?) '")
 _LIMITS = {"LIM001": "out-of-memory", "LIM002": "timeout", "LIM003": "too-many-steps"}
 
 Job = dict[str, Any]
@@ -263,12 +262,12 @@ def _failure(error: IrloopError) -> Answer:
 
 
 def _refusal(item: Diagnostic) -> dict[str, str]:
-    match = _OPERATION.match(item.message)
-    _, _, reason = item.message.partition("cannot be converted: ")
+    place = item.location.path
+    operation, _, reason = item.message.rpartition(f" {place!r} cannot be converted: ")
     return {
-        "operation": match[1] if match else "",
-        "reason": _short(reason or item.message),
-        "place": _short(item.location.path),
+        "operation": _short(operation),
+        "reason": _short(reason),
+        "place": _short(place),
     }
 
 

@@ -585,6 +585,42 @@ def test_external_data_is_kept_with_its_model(tmp_path: Path, source: str) -> No
         memory.rm("/external", recursive=True)
 
 
+def test_refused_operations_are_named(tmp_path: Path) -> None:
+    """Those of an extension or of another domain, too, and those with a quote in their path."""
+    value = "<dim>8</dim></port>"
+    (tmp_path / "model.xml").write_text(
+        "<net name='n' version='11'><layers>"
+        "<layer id='0' name='x' type='Parameter' version='opset1'>"
+        "<data shape='8' element_type='f32'/><output>"
+        f"<port id='0' precision='FP32'>{value}</output></layer>"
+        "<layer id='1' name='a&apos;b' type='Custom' version='extension'>"
+        f"<input><port id='0' precision='FP32'>{value}</input>"
+        f"<output><port id='1' precision='FP32'>{value}</output></layer>"
+        "<layer id='2' name='y' type='Result' version='opset1'>"
+        f"<input><port id='0' precision='FP32'>{value}</input></layer></layers><edges>"
+        "<edge from-layer='0' from-port='0' to-layer='1' to-port='0'/>"
+        "<edge from-layer='1' from-port='1' to-layer='2' to-port='0'/></edges></net>",
+        "utf-8",
+    )
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy")
+    node = helper.make_node("Custom", ["x"], ["y"], name="c", domain="org.example")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("org.example", 1)]
+    graph = helper.make_graph([node], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    found: list[dict[str, str]] = []
+    for name, to in (("model.xml", "onnx"), ("model.onnx", "ir-v11")):
+        target = str(tmp_path / to)
+        plan = Plan((str(tmp_path / name),), target, ("convert",), to, Shard(1, 1))
+        sweep(plan, InlineCluster())
+        found += [item for row in rows(target, ("refusals",)) for item in row[1]]
+    assert [(item["operation"], item["place"]) for item in found] == [
+        ("Custom-extension", "a'b"),
+        ("org.example.Custom-1", "c"),
+    ]
+    assert all(item["reason"] for item in found)
+
+
 def test_a_report_lists_what_broke_and_what_was_repaired(zoo: Path, tmp_path: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
