@@ -113,7 +113,7 @@ def test_stale_results_of_an_earlier_inference_are_recognised(
     found = compare(subject, subject, engine_b=engine)
     assert found.outcome == "different"
     assert [trial.equal for trial in found.trials] == [True, False, False]
-    assert "gives the right value in the first inference of a compiled model" in str(found)
+    assert "returns the right value in the first inference of a compiled model" in str(found)
     # If the first model is affected, too, only the engine is at fault.
     first = compare(subject, subject, engines=["numpy", engine])
     assert first.equal

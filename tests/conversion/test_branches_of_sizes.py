@@ -61,13 +61,13 @@ def written(folder: Path) -> Path:
 def test_the_advice_names_the_inputs_whose_sizes_decide(tmp_path: Path) -> None:
     _, notes = irloop.convert(written(tmp_path))
     (note,) = [item for item in notes if item.code == "CNV101"]
-    assert note.fix.endswith("only the branch that is taken is written: --shape x=N,N")
+    assert note.fix.endswith("only the branch that is taken is converted: --shape x=N,N")
 
 
 def test_the_advice_names_the_input_that_chooses_the_outer_branch(tmp_path: Path) -> None:
     _, notes = irloop.convert(written(tmp_path))
     (note,) = [item for item in notes if item.code == "CNV101"]
-    assert note.fix.startswith("rate chooses the branch around it")
+    assert note.fix.startswith("rate chooses the branch that contains it")
     assert "--pass fix_input=rate=VALUE --pass inline_constant_if. Then the condition" in note.fix
 
 

@@ -42,7 +42,7 @@ def test_a_loop_over_slices(loops: str, wanted: list[str]) -> None:
 def test_an_impossible_form_is_explained(loops: str) -> None:
     result, (note,) = irloop.convert(build(STOPPED)[0], "onnx", loops=loops)  # type: ignore[arg-type]
     assert kinds(result) == ["Loop"]
-    reason = "one LSTM" if loops == "sequence" else "stop early"
+    reason = "single LSTM" if loops == "sequence" else "stop early"
     assert "is written as Loop" in note.message
     assert reason in note.message
 

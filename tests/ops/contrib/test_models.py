@@ -132,7 +132,7 @@ def test_a_domain_that_is_not_imported(engines: Engines, tmp_path: Path) -> None
 
 
 REFUSED = [
-    ("BeamSearch", "it searches over a decoder"),
+    ("BeamSearch", "it runs a search over a decoder"),
     ("Sampling", "it draws random numbers"),
     ("NeverHeardOf", "com.microsoft.NeverHeardOf"),
 ]
