@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Value
@@ -16,50 +18,45 @@ def deciding_inputs(condition: Value) -> list[Value]:
 
     Empty if the condition also depends on the values of an input.
     """
-    inputs: dict[Value, None] = {}
+    origins = list(_origins(condition))
+    if any(value is None or not only_size for value, only_size in origins):
+        return []
+    return [value for value, _ in origins if value is not None]
+
+
+def choosing_inputs(condition: Value) -> list[Value]:
+    """Inputs of the model whose values, and not only their sizes, decide `condition`."""
+    return [
+        value for value, only_size in _origins(condition) if value is not None and not only_size
+    ]
+
+
+def _origins(condition: Value) -> Iterator[tuple[Value | None, bool]]:
+    """Yield the model inputs on which `condition` depends, and whether only their sizes matter.
+
+    Sizes that are known are left out. None stands for a slice or a state of a loop.
+    """
     pending, seen = [(condition, False)], {(condition, False)}
     while pending:
         value, only_size = pending.pop()
         if only_size and shape_of(value).count() is not None:
             continue
+        graph = value.producer.graph
         if not isinstance(value.producer.op, Parameter):
             only_size = only_size or value.producer.op.reads_shape_only
             sources = [item for item in value.producer.inputs if item is not None]
-        elif value.producer.graph is not None and value.producer.graph.owner is not None:
-            outer = _outside(value)
-            if outer is None:
-                return []
-            sources = [outer]
-        elif only_size:
-            inputs[value] = None
+        elif graph is None or graph.owner is None:
+            yield value, only_size
             continue
         else:
-            return []
+            outer = _outside(value)
+            if outer is None:
+                yield None, only_size
+                continue
+            sources = [outer]
         fresh = [(item, only_size) for item in sources if (item, only_size) not in seen]
         seen.update(fresh)
         pending += fresh
-    return list(inputs)
-
-
-def choosing_inputs(condition: Value) -> list[Value]:
-    """Inputs of the model whose values, and not only their sizes, decide `condition`."""
-    inputs: dict[Value, None] = {}
-    pending, seen = [condition], {condition}
-    while pending:
-        value = pending.pop()
-        producer = value.producer
-        sources = [item for item in producer.inputs if item is not None]
-        if isinstance(producer.op, Parameter):
-            outer = _outside(value)
-            if producer.graph is not None and producer.graph.owner is None:
-                inputs[value] = None
-            sources = [] if outer is None else [outer]
-        elif producer.op.reads_shape_only:
-            sources = []
-        fresh = [item for item in sources if item not in seen]
-        seen.update(fresh)
-        pending += fresh
-    return list(inputs)
 
 
 def fixing(inputs: list[Value]) -> str:
