@@ -7,7 +7,7 @@ import sys
 import click
 
 from .console import common_options, say
-from .names import codes
+from .names import explained
 
 __all__ = ["command"]
 
@@ -25,7 +25,9 @@ Examples:
 
 
 @click.command("explain", epilog=EPILOG, short_help="What a code or a pasted message means.")
-@click.argument("text", nargs=-1, required=True, metavar="CODE|MESSAGE...", shell_complete=codes)
+@click.argument(
+    "text", nargs=-1, required=True, metavar="CODE|MESSAGE...", shell_complete=explained
+)
 @common_options
 def command(text: tuple[str, ...]) -> None:
     """Print what a finding CODE means, a bad and a good example, and the fix.

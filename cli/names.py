@@ -18,7 +18,15 @@ from .console import console_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ArraysPath", "ModelPath", "codes", "from_stdin", "operation_names", "pass_names"]
+__all__ = [
+    "ArraysPath",
+    "ModelPath",
+    "codes",
+    "explained",
+    "from_stdin",
+    "operation_names",
+    "pass_names",
+]
 
 
 class ModelPath(click.Path):
@@ -101,6 +109,16 @@ def codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     done, comma, last = incomplete.rpartition(",")
     found = _items(((rule.code, rule.title) for rule in rules()), last, ignore_case=True)
     return [CompletionItem(f"{done}{comma}{item.value}", help=item.help) for item in found]
+
+
+def explained(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Codes of rules and errors that start with the typed text."""
+    from irloop import rules
+    from irloop.errors import MEANINGS
+
+    known = {rule.code: rule.title for rule in rules()}
+    known |= {code: meaning.partition(". ")[0] for code, meaning in MEANINGS.items()}
+    return _items(sorted(known.items()), incomplete, ignore_case=True)
 
 
 def operation_names(

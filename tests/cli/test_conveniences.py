@@ -200,6 +200,7 @@ def test_writing_a_baseline_tells_what_was_written(irloop: Irloop, tmp_path: Pat
         (["transform", "m.xml", "--pass", "unr"], "unroll"),
         (["passes", "dead"], "dead_code"),
         (["explain", "irl62"], "IRL623"),
+        (["explain", "cnv00"], "CNV001"),
         (["validate", "m.xml", "--select", "IRL1,IRL52"], "IRL1,IRL525"),
         (["ops", "tens"], "TensorIterator"),
     ],
