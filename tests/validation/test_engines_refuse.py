@@ -54,6 +54,20 @@ REFUSED = {
             " { y = ConvTranspose <output_shape = [10, -8]> (x, w) }"
         ),
     ),
+    "an output shape of one axis": (
+        11,
+        (
+            "(float[1,1,3,3] x, float[1,2,3,3] w) => (float[1,2,10,8] y)"
+            " { y = ConvTranspose <output_shape = [8]> (x, w) }"
+        ),
+    ),
+    "an output padding of three axes": (
+        11,
+        (
+            "(float[1,1,3,3] x, float[1,2,3,3] w) => (float[a,b,c,d] y)"
+            " { y = ConvTranspose <output_padding = [1, 1, 1], strides = [2, 2]> (x, w) }"
+        ),
+    ),
     "a negative size": (
         17,
         "() => (float[a] y) { n = Constant <value_ints = [-2]> () y = ConstantOfShape (n) }",
