@@ -164,10 +164,11 @@ def torchvision_model(name: str, group: str, path: Path, dynamo: bool) -> None:
     if name in ("googlenet", "inception_v3"):
         own = {"init_weights": False, "aux_logits": True}
     if group == "detection":
-        # Random weights give low scores, and an empty result proves nothing.
+        # Random weights give low scores, and an empty result proves nothing. Scores of denormal
+        # numbers prove nothing, either.
         threshold = "box_score_thresh" if "rcnn" in name else "score_thresh"
         kept = "box_detections_per_img" if "rcnn" in name else "detections_per_img"
-        own |= {threshold: 0.0, kept: 8}
+        own |= {threshold: 1e-3, kept: 8}
     module = torchvision.models if not group else getattr(torchvision.models, group)
     model = getattr(module, name)(weights=None, **own)
     if group == "detection":
@@ -177,7 +178,9 @@ def torchvision_model(name: str, group: str, path: Path, dynamo: bool) -> None:
         def detect(whole: Any, image: torch.Tensor) -> Any:
             return whole([image])[0]
 
-        export(Wrapped(detect, model, ["image"]), given, path, dynamo=dynamo)
+        # The traced sizes of anchors and images follow those of the image.
+        axes = {"image": {1: "height", 2: "width"}}
+        export(Wrapped(detect, model, ["image"]), given, path, axes=axes, dynamo=dynamo)
         return
     size = 299 if name == "inception_v3" else 224 if name in ("maxvit_t", "vit_b_32") else 64
     given = {"image": torch.rand(2, 3, size, size)}

@@ -43,6 +43,18 @@ g (float[1, 2] x) => (float[1, 1] y)
         (run([[[10, 0]]], [[[4]]]),),
     ),
     Case(
+        "integer_reciprocal_times_a_value",
+        "ONNX: products",
+        "ONNX Div-14",
+        "Integer division truncates: the quotient of 1 and 2 is 0.",
+        onnx("""
+g (int64[3] x, int64[3] y) => (int64[3] z) <int64 one = {1}> {
+  r = Div (one, x)
+  z = Mul (r, y)
+}"""),
+        (run([[2, 1, -1], [6, 7, 8]], [[0, 7, -8]]),),
+    ),
+    Case(
         "gru_of_an_empty_batch",
         FEATURE,
         "ONNX GRU-14",
