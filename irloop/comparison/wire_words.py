@@ -107,11 +107,13 @@ class WireSide(NamedTuple):
         inputs = self.node.inputs
         return inputs[wire.external] if wire.external < len(inputs) else None
 
-    def sliced(self, wire: Sliced | ScanInput | Gathered) -> tuple[Way, Value | None]:
-        """How an input is sliced, and its outer value, before that is reversed."""
+    def sliced(
+        self, wire: Sliced | ScanInput | Gathered, *, through: bool = True
+    ) -> tuple[Way, Value | None]:
+        """How an input is sliced, and its outer value, with `through` before it is reversed."""
         source = self.source(wire)
         way = way_of(wire, source)
-        before = None if source is None else turned_before(source, way.axis)
+        before = None if source is None or not through else turned_before(source, way.axis)
         return (way, source) if before is None or not way.is_whole else (way.of_turned(), before)
 
     def result(self, number: int) -> Value | None:
@@ -226,8 +228,11 @@ class Wires:
             if start is False:
                 return None
         if isinstance(left, _SLICES) and isinstance(right, _SLICES):
+            # Models of one format have the same operations before the loop.
+            formats = {isinstance(side.node.op, OnnxOp) for side in self._sides}
             (way, source), (other, other_source) = (
-                side.sliced(port) for side, port in zip(self._sides, (left, right), strict=True)
+                side.sliced(port, through=len(formats) == 2)
+                for side, port in zip(self._sides, (left, right), strict=True)
             )
             if not way.agrees(other):
                 return self._differs(numbers, self.fed)

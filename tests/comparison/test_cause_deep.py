@@ -9,9 +9,10 @@ from pathlib import Path
 
 import onnx
 import pytest
+from lxml import etree
 
 import irloop
-from tests.comparison.test_cause_nested import REVERSED, Edit, edited, entry, written
+from tests.comparison.test_cause_nested import REVERSED, Edit, edited, entry, layer, written
 
 #: A Scan that reads rows backwards inside a Scan over planes; conversion reverses the rows before.
 BACKWARDS = """
@@ -110,3 +111,26 @@ def test_a_shape_that_changes_in_a_later_iteration(tmp_path: Path) -> None:
         onnx.save(onnx.parser.parse_model(made), pair[-1])
     line = str(irloop.compare(*pair, engines="numpy")).split("\n")[0]
     assert "constant `shape` of wrong.onnx" in line
+
+
+def test_a_slice_before_a_loop_in_models_of_one_format(tmp_path: Path) -> None:
+    """The constant is named by which the Slice no longer reverses the rows, not the loop."""
+    right = written(BACKWARDS, tmp_path)
+    root = etree.parse(right).getroot()
+    (step,) = (
+        edge.get("from-layer")
+        for edge in root.iter("edge")
+        if edge.get("to-layer") == layer(root, "rows/Slice").get("id")
+        and edge.get("to-port") == "3"
+    )
+
+    def edit(root: etree._Element) -> None:
+        body = layer(root, "rows/Slice").getparent()
+        assert body is not None
+        (constant,) = (item for item in body if item.get("id") == step)
+        (data,) = constant.findall("data")
+        (zero,) = layer(root, "planes/Const").findall("data")
+        data.set("offset", zero.attrib["offset"])
+
+    line = str(irloop.compare(right, edited(right, edit), engines="numpy")).split("\n")[0]
+    assert "constant `rows/" in line
