@@ -96,3 +96,20 @@ def test_sizes_are_constants_where_the_shape_is_known(
     model = m.done(m(Add(), x, half))
     given = [np.zeros(7, np.int64)]
     assert everywhere(model, given, engines, tmp_path) == [[expected] * 7] * 4
+
+
+@pytest.mark.parametrize("element", [ElementType.F32, ElementType.F64])
+def test_a_reciprocal_is_rounded_before_it_is_multiplied(
+    element: ElementType, engines: Engines, tmp_path: Path
+) -> None:
+    """ONNX Runtime rewrites (1 / x) * y as y / x; for many numbers that is another number."""
+    x, y = np.random.default_rng(5).uniform(1, 100, (2, 400)).astype(element.numpy())
+    exact = (1 / x) * y
+    assert (exact != y / x).any()
+    m = IrModel()
+    inputs = [m.input(name, 400, element=element) for name in ("x", "y")]
+    model = m.done(m(Multiply(), m(Divide(), m.constant(1, element), inputs[0]), inputs[1]))
+    onnx = tmp_path / "model.onnx"
+    irloop.save_model(irloop.convert(model)[0], onnx)
+    (found,) = engines.run_all("onnxruntime", onnx, [[x, y]], tmp_path)
+    assert found[0].tolist() == exact.tolist()

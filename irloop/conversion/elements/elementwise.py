@@ -191,7 +191,16 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
     of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)
     if op.m_pythondiv and element_of(left).is_integer and of_constants:
         return forms.floor_divide(c, left, right)
+    if element_of(left) in (ElementType.F32, ElementType.F64) and _is_one(c, left, right):
+        # ONNX Runtime writes y / x for (1 / x) * y, which rounds otherwise, but not for Reciprocal.
+        return c(onnx.Reciprocal(), right)
     return forms.div(c, left, right)
+
+
+def _is_one(c: Conversion, value: Value, other: Value) -> bool:
+    """True for a constant 1 with which `other` can be combined without changing its shape."""
+    known, rank = c.constant_of(value), shape_of(other).rank or 0
+    return known is not None and known.size == 1 and known.ndim <= rank and known.item() == 1
 
 
 @exports(ov.Mod)

@@ -23,6 +23,7 @@ from irloop.graph.types import ElementType
 __all__ = [
     "as_i64",
     "as_list",
+    "as_one_element",
     "as_scalar",
     "broadcast",
     "concat",
@@ -64,6 +65,15 @@ def as_list(c: Conversion, value: Value) -> Value:
 def as_scalar(c: Conversion, value: Value) -> Value:
     """A one-element value as a scalar."""
     return value if static_shape(value).rank == 0 else _reshaped(c, value, [])
+
+
+def as_one_element(c: Conversion, value: Value) -> Value:
+    """A condition or trip count as a scalar or a vector [1].
+
+    ONNX Runtime takes one element of any rank; OpenVINO refuses ranks above 1.
+    """
+    rank = static_shape(value).rank
+    return value if rank is None or rank < 2 else _reshaped(c, value, [1])
 
 
 def _reshaped(c: Conversion, value: Value, dims: Sequence[int]) -> Value:

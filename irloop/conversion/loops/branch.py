@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irloop.conversion.forms.openvino_shape_forms import as_one_element
 from irloop.conversion.framework.translation import (
     Conversion,
     Converted,
@@ -61,7 +62,7 @@ def import_if(c: Conversion, op: onnx.If, *inputs: Converted | None) -> Sequence
     taken = _taken(c, condition)
     if taken is not None:
         return _inline(c, taken, inputs)
-    return _emit(c, ov.If(), condition, inputs)
+    return _emit(c, ov.If(), as_one_element(c, condition), inputs)
 
 
 def _taken(c: Conversion, condition: Value) -> str | None:

@@ -139,8 +139,10 @@ def import_loop(
     ]
     made = loop.loop(
         _trip(c, limit),
-        c.constant(True, ElementType.BOOLEAN) if starts is None else starts,
-        part_of(c, results[0]),
+        c.constant(True, ElementType.BOOLEAN)
+        if starts is None
+        else ov_shape_forms.as_one_element(c, starts),
+        ov_shape_forms.as_one_element(inner, part_of(c, results[0])),
         states.results,
         [*scans, *states.appended],
     )
@@ -256,4 +258,4 @@ def _trip(c: Conversion, limit: Value | None) -> Value:
     if known is not None:
         count = int(known.reshape(-1)[0])
         return c.i64(-1 if count >= COUNTABLE else count)
-    return ov_forms.maximum(c, limit, c.i64(0))
+    return ov_forms.maximum(c, ov_shape_forms.as_one_element(c, limit), c.i64(0))
