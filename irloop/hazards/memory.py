@@ -6,6 +6,7 @@ where copies are needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from irloop.dialects.openvino import (
@@ -26,10 +27,12 @@ from irloop.dialects.openvino import (
     slicing,
 )
 from irloop.dialects.openvino.convert import Convert
+from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import Constant, Result
+from irloop.graph.op import Parameter, Result
 from irloop.hazards.patterns import is_view, same_memory
+from irloop.hazards.sources import sources
 
 __all__ = [
     "IN_PLACE",
@@ -189,8 +192,23 @@ def begins_in_place(node: Node, value: Value) -> bool:
 
 
 def _has_one_source(node: Node) -> bool:
+    """True unless several inputs of a node are computed from parameters.
+
+    OpenVINO folds what is computed from constants, and then removes x + 0 and the like.
+    """
     given = [value for value in node.inputs if value is not None]
-    return sum(not isinstance(value.producer.op, Constant) for value in given) == 1
+    return sum(_varies(value) for value in given) <= 1
+
+
+def _varies(value: Value) -> bool:
+    """True for a value that is computed from a parameter, in a few operations."""
+    found = sources([value.producer], _inputs_unless_a_known_shape)
+    return any(isinstance(node.op, Parameter) for node in found)
+
+
+def _inputs_unless_a_known_shape(node: Node) -> Sequence[Value | None]:
+    data = node.inputs[0] if isinstance(node.op, shape.ShapeOf | shape.ShapeOf3) else None
+    return () if data is not None and shape_of(data).is_static else node.inputs
 
 
 def is_copy(value: Value) -> bool:
