@@ -39,6 +39,7 @@ __all__ = [
     "MOVES",
     "OWN_MEMORY",
     "begins_in_place",
+    "has_one_source",
     "is_copy",
     "is_overwritten",
     "may_share",
@@ -167,7 +168,7 @@ def is_overwritten(parameter: Value) -> bool:
                 pending += [(output, True) for output in user.outputs]
             elif viewed and not isinstance(user.op, MOVES):
                 return True
-            elif _has_one_source(user):
+            elif has_one_source(user):
                 # An operation that only moves elements may be removed; then a view of its input
                 # remains.
                 pending += [(output, False) for output in user.outputs]
@@ -191,7 +192,7 @@ def begins_in_place(node: Node, value: Value) -> bool:
     return other.inputs[0] is value
 
 
-def _has_one_source(node: Node) -> bool:
+def has_one_source(node: Node) -> bool:
     """True unless several inputs of a node are computed from parameters.
 
     OpenVINO folds what is computed from constants, and then removes x + 0 and the like.

@@ -20,7 +20,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import is_copy
+from irloop.hazards.memory import has_one_source, is_copy
 from irloop.hazards.patterns import is_loop, is_view, number_of, read_inputs
 from irloop.hazards.sources import MOST, sources
 
@@ -186,9 +186,28 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     return [
         (user, at)
         for user, at in value.uses
-        if (any_reader or is_loop(user) or (is_inner and not user.op.elementwise))
-        and not looks_up_memory(user)
+        if (any_reader or _reads_old_place(user, is_inner)) and not looks_up_memory(user)
     ]
+
+
+def _reads_old_place(reader: Node, is_inner: bool) -> bool:
+    """True for a reader of a loop output that does not notice that its memory has moved.
+
+    Also true if OpenVINO may remove the reader, as it does x + 0, and a reader of the result does
+    not notice, or if more than `_READERS` operations follow.
+    """
+    pending = [reader]
+    for node in pending:
+        if len(pending) > _READERS or is_loop(node):
+            return True
+        if looks_up_memory(node):
+            continue
+        if is_inner and not node.op.elementwise:
+            return True
+        is_arithmetic = node.op.elementwise and len(node.inputs) > 1
+        if is_view(node) or (is_arithmetic and has_one_source(node)):
+            pending += {user for user, _ in node.output.uses} - set(pending)
+    return False
 
 
 def is_in_loop(node: Node) -> bool:

@@ -14,7 +14,8 @@ from tests.conversion.both_engines import F32, agree, needs_engines
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>
     g (float[n,3] y, float[t,n,3] xs) => ({outputs})
-    <int64 count = {{3}}, bool yes = {{1}}, int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+    <int64 count = {{3}}, bool yes = {{1}}, int64[1] one = {{1}}, int64[1] two = {{2}},
+     float nothing = {{0.0}}, float whole = {{1.0}}> {{
       p_all, q_all = Scan <num_scan_inputs = 1, scan_output_axes = [1, 2], body = step
         (float[n,3] x) => ({results}) {{
           u = Loop <body = inner (int64 i, bool c, float[n,3] s) => (bool d, float[n,3] r) {{
@@ -38,6 +39,9 @@ def engines() -> Iterator[Engines]:
     [
         ("p = Neg (u) q = Softmax (u)", 2),
         ("p = Unsqueeze (u, one) q = Unsqueeze (u, two)", 3),
+        ("v = Add (u, nothing) p = Neg (v) q = Softmax (v)", 2),
+        ("w = Mul (u, whole) v = Add (nothing, w) p = Softmax <axis = 0> (v) q = Softmax (v)", 2),
+        ("v = Cast <to = 1> (u) p = Unsqueeze (v, one) q = Unsqueeze (v, two)", 3),
     ],
 )
 def test_readers_notice_that_the_memory_moves(

@@ -43,8 +43,8 @@ BODIES = {
     "Softmax of a vector": "r = Softmax <axis = 0> (w)",
     "Softmax of a cast without effect": "t = Cast <to = 1> (w)  r = Softmax <axis = 0> (t)",
     "Softmax of a part": "t = Gather (x, i)  r = Softmax <axis = 0> (t)",
-    "Softmax of a sum with an empty sum": "n = Slice (one, zero, zero)  s = ReduceSum <keepdims = 0> "
-    "(n)  t = Add (w, s)  r = Softmax <axis = 0> (t)",
+    "Softmax of a sum with an empty sum": "n = Slice (one, zero, zero)  "
+    "s = ReduceSum <keepdims = 0> (n)  t = Add (w, s)  r = Softmax <axis = 0> (t)",
     "Softmax of a product with a known size": "s = Size (zero)  f = Cast <to = 1> (s)  "
     "t = Mul (w, f)  r = Softmax <axis = 0> (t)",
     "LogSoftmax": "t = LogSoftmax (x)  r = Reshape (t, flat)",

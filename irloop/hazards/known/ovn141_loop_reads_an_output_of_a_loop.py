@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
-from irloop.hazards.plugin import is_result, reads_earlier_memory
+from irloop.hazards.plugin import is_in_loop, is_result, reads_earlier_memory
 
 __all__ = ["LoopReadsAnOutputOfALoop"]
 
@@ -41,5 +41,5 @@ class LoopReadsAnOutputOfALoop(
     def find(self, node: Node) -> Iterator[str]:
         for value in node.outputs:
             readers = [] if is_result(value) else reads_earlier_memory(value)
-            if any(is_loop(user) for user, _ in readers):
+            if readers and (not is_in_loop(node) or any(is_loop(user) for user, _ in readers)):
                 yield f"another loop reads output {value.index}"

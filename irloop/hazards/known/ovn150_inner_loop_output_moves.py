@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_loop
-from irloop.hazards.plugin import is_result, reads_earlier_memory
+from irloop.hazards.plugin import is_in_loop, is_result, reads_earlier_memory
 
 __all__ = ["InnerLoopOutputMoves"]
 
@@ -44,5 +44,5 @@ class InnerLoopOutputMoves(
     def find(self, node: Node) -> Iterator[str]:
         for value in node.outputs:
             readers = [] if is_result(value) else reads_earlier_memory(value)
-            if any(not is_loop(user) for user, _ in readers):
+            if is_in_loop(node) and any(not is_loop(user) for user, _ in readers):
                 yield f"operations that are not elementwise read output {value.index}"
