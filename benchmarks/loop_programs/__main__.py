@@ -17,8 +17,9 @@ from benchmarks.loop_programs.judge import FINDINGS
 
 #: The time limit of one stage: enough on a busy machine.
 SECONDS = 120
-#: Loops in ONNX, loops in IR, and arithmetic with sizes in ONNX.
-FAMILIES = ("onnx", "ir", "sizes")
+#: Loops in ONNX, loops in IR, arithmetic with sizes in ONNX, and loops in ONNX with arithmetic that
+#: has no effect.
+FAMILIES = ("onnx", "ir", "sizes", "neutral")
 #: A process is replaced after this many programs, because engines leak memory.
 PROGRAMS_A_PROCESS = 100
 

@@ -13,7 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.loop_programs import ir_programs, onnx_programs, size_programs
+from benchmarks.loop_programs import (
+    ir_programs,
+    neutral_programs,
+    onnx_programs,
+    size_programs,
+)
 from benchmarks.loop_programs.judge import Case, judge_ir, judge_onnx
 
 __all__ = ["judge", "main"]
@@ -26,6 +31,8 @@ def judge(family: str, seed: int, case: Case) -> dict[str, Any]:
         judge_onnx(case, onnx_programs.draw(seed), random)
     elif family == "sizes":
         judge_onnx(case, size_programs.draw(seed), random)
+    elif family == "neutral":
+        judge_onnx(case, neutral_programs.draw(seed), random)
     else:
         judge_ir(case, ir_programs.draw(seed), random)
     return {"features": case.features, "stages": case.stages}
