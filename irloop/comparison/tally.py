@@ -237,8 +237,9 @@ class Tally:
     ) -> bool:
         """True when a difference has a reason other than the conversion; adds a note."""
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
-            words = "both models return the same values in their engines, but different values "
-            "in numpy"
+            words = (
+                "both models return the same values in their engines, but different values in numpy"
+            )
         else:
             reason = self._explainer.reason(lane, number, place, wanted)
             if reason is None or not reason.harmless:
