@@ -174,8 +174,9 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     strings, have such readers. If the output is also a result of its graph, its memory differs in
     each inference request, and any reader may keep the memory of an earlier one. Otherwise the
     memory may move: if the loop is in the body of another loop, only elementwise operations notice
-    this; elsewhere all operations except loops notice it. Operations that look up their memory in
-    each inference are not included.
+    this; elsewhere all operations except loops notice it. OpenVINO removes arithmetic without
+    effect, so such arithmetic is included if a reader of its result does not notice. Operations
+    that look up their memory in each inference are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []
@@ -191,10 +192,10 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 
 
 def _reads_old_place(reader: Node, is_inner: bool) -> bool:
-    """True for a reader of a loop output that does not notice that its memory has moved.
+    """True for a reader of a loop output that does not notice that the memory of the output moved.
 
-    Also true if OpenVINO may remove the reader, as it does x + 0, and a reader of the result does
-    not notice, or if more than `_READERS` operations follow.
+    Also true if OpenVINO may remove the reader, as it removes x + 0, and a reader of the result
+    does not notice. A reader that more than `_READERS` operations follow counts as one, too.
     """
     pending = [reader]
     for node in pending:

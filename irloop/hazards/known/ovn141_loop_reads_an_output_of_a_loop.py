@@ -30,8 +30,9 @@ class LoopReadsAnOutputOfALoop(
         and trip count stay the same keeps reading the old memory: it computes with values of an
         earlier inference, or with undefined values.
     Where:
-        A Loop or TensorIterator reads an output of unknown size of another Loop or TensorIterator.
-        Whether the memory moves depends on the rest of the model.
+        A Loop or TensorIterator reads an output of unknown size of another Loop or TensorIterator,
+        a view of it, or the result of arithmetic between it and constants. Whether the memory moves
+        depends on the rest of the model.
     What irloop does:
         Conversion to IR and `transform` let the loop read a copy.
     """

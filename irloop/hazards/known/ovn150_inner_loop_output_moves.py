@@ -32,9 +32,10 @@ class InnerLoopOutputMoves(
         undefined values.
     Where:
         A loop in the body of another loop has an output of unknown size, and an operation other
-        than ShapeOf, Slice and elementwise ones reads it. Whether the memory moves depends on the
-        rest of the model: it did when the outer loop concatenates its results along an axis other
-        than the first.
+        than ShapeOf, Slice and elementwise ones reads it, or reads the result of arithmetic between
+        it and constants: OpenVINO removes such arithmetic if it has no effect. Whether the memory
+        moves depends on the rest of the model: it did when the outer loop concatenates its results
+        along an axis other than the first.
     What irloop does:
         Conversion to IR and `transform` let the operations read a copy.
     """
