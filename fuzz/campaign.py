@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import gc
 import json
 import mmap
 import os
@@ -46,6 +47,14 @@ BIGGEST_SEED = 16_000
 
 #: A process ends after this many inputs, since engines and caches grow.
 TURNS = 20_000
+
+#: Where the files of an input are, if the system has a file system in memory: a disk takes longer
+#: to write one file than irloop takes for one input.
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 (a new folder)
+
+#: The objects of a process are frozen after so many inputs each, so that garbage is only searched
+#: for among those of a few inputs.
+FREEZING = 100
 
 #: The size of what a worker shares with its parent: the number of the input, and its start time,
 #: two doubles. Each is written at once, so that the parent never reads half of one.
@@ -94,6 +103,9 @@ def worker(kind: str, seed: int, first: int, count: int, output: Path) -> None:
             highest = held
         if found:
             print(json.dumps([number, found]), flush=True)
+        if number % FREEZING == 0:
+            gc.collect()
+            gc.freeze()
     shutil.rmtree(harness.folder, ignore_errors=True)
 
 
@@ -143,7 +155,7 @@ class Campaign:
         self._state.write_bytes(memoryview(array("d", [first, time.monotonic()])))
         command = [sys.executable, "-W", "ignore", __file__, self.kind, "--seed", str(self.seed)]
         command += ["--output", str(self.output), "--worker", str(first), str(TURNS)]
-        folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-"))
+        folder = Path(tempfile.mkdtemp(prefix="fuzz-of-irloop-", dir=IN_MEMORY))
         with tempfile.TemporaryFile() as lines:
             # Our own program and files.
             child = subprocess.Popen(  # noqa: S603
