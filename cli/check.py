@@ -64,14 +64,14 @@ Examples:
     metavar="FILE",
     multiple=True,
     type=ArraysPath(),
-    help="A .npz or .npy, as for 'irloop run'; one run for each.  [default: generated inputs]",
+    help="A .npz or .npy with inputs, as for 'irloop run'; repeatable.  [default: generated]",
 )
 @click.option(
     "--seeds",
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="How many sets of inputs are generated.",
+    help="The number of sets of inputs to generate.",
 )
 @click.option(
     "--first-seed",
@@ -85,7 +85,7 @@ Examples:
     metavar="N,N,...",
     default="5,2,1,0",
     show_default=True,
-    help="The values for inputs that are trip counts, one after the other.",
+    help="Values for inputs that are trip counts; each is tried in turn.",
 )
 @dims_option
 @input_type_options

@@ -63,17 +63,19 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     "features",
     metavar="TEXT",
     multiple=True,
-    help="Only features whose name contains this text.",
+    help="Run only features whose name contains this text.",
 )
-@click.option("--case", "cases", metavar="NAME", multiple=True, help="Only this case.")
+@click.option("--case", "cases", metavar="NAME", multiple=True, help="Run only this case.")
 @click.option(
     "--programs",
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
-    help="How many generated programs to run as well.",
+    help="The number of generated programs to run in addition.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The first program.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed of the first program."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),
@@ -87,7 +89,7 @@ _WRITERS: dict[str, Callable[[Conformance], str]] = {
     "--jobs",
     type=click.IntRange(min=1),
     default=min(4, os.cpu_count() or 1),
-    help="How many cases run at a time.",
+    help="The number of cases that run at a time.",
 )
 @click.option(
     "--format",

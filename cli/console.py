@@ -237,7 +237,7 @@ def common_options(command: Command) -> Command:
             is_flag=True,
             expose_value=False,
             callback=_set_level,
-            help="Only findings; only failures on stderr.",
+            help="Print findings only, and on stderr failures only.",
         ),
         click.option(
             "-v",

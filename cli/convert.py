@@ -62,7 +62,7 @@ Examples:
 """
 
 
-@click.command("convert", epilog=EPILOG, short_help="OpenVINO IR to ONNX and back.")
+@click.command("convert", epilog=EPILOG, short_help="Convert OpenVINO IR to ONNX and back.")
 @click.argument("source", metavar="INPUT", type=ModelPath())
 @click.option(
     "-o",
@@ -89,7 +89,7 @@ Examples:
 @click.option(
     "--loops",
     type=click.Choice(["keep", "scan", "loop", "unroll", "sequence"]),
-    help="The form to write loops in if possible; reports the form of each loop and the reason.",
+    help="Write loops in this form if possible; reports the form of each loop and the reason.",
 )
 @input_type_options
 @lengths_option
@@ -98,29 +98,29 @@ Examples:
     type=click.Choice(["copy", "share"]),
     default="copy",
     show_default=True,
-    help="share: the .onnx points into the .bin, which stays in its folder.",
+    help="share: do not copy the weights; the .onnx refers to the .bin.",
 )
 @click.option(
     "--compress-to-fp16",
     is_flag=True,
-    help="Store large f32 constants as f16; reports the rounding error on stderr.",
+    help="Store large f32 constants as f16; reports the largest rounding error on stderr.",
 )
 @click.option(
     "--standard",
     is_flag=True,
-    help="Write ONNX Runtime's own operations out in standard ONNX.",
+    help="Decompose ONNX Runtime's own operations into standard ONNX.",
 )
 @click.option(
     "--contrib",
     is_flag=True,
-    help="Write 4-bit weights and attention by ONNX Runtime's own operations, for it alone.",
+    help="Use ONNX Runtime's own operations for 4-bit weights and attention.",
 )
 @click.option(
     "--stateless",
     is_flag=True,
     help="Turn the variables of an IR into inputs and outputs of the ONNX model.",
 )
-@click.option("--external-data", is_flag=True, help="ONNX weights in a file of their own.")
+@click.option("--external-data", is_flag=True, help="Write ONNX weights to a separate file.")
 @click.option("--no-validate", is_flag=True, help="Do not validate INPUT first.")
 @click.option(
     "--format",
@@ -128,7 +128,7 @@ Examples:
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="How findings are written to stdout.",
+    help="The format of findings on stdout.",
 )
 @common_options
 @click.pass_context

@@ -22,13 +22,13 @@ Examples:
 """
 
 
-@click.command("diff", epilog=EPILOG, short_help="What has changed between two models.")
+@click.command("diff", epilog=EPILOG, short_help="Show what changed between two models.")
 @click.argument("old", type=ModelPath())
 @click.argument("new", type=ModelPath())
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
-@click.option("--metadata", is_flag=True, help="Metadata and runtime information count as well.")
+@click.option("--metadata", is_flag=True, help="Also compare metadata and runtime information.")
 @page_option
 @common_options
 @click.pass_context

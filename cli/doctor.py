@@ -17,7 +17,9 @@ Examples:
 """
 
 
-@click.command("doctor", epilog=EPILOG, short_help="Versions, engines, and their known hazards.")
+@click.command(
+    "doctor", epilog=EPILOG, short_help="List versions, engines, and their known hazards."
+)
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

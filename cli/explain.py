@@ -24,7 +24,7 @@ Examples:
 """
 
 
-@click.command("explain", epilog=EPILOG, short_help="What a code or a pasted message means.")
+@click.command("explain", epilog=EPILOG, short_help="Explain a code or a pasted message.")
 @click.argument(
     "text", nargs=-1, required=True, metavar="CODE|MESSAGE...", shell_complete=explained
 )

@@ -35,7 +35,9 @@ Examples:
 _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
 
 
-@click.command("inspect", epilog=EPILOG, short_help="A model as a tree, loops in words.")
+@click.command(
+    "inspect", epilog=EPILOG, short_help="Show a model as a tree, and describe its loops."
+)
 @click.argument("model", type=ModelPath())
 @weights_option()
 @click.option("--depth", type=click.IntRange(min=0), help="Show bodies only down to this depth.")
@@ -54,7 +56,7 @@ _PICTURES: dict[str, Literal["svg", "dot"]] = {".svg": "svg", ".dot": "dot"}
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="The most operations of a picture; bodies are left out first.",
+    help="Draw at most this many operations; bodies are left out first.",
 )
 @common_options
 @click.pass_context

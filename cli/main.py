@@ -57,7 +57,7 @@ Examples:
 Exit status:
   0  fine
   1  findings: invalid, cannot be converted or run, not equal
-  2  could not look: wrong usage, nothing matched, unreadable file, internal error
+  2  not checked: wrong usage, nothing matched, unreadable file, internal error
   130  interrupted
 
 \b
@@ -126,7 +126,7 @@ class IrloopGroup(click.Group):
 
 
 def _open_closed_streams() -> None:
-    """Let the null device stand in for standard streams that the caller has closed.
+    """Open the null device in place of standard streams that the caller has closed.
 
     Otherwise the next file that is opened gets the number of the stream, and what libraries and
     engines print goes into that file. Results for a closed stdout are an error, as on a full disk;

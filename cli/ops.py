@@ -30,16 +30,21 @@ Examples:
 HEADERS = ("dialect", "operation", "opsets", "infer", "run", "export", "import", "notes")
 
 
-@click.command("ops", epilog=EPILOG, short_help="What irloop supports of each operation.")
+@click.command("ops", epilog=EPILOG, short_help="List what irloop can do with each operation.")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=operation_names)
 @click.option(
-    "--dialect", type=click.Choice(["openvino", "onnx"]), help="Only this side (default: both)."
+    "--dialect",
+    type=click.Choice(["openvino", "onnx"]),
+    help="List only this format.  [default: both]",
 )
 @click.option(
-    "--opset", type=click.IntRange(min=1), metavar="N", help="Only what operations mean in opset N."
+    "--opset",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="List only the versions that apply in opset N.",
 )
 @click.option(
-    "--missing", is_flag=True, help="Only operations that irloop does not support completely."
+    "--missing", is_flag=True, help="List only operations that irloop does not fully support."
 )
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True

@@ -88,7 +88,7 @@ def dims_option(command: Command) -> Command:
         metavar="NAME=N",
         multiple=True,
         callback=dims_of,
-        help="The size of a dynamic dimension, as in batch=4; ?=4 for those without a name.",
+        help="The size of a dynamic dimension, as in batch=4; ?=4 sets all without a name.",
     )(command)
 
 

@@ -28,9 +28,11 @@ Examples:
 """
 
 
-@click.command("passes", epilog=EPILOG, short_help="Every transformation, and what it does.")
+@click.command("passes", epilog=EPILOG, short_help="List the passes, or describe one.")
 @click.argument("name", required=False, shell_complete=pass_names)
-@click.option("--dialect", type=click.Choice(["openvino", "onnx"]), help="Only passes for it.")
+@click.option(
+    "--dialect", type=click.Choice(["openvino", "onnx"]), help="List only passes for this format."
+)
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

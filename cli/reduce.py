@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command("reduce", epilog=EPILOG, short_help="Reduce two models that differ.")
+@click.command("reduce", epilog=EPILOG, short_help="Shrink two models that differ to the cause.")
 @click.argument("first", metavar="A", type=ModelPath())
 @click.argument("second", metavar="B", type=ModelPath())
 @click.option(

@@ -17,7 +17,7 @@ Examples:
 """
 
 
-@click.command("rules", epilog=EPILOG, short_help="Every validation rule.")
+@click.command("rules", epilog=EPILOG, short_help="List the validation rules.")
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

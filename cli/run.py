@@ -62,16 +62,18 @@ Examples:
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The seed of generated inputs."
 )
-@click.option("--trace", is_flag=True, help="Every node in every iteration, on stderr.")
-@click.option("--profile", is_flag=True, help="The time of operations and nodes, on stderr.")
+@click.option("--trace", is_flag=True, help="Print every node in every iteration to stderr.")
+@click.option("--profile", is_flag=True, help="Print the time of operations and nodes to stderr.")
 @click.option(
     "--profile-trace",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="The file for the time of every call, which chrome://tracing and Perfetto show.",
+    help="Write the time of every call in the format of chrome://tracing and Perfetto.",
 )
 @click.option(
-    "--max-iterations", type=click.IntRange(min=1), help="The most iterations of each loop."
+    "--max-iterations",
+    type=click.IntRange(min=1),
+    help="The maximum number of iterations of each loop.",
 )
 @common_options
 @click.pass_context

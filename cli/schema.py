@@ -17,8 +17,14 @@ Examples:
 """
 
 
-@click.command("schema", epilog=EPILOG, short_help="The schema of IR files, for editors.")
-@click.option("-o", "--output", metavar="FILE", default="-", help="Default: the standard output.")
+@click.command("schema", epilog=EPILOG, short_help="Write a schema of IR files for editors.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    default="-",
+    help="The file to write.  [default: the standard output]",
+)
 @click.option("--ir-version", type=click.Choice(["10", "11"]), default="11", show_default=True)
 @common_options
 @click.pass_context

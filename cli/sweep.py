@@ -101,7 +101,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     "target",
     metavar="RESULTS",
     required=True,
-    help="The folder or address of the results; those of earlier sweeps are kept.",
+    help="The folder or address of the results; earlier results in it are kept.",
 )
 @click.option(
     "--do",
@@ -118,7 +118,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     type=click.Choice(list(TARGETS)),
     default="onnx",
     show_default=True,
-    help="What models are converted to.",
+    help="The format to convert to.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="A Dask scheduler: tcp://host:8786 or tls://host:8786."
@@ -126,16 +126,18 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Without --scheduler: the number of processes here.  [default: one per processor]",
+    help="The number of processes on this machine.  [default: one per processor]",
 )
-@click.option("--tls-ca", metavar="FILE", help="The certificate that signed the scheduler's.")
+@click.option(
+    "--tls-ca", metavar="FILE", help="The CA certificate that signed the scheduler's certificate."
+)
 @click.option("--tls-cert", metavar="FILE", help="The certificate of this client.")
 @click.option("--tls-key", metavar="FILE", help="The key of this client.")
 @click.option(
     "--shard",
     metavar="K/N",
     callback=_shard,
-    help="Only part K of N parts of the models, for a CI matrix.",
+    help="Process only part K of N parts of the models, for a CI matrix.",
 )
 @click.option(
     "--again",
@@ -150,7 +152,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     default="16G",
     show_default=True,
     callback=size,
-    help="The largest file that is fetched.",
+    help="The maximum size of a file that is fetched.",
 )
 @click.option(
     "--big",
@@ -165,7 +167,7 @@ def _verdicts(context: click.Context, parameter: click.Parameter, text: str) -> 
     type=click.FloatRange(min=0),
     default=120.0,
     show_default=True,
-    help="The seconds to wait for the scheduler and its first worker, also after it is lost.",
+    help="Seconds to wait for the scheduler and a worker, at the start and when it is lost.",
 )
 @common_options
 @click.pass_context
@@ -182,7 +184,7 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
         raise UsageError("irloop sweep does not run on Windows", fix="use Linux, macOS or WSL")
     require_packages()
     if options["scheduler"] and options["workers"]:
-        raise UsageError("--workers is for this machine; the cluster of --scheduler has its own")
+        raise UsageError("--workers cannot be combined with --scheduler, whose workers are used")
     if not options["scheduler"]:
         # First, so that it imports modules while this process does.
         prepare()
@@ -231,7 +233,7 @@ def _run(plan: Plan, options: dict[str, Any], console: Console) -> Progress:
     tls = Tls(options["tls_ca"], options["tls_cert"], options["tls_key"])
     address = options["scheduler"]
     if address is None and any((tls.ca, tls.cert, tls.key)):
-        raise UsageError("certificates are for --scheduler; no address was given")
+        raise UsageError("certificates need --scheduler, but no address was given")
     remote = Remote(address, tls, options["patience"]) if address else None
     workers = options["workers"] or os.cpu_count() or 1
     console.progress("connecting" if remote else "starting workers")

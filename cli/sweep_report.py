@@ -44,7 +44,7 @@ td.number { text-align: right; white-space: nowrap; }
 Table = tuple[str, Sequence[str], list[Sequence[Any]]]
 
 
-@click.command("report", short_help="What a sweep has found.")
+@click.command("report", short_help="Report the results of a sweep.")
 @click.argument("results")
 @click.option(
     "-o",
@@ -55,16 +55,14 @@ Table = tuple[str, Sequence[str], list[Sequence[Any]]]
     type=click.Path(dir_okay=False),
     help="Also write a report: .html, .json, .sarif, .xml (JUnit) or .txt.",
 )
-@click.option(
-    "--compare", "old", metavar="OLD", help="Older results: what has been broken or mended since."
-)
+@click.option("--compare", "old", metavar="OLD", help="Older results; report what changed since.")
 @click.option(
     "--format",
     "style",
     type=click.Choice(["text", "json", "sarif", "junit"]),
     default="text",
     show_default=True,
-    help="How the report is written to stdout.",
+    help="The format of the report on stdout.",
 )
 @common_options
 @click.pass_context

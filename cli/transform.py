@@ -60,7 +60,7 @@ def _moments(
     return found
 
 
-@click.command("transform", epilog=EPILOG, short_help="Run passes on a model, and watch them.")
+@click.command("transform", epilog=EPILOG, short_help="Run passes on a model.")
 @click.argument("source", metavar="INPUT", type=ModelPath())
 @click.option(
     "-o",
@@ -76,31 +76,31 @@ def _moments(
     multiple=True,
     required=True,
     shell_complete=pass_names,
-    help="A pass; several run in the order given.",
+    help="The pass to run; repeatable, in the order given.",
 )
 @click.option(
     "--disable",
     metavar="NAME",
     multiple=True,
     shell_complete=pass_names,
-    help="A pass that others must not run either.",
+    help="A pass that must not run, even as part of another pass.",
 )
 @weights_option()
 @click.option(
     "--check",
     is_flag=True,
-    help="Verify the graph after each pass; run INPUT and the result and compare.",
+    help="Verify the graph after each pass; then run INPUT and the result and compare them.",
 )
 @engines_option
 @click.option("--profile", is_flag=True, help="Show time, matches and changes of each pass.")
-@click.option("--profile-csv", metavar="FILE", help="Write them as CSV.")
+@click.option("--profile-csv", metavar="FILE", help="Write the same figures as CSV.")
 @click.option(
     "--draw",
     "moments",
     metavar="before=NAME|after=NAME",
     multiple=True,
     callback=_moments,
-    help="Draw the model then; what the pass removes or adds is coloured.",
+    help="Draw the model before or after a pass; removed and added operations are coloured.",
 )
 @click.option(
     "--draw-to",
@@ -108,7 +108,7 @@ def _moments(
     default=".",
     show_default=True,
     type=click.Path(file_okay=False),
-    help="Where pictures go.",
+    help="The folder of the pictures.",
 )
 @click.option("--draw-format", type=click.Choice(["svg", "dot"]), default="svg", show_default=True)
 @click.option(
@@ -116,19 +116,19 @@ def _moments(
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="The most operations of a picture; bodies are left out first.",
+    help="Draw at most this many operations; bodies are left out first.",
 )
 @click.option("--draw-info", is_flag=True, help="Show runtime information in pictures.")
 @click.option(
     "--dump",
     metavar="FOLDER",
     type=click.Path(file_okay=False),
-    help="Write the model there after each pass that changed it.",
+    help="Write the model into FOLDER after each pass that changed it.",
 )
 @click.option(
     "--dump-format",
     type=click.Choice(["ir", "onnx"]),
-    help="The format of these models (default: that of INPUT).",
+    help="The format of these models.  [default: that of INPUT]",
 )
 @click.option(
     "--format", "style", type=click.Choice(["text", "json"]), default="text", show_default=True

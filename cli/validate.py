@@ -91,14 +91,14 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     metavar="CODES",
     multiple=True,
     shell_complete=codes,
-    help="Only these codes or groups (IRL5).",
+    help="Report only these codes or groups, as in IRL203,IRL5.",
 )
 @click.option(
     "--ignore",
     metavar="CODES",
     multiple=True,
     shell_complete=codes,
-    help="Not these codes or groups.",
+    help="Do not report these codes or groups.",
 )
 @click.option(
     "--engine",
@@ -111,7 +111,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
-    help="The mildest finding that makes the exit status 1.  [default: error]",
+    help="The lowest severity that makes the exit status 1.  [default: error]",
 )
 @click.option(
     "--baseline",
@@ -121,7 +121,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--write-baseline",
     is_flag=True,
-    help="Write all findings to the baseline, and do not fail because of them.",
+    help="Write all findings to the baseline; they do not affect the exit status.",
 )
 @click.option(
     "--max-same-findings",
@@ -135,7 +135,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "--fix",
     "fixes",
     is_flag=True,
-    help="Fix what can be fixed without changing results, then report what is left.",
+    help="Apply fixes that do not change results, then report the remaining findings.",
 )
 @click.option(
     "--diff", "shows_diff", is_flag=True, help="Show what --fix would change; write nothing."
@@ -144,12 +144,12 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     "--unsafe-fixes",
     "unsafe",
     is_flag=True,
-    help="With --fix or --diff: also fixes that change results or assume something.",
+    help="With --fix or --diff: also make fixes that may change results or need an assumption.",
 )
 @click.option(
     "--config",
     metavar="FILE",
-    help="Settings; by default the nearest irloop.toml or pyproject.toml that has some.",
+    help="The settings file.  [default: the nearest irloop.toml or pyproject.toml with settings]",
 )
 @click.option(
     "--format",
@@ -157,7 +157,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
     type=click.Choice(STYLES),
     default="text",
     show_default=True,
-    help="How findings are written to stdout.",
+    help="The format of findings on stdout.",
 )
 @click.option(
     "--output",
@@ -171,7 +171,7 @@ Settings of a project (irloop.toml, or the table tool.irloop of pyproject.toml):
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Processes for several models.  [default: by the size of the files]",
+    help="The number of processes.  [default: depends on the size of the files]",
 )
 @click.option(
     "--isolate/--no-isolate",
@@ -216,7 +216,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
     if options["unsafe"] and not (options["fixes"] or options["shows_diff"]):
-        raise UsageError("--unsafe-fixes does nothing by itself", fix="add --fix or --diff")
+        raise UsageError("--unsafe-fixes has no effect alone", fix="add --fix or --diff")
     if options["fixes"] or options["shows_diff"]:
         from .fixing import fix_models
 
@@ -322,7 +322,7 @@ def _new(
         console.note(f"{len(findings) - len(new)} known findings left out ({baseline.path})")
     gone = baseline.gone(findings, files)
     if gone:
-        console.note(f"{gone} known findings are gone; --write-baseline forgets them")
+        console.note(f"{gone} known findings no longer occur; --write-baseline removes them")
     return new
 
 

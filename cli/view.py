@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command("view", epilog=EPILOG, short_help="A model as an interactive page for browsers.")
+@click.command("view", epilog=EPILOG, short_help="Write an interactive page of a model.")
 @click.argument("model", type=ModelPath())
 @weights_option()
 @click.option(

@@ -85,8 +85,8 @@ def allowance_for(
 ) -> Allowance:
     """The limits for the work on these files; limits that the user gives replace them.
 
-    `runs` multiplies the seconds, for commands that run models many times; `full_runs` bounds how
-    many of these runs may take all the steps that a run may take.
+    `runs` multiplies the seconds, for commands that run models many times. All runs together may
+    take as many steps as `full_runs` runs.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(

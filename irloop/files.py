@@ -393,7 +393,7 @@ def _sweep(folder: str) -> None:
     try:
         import fcntl
     except ImportError:
-        # Without locks nobody can know which files are still being written.
+        # Without locks, unfinished files cannot be told from leftovers.
         return
     aside = os.path.join(folder, _ASIDE)
     try:

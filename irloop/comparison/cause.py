@@ -68,8 +68,7 @@ def find_cause(
                 model, given, recording, seconds, widen, iterations=most, failures=failed
             )
         except UsageError:
-            # The inputs of one model cannot be used for the other, so the two are not forms of one
-            # model and nothing corresponds.
+            # The inputs of one model do not fit the other, so their values do not correspond.
             return None
         except IrloopError:
             # A model that cannot run may still have wires that differ from those of the other

@@ -1,4 +1,6 @@
-"""Changes to a pair of models that differ: what one is, and the tools with which it is made."""
+"""Changes that simplify a pair of models that differ: the type of a change, and functions that
+build changes.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,7 @@ def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
     """A change that replaces one value in each model.
 
     `values` maps the position of a model in a pair to the indices of the old and the new value,
-    which must be in the same graph; None stands for a tensor of ones.
+    which must be in the same graph; None means a tensor of ones.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -29,7 +29,7 @@ _CHANGING = re.compile(
     r"|; so it runs.*|: .* elements.*|[\d.]+"
 )
 
-#: What the message of a wire says if it is an output of the loop.
+#: The part of the message of a wire by which an output of the loop is recognised.
 _LEAVES = re.compile(r" (?:joins|stacks|is the last) ")
 
 

@@ -190,8 +190,8 @@ class Explainer:
         return [(name, outputs[place]) for name, outputs in values]
 
     def _double(self, how: str, number: int, side: int = 0) -> list[Any] | None:
-        """The outputs of a model when NumPy computes it as `how` says, "double" or "as declared";
-        None if that fails.
+        """The outputs of a model in NumPy; None if it fails. `how` is the precision: "double" or
+        "as declared".
         """
         key = (how, number, side)
         model = (how, side)
@@ -238,10 +238,10 @@ class Explainer:
     def _saturated(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason that integer sums saturate, if ONNX Runtime agrees when its kernels add
-        products of u8 and i8 exactly.
+        """The reason "integer sums saturate", if ONNX Runtime agrees once it adds exactly.
 
-        On x64 processors without VNNI its default kernels add two products in i16, and saturate.
+        On x64 processors without VNNI, its default kernels add two products of u8 and i8 in i16,
+        where the sum saturates.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
             return None

@@ -14,7 +14,7 @@ __all__ = ["KEPT_BYTES", "Event", "Recording"]
 #: compared.
 KEPT_BYTES = 256 * 2**20
 
-#: The memory of one recorded value besides its array, in bytes.
+#: The memory of a recorded value in bytes, not counting its array.
 OVERHEAD = 200
 
 Iterations = tuple[int, ...]

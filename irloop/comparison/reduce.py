@@ -43,7 +43,7 @@ OUTPUTS = 3
 #: Maximum number of differing values around which a cut is tried.
 PLACES = 4
 
-#: The kinds of causes that say where two models differ, whatever the outputs are.
+#: The kinds of causes that name the place where two models differ.
 LOCATED = ("state", "wire", "constant", "operation", "input", "trip count", "condition")
 
 
@@ -267,8 +267,8 @@ def _with_result(model: Model, index: int) -> Model:
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
     """The properties that a smaller case must preserve.
 
-    That is the cause; if it does not say where the models differ, also whether an output differs in
-    form (shape or element type), and whether any output was compared.
+    That is the cause. If the cause does not name a place, they are also whether an output differs
+    in shape or element type, and whether any output was compared.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature
@@ -291,6 +291,6 @@ def _reads_others(signature: str) -> bool:
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):
         return True
-    # An output is of another value if nothing but the names in the two phrases differs.
+    # The output returns another value if the two phrases differ only in names.
     second, _, first = signature.partition("; in the first model")
     return signature.startswith("output ") and second.rstrip().endswith(first.strip())

@@ -48,10 +48,10 @@ FEWER_ITERATIONS = 20_000
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
 
-#: The same in processor time, which other work on the machine does not consume.
+#: The same limit in processor time, which does not depend on other work on the machine.
 LOADING_PROCESSOR = 60.0
 
-#: Even when time has run out, a process is asked, but waited for at most this many seconds.
+#: If time has run out, a process still gets the request, and this many seconds to answer it.
 LEAST = 0.1
 
 #: The memory for outputs is divided by this, because the outputs of all trials are kept for up to

@@ -181,9 +181,10 @@ class Settler:
 
 
 def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
-    """Find sizes and integers for the inputs of a model; a model with known sizes is not run.
+    """Choose the sizes of the inputs of a model, and the range of its integer inputs.
 
-    `given` maps names of dimensions to sizes; "?" stands for dimensions without a name.
+    `given` maps names of dimensions to sizes, "?" those without a name. If no size is open, the
+    model is not run.
     """
     if not groups_of(model):
         return Settled(next(sizes_of([model], given)))

@@ -131,7 +131,7 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _carried(self, pair: _Pair) -> _Pair | None:
-        """The values of the previous iteration that two states carry; None if they are not such."""
+        """The values of the previous iteration that two states carry; None for other values."""
         at = pair[2]
         if not at or not at[-1]:
             return None

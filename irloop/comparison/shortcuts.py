@@ -1,4 +1,5 @@
-"""Shortens the way to a value of two models: one operation instead of many, a branch for an If.
+"""Shortens the computation of corresponding values of two models: replaces many operations by one,
+and an If by one of its branches.
 
 Each change is made to corresponding places of both models.
 """

@@ -87,9 +87,9 @@ def shrunk(
 
 
 def _is_simpler(new: Pair, old: Pair) -> bool:
-    """True when the search may go on with `new`: it must end, so each step must be a gain.
+    """True if `new` is simpler than `old`; the search ends because each step must be simpler.
 
-    A value may lose its counterpart, which was removed, if at least as many operations are removed.
+    Values may lose their counterparts, but no more of them than operations are removed.
     """
     after, before = complexity(new), complexity(old)
     lost = _unpaired(new) - _unpaired(old)

@@ -43,7 +43,7 @@ def main() -> None:
     os.dup2(2, 1)
     requests: Requests = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
-    # Nobody may read the answers any more.
+    # The parent may no longer read the answers.
     with suppress(OSError):
         _serve(requests, answers)
     # Skip the destructors of the engines, because they may wait for their threads for ever.
@@ -88,8 +88,8 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
 
 
 def _maker(engine: str) -> Maker:
-    # OpenVINO reports its import over the network, from a fork of this process that holds our pipes
-    # open and may wait for a lock for ever. It does not if this package is missing.
+    # When it is imported, OpenVINO sends telemetry from a fork of this process, which keeps our
+    # pipes open and may wait for a lock for ever. It sends none if this package is missing.
     sys.modules["openvino_telemetry"] = cast("Any", None)
     if engine in _MAKERS:
         module, function = _MAKERS[engine]

@@ -28,8 +28,8 @@ __all__ = ["Buffered", "buffered"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: If a Split has at most this many bytes, one call for all its parts takes less time than one call
-#: per part.
+#: Maximum number of bytes of a Split for which one call for all parts is faster than one call per
+#: part.
 ONE_CALL = 1 << 16
 
 _SPLITS = (

@@ -14,7 +14,8 @@ from irloop.graph.walk import node_path
 
 __all__ = ["Extents", "StepError", "extents_of", "failure_of"]
 
-#: The shape of an operand, and its elements if they may be a shape themselves.
+#: The shape of an operand, and its elements if the operand may hold a shape, as input 1 of Reshape
+#: does.
 Extents = tuple[tuple[int, ...], tuple[int, ...]]
 
 #: Maximum length of a list of integers that may be a shape.

@@ -242,8 +242,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
                 # values in memory.
                 del failure
         if not _store(result, outs, slots, node):
-            # `sweep` does not convert the results of kernels, so count enough bytes that it is not
-            # used.
+            # `sweep` does not convert the results of kernels, so report a size that prevents its
+            # use.
             produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)

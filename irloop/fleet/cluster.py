@@ -213,7 +213,7 @@ def _local(workers: int) -> Any:
             # Dask's status pages would need no certificate, so they are not served.
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],
-            # A batch takes only seconds, and nobody reads profiles of the workers.
+            # A batch takes only seconds, so profiles of the workers are of no use.
             "distributed.worker.profile.enabled": False,
             "distributed.worker.profile.interval": "1s",
             "distributed.admin.system-monitor.interval": "5s",

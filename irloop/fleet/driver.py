@@ -398,7 +398,9 @@ class _Sweep:
                 self._state.before += 1
 
     def _length(self, left: int | None) -> int:
-        """The length of a batch; `left` models are not submitted (None: more are listed)."""
+        """The number of models of the next batch. `left` is the number of models that are not
+        submitted yet; None if more are still being listed.
+        """
         if not self._mean:
             return FIRST_BATCH
         seconds = max(BATCH_SECONDS, self._threads / BATCHES_A_SECOND)

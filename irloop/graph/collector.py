@@ -18,8 +18,8 @@ _FROZEN: list[bool] = []
 #: never search them.
 _MARKED, _LEFT = [0], [0]
 
-#: Old objects are searched after so many new ones that a command that reads one model never does
-#: it.
+#: Old objects are searched only after this many new ones, which a command that reads one model
+#: never creates.
 MANY = 250_000
 
 

@@ -39,8 +39,9 @@ Dims = tuple[int, ...]
 
 #: The columns of a tile, and its results, take at most about this many bytes.
 _TILE_BYTES = 1 << 20
-#: Data and results of a kernel of one element that take at most so many bytes are one tile: its
-#: columns need no copy, so smaller tiles gain little and each costs more calls.
+#: For a kernel of one element: data and results of at most this many bytes are computed as one
+#: tile. Its columns need no copy, so smaller tiles gain little, and each of them takes further
+#: calls.
 _WHOLE_BYTES = 1 << 23
 #: Maximum number of columns of a tile.
 _TILE_COLUMNS = 4096
@@ -51,7 +52,7 @@ _PIXELS_BLOCK = 1 << 18
 _LONG_ROW = 24
 #: It also computes those with fewer channels than this.
 _FEW_CHANNELS = 64
-#: `row_products` computes images with at most so many channels of the result for each column.
+#: `row_products` computes images whose result has at most this many channels for each column.
 _OUTPUTS_PER_COLUMN = 2
 #: Kernels with more positions than this are computed by matrix products of exact columns.
 _MANY_POSITIONS = 1 << 10

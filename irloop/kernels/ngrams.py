@@ -43,7 +43,9 @@ class Pool:
         first = 0
         for length, (start, end) in enumerate(zip(self.starts, ends, strict=True), 1):
             if not 0 <= start <= end <= len(items) or (end - start) % length:
-                raise ValueError(f"items {start} to {end} of the pool are no {length}-grams")
+                raise ValueError(
+                    f"items {start} to {end} of the pool cannot be divided into {length}-grams"
+                )
             grams = items[start:end].reshape(-1, length)
             yield length, grams, first
             first += len(grams)

@@ -101,7 +101,7 @@ def floating(function: Function) -> Function:
         wide = (None if item is None else item.astype(np.float32) for item in (x, *others))
         return function(*wide).astype(x.dtype)
 
-    # These hold for `computed`, too, which is all that remains of `outer` in a run.
+    # A run replaces `outer` by `computed`, so `computed` needs the marks of the function, too.
     marks = {name: function.__dict__[name] for name in _MARKS & function.__dict__.keys()}
     computed.__dict__.update(marks)
     outer = wraps(function)(unwarned(computed))

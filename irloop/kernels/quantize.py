@@ -119,7 +119,7 @@ def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) ->
 def dynamic_quantize(x: Array) -> tuple[Array, Array, Array]:
     """Quantize x to u8; scale and zero point are computed from its range, extended to include 0.
 
-    The scale of zeros is 1, as in ONNX Runtime; the standard does not say.
+    If all elements are 0, the scale is 1, as in ONNX Runtime; the standard does not define it.
     """
     zero = np.zeros((), x.dtype)
     low = np.minimum(x.min(initial=np.inf), zero)

@@ -217,7 +217,7 @@ def broadcast_pdpd(axis: int) -> Callable[..., Array]:
 def tile(data: Array, repeats: Array) -> Array:
     """Repeat `data` along each axis; the shorter of shape and repeats is extended with ones."""
     times = listed(repeats)
-    # NumPy repeats one axis after the other: a result and the one before it.
+    # NumPy repeats one axis after the other, so two results are in memory at a time.
     budget.reserve(2 * data.nbytes * math.prod(max(number, 0) for number in times), "tiling")
     return np.tile(data, times)
 

@@ -75,7 +75,10 @@ def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) 
 
 
 def dft(*, inverse: bool) -> Function:
-    """Transform pairs along axes, cropped or zero-padded to the lengths (-1: unchanged)."""
+    """The Fourier transform along axes of complex numbers, which are stored as pairs.
+
+    The axes are first cropped or zero-padded to the given lengths; -1 keeps a length.
+    """
     transform = np.fft.ifftn if inverse else np.fft.fftn
 
     def apply(x: Array, axes: Array, sizes: Array | None = None) -> Any:
@@ -105,7 +108,7 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """Inverse of `real_dft`; a length of -1 stands for the even one of the two possible lengths."""
+    """Inverse of `real_dft`; a length of -1 selects the even one of the two possible lengths."""
     z = _complex(x)
     chosen, lengths = _plan(z.shape, axes, sizes)
     if lengths[-1] == -1:

@@ -160,7 +160,7 @@ def _erf32(x: Array, out: Array) -> None:
         # All numbers are multiples of a power of two, so these steps are exact. The sum is never
         # -0, therefore the distance keeps the sign of a zero.
         np.add(np.rint(distance, out=place), np.float32(_LAST * _STEPS), out=place)
-        at = place.astype(np.intp)  # any entry will do for NaN: its distance is NaN
+        at = place.astype(np.intp)  # the entry does not matter for NaN, because its distance is NaN
         np.subtract(place, np.float32(_LAST * _STEPS), out=place)
         np.subtract(distance, place, out=distance)
         product = np.multiply(place, distance, out=place)

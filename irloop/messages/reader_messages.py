@@ -129,7 +129,7 @@ _STRUCTURE = (
         _OV,
         r"Cannot create (?P<type>\w+) layer (?P<name>\S+) id:(?P<id>\d+) from unsupported opset: "
         r"(?P<opset>\w+)",
-        "the runtime does not know {opset}, which {type} {name!r} (layer {id}) is of",
+        "the runtime does not know {opset}, the opset of {type} {name!r} (layer {id})",
         ("IRL109", "IRL901"),
         f"use a newer runtime, or {_NEWER}",
     ),

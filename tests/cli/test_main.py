@@ -25,7 +25,7 @@ def test_help_names_every_command_the_exit_status_and_completion(irloop: Irloop)
     assert result.exit_code == 0
     for command in COMMANDS:
         assert f"\n  {command} " in result.stdout
-    assert "could not look" in result.stdout
+    assert "not checked" in result.stdout
     assert "_IRLOOP_COMPLETE" in result.stdout
 
 

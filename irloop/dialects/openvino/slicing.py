@@ -85,7 +85,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
     A 1 in `begin_mask` or `end_mask` leaves the bound open; in `new_axis_mask` it inserts an axis
     of size 1; in `shrink_axis_mask` it takes one element and removes the axis; in `ellipsis_mask`
-    the entry stands for all axes that have no entry. Masks are extended with zeros.
+    the entry represents all axes that have no entry of their own. Masks are extended with zeros.
     """
 
     operands = "data: any, begin: i32 | i64, end: i32 | i64, stride?: i32 | i64 -> any"

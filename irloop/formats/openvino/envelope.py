@@ -1,8 +1,7 @@
 """Checks while an .xml is parsed whether it conforms to the schema of IR (``ir-v10.xsd``).
 
 Nearly every file does. For these files, the schema check, which parses the file again with libxml2,
-is not needed. The answer "no" only means that this is not known; the schema check then finds what
-is wrong.
+is not needed. If a file may not conform, the schema check runs and finds the violations.
 """
 
 from __future__ import annotations

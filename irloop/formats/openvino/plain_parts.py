@@ -156,6 +156,6 @@ def _ports(text: str) -> Ports:
     return Ports(tuple(inputs) if has_inputs else None, tuple(outputs) if has_outputs else None)
 
 
-#: Texts of at most so many bytes are remembered.
+#: Maximum number of bytes of a text that is remembered.
 _SHORT = 1024
 _known_ports = lru_cache(maxsize=4096)(_ports)

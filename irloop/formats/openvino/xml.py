@@ -173,7 +173,7 @@ class _Builder:
         """
         try:
             self._parser.Parse(data, True)
-            self._start("", {})  # opens no element, but processes the last closed one
+            self._start("", {})  # an empty tag name only processes the end tags that were collected
             told("layers parsed", self._parsed, self._parsed)
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
