@@ -82,7 +82,7 @@ def convert_model(
     if changes_inputs or stateless or loops is not None or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
     if not translates or loops is not None or stateless:
-        # Passes run before the translation, which checks the model that they leave.
+        # Passes change the model before the translation checks it, so check it here.
         require_wellformed(source.graph)
     set_input_types(source, types or {})
     if not translates:

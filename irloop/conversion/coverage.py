@@ -25,7 +25,7 @@ _BY_EXECUTOR: tuple[type[Op], ...] = (
 
 _BASICS: tuple[type[Op], ...] = (Constant, Parameter, Result)
 
-_BY_FUNCTION = "imported as the function that the standard defines it by"
+_BY_FUNCTION = "imported as the function that defines it in the standard"
 
 #: Operations that a pass replaces before the import rules run.
 _REPLACED: dict[type[Op], str] = {onnx.Scan8: "imported as a Scan over the batch around a Scan-9"}

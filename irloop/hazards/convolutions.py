@@ -21,8 +21,8 @@ def pads_skipped_data(node: Node) -> bool:
     result, skip elements.
 
     OpenVINO then skips elements of the data first (every second one for strides of 2), and pads the
-    data afterwards. A Pad before the convolution counts as its padding. The data come from an
-    elementwise operation or another convolution.
+    data afterwards. A Pad before the convolution counts as its padding. The pattern needs data that
+    an elementwise operation or another convolution computes.
     """
     op = node.op
     if not isinstance(op, Convolution) or not _is_pointwise(node):

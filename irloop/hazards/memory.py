@@ -119,7 +119,7 @@ MOVES = (
 def needs_barrier(
     value: Value, own: Value, parameters: AbstractSet[Value], moving: AbstractSet[Value]
 ) -> bool:
-    """True when the state in `own` needs a copy of `value` as its next value.
+    """True if `value`, the next value of the state with parameter `own`, must be copied.
 
     `parameters` are all parameters of the body, `moving` those whose memory the next iteration
     overwrites.
@@ -139,7 +139,7 @@ def moving(body: Body) -> set[Value]:
 
 
 def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
-    """True when a concatenated value is the memory of one of these parameters.
+    """True if a concatenated value shares its memory with one of these parameters.
 
     Moving parameters are overwritten before the value is concatenated; for invariants the copy is
     only a precaution.

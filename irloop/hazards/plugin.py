@@ -168,15 +168,18 @@ def is_result(value: Value) -> bool:
 
 
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
-    """The readers of a loop output that may read memory that the output no longer has.
+    """The readers of a loop output that may read from memory that the output has left.
 
-    Each reader comes with the position of the input. Only outputs of unknown size, other than
-    strings, have such readers. If the output is also a result of its graph, its memory differs in
-    each inference request, and any reader may keep the memory of an earlier one. Otherwise the
-    memory may move: if the loop is in the body of another loop, only elementwise operations notice
-    this; elsewhere all operations except loops notice it. OpenVINO removes arithmetic without
-    effect, so such arithmetic is included if a reader of its result does not notice. Operations
-    that look up their memory in each inference are not included.
+    Returns each reader with the position of the input. Only outputs of unknown size, other than
+    strings, have such readers:
+
+    - all readers, if the output is also a result of its graph: its memory then differs in each
+      inference request, and a reader may keep the memory of an earlier request;
+    - otherwise readers that keep the old address when the memory moves: loops and, if the output
+      belongs to a loop in the body of another loop, all operations that are not elementwise.
+
+    Arithmetic that OpenVINO may remove is included if a reader of its result keeps the old address.
+    Operations that look up their memory in each inference are not included.
     """
     if not is_loop(value.producer) or shape_of(value).is_static:
         return []
@@ -187,15 +190,15 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
     return [
         (user, at)
         for user, at in value.uses
-        if (any_reader or _reads_old_place(user, is_inner)) and not looks_up_memory(user)
+        if (any_reader or _keeps_old_address(user, is_inner)) and not looks_up_memory(user)
     ]
 
 
-def _reads_old_place(reader: Node, is_inner: bool) -> bool:
-    """True for a reader of a loop output that does not notice that the memory of the output moved.
+def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
+    """True for a reader that keeps the old address of a loop output whose memory moved.
 
-    Also true if OpenVINO may remove the reader, as it removes x + 0, and a reader of the result
-    does not notice. A reader that more than `_READERS` operations follow counts as one, too.
+    Also true if OpenVINO may remove the reader, as it removes x + 0, and a reader of its result
+    keeps the old address. If more than `_READERS` operations follow the reader, the result is true.
     """
     pending = [reader]
     for node in pending:
@@ -230,7 +233,8 @@ def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
     """
     if not is_loop(value.producer) or not shape_of(value).is_static:
         return []
-    # Asked first, because most outputs have no such reader, and a loop may have thousands.
+    # This check comes first, because most outputs have no such reader and a loop may have thousands
+    # of outputs.
     if not _is_joined_repeatedly(value):
         return []
     ports = [item for item in (*value.producer.inputs, *value.producer.outputs) if item is not None]

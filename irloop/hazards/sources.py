@@ -22,8 +22,8 @@ def sources(
 ) -> Iterator[Node]:
     """Yield `nodes` and the nodes that they are computed from, each once, the nearest first.
 
-    `followed` returns the inputs of a node that are followed. At most `MOST` + 1 nodes are visited:
-    a caller that gets more than `MOST` nodes does not know all of them.
+    `followed` selects the inputs of a node to follow. At most `MOST` + 1 nodes are visited: a
+    caller that gets more than `MOST` nodes does not know all of them.
     """
     pending = list(nodes)
     seen = set(pending)

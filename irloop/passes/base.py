@@ -19,9 +19,7 @@ Callback = Callable[[Node], bool]
 
 
 class PassConfig:
-    """Says which passes are enabled, and which nodes they must not change; nested passes share
-    it.
-    """
+    """The enabled passes, and the nodes that they must not change; nested passes share it."""
 
     def __init__(self) -> None:
         self._enabled: dict[str, bool] = {}
@@ -56,7 +54,7 @@ class PassConfig:
         self._callbacks.update({_name(item): callback for item in passes})
 
     def skips(self, item: Pass, node: Node) -> bool:
-        """True if the callback for this pass says that `node` must not be changed."""
+        """True if the callback for this pass forbids changing `node`."""
         callback = self._callbacks.get(item.name, self._callback)
         if callback is None:
             return False

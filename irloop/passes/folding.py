@@ -70,8 +70,8 @@ def folded_outputs(
     kept = sum(_nbytes(value) for value in node.outputs)
     read = sum(tensor.nbytes for tensor in inputs if tensor is not None)
     work = budget.current()
-    # Results of nodes without inputs count, too, because a small file may ask for a large one a
-    # thousand times.
+    # Results of nodes without inputs count, too, because a small file may contain thousands of
+    # nodes with large results.
     if work.folded + max(kept - read, 0) > KEPT_LIMIT:
         return None
     work.folded += max(kept - read, 0)

@@ -57,10 +57,10 @@ def test_the_largest_integer_is_exact() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x1", "'x1' does not name an input and its numbers"),
-        ("x1=one", "'x1=one' does not name an input and its numbers"),
+        ("x1", "'x1' is not an input name with numbers"),
+        ("x1=one", "'x1=one' is not an input name with numbers"),
         ("y=1", "the model has no input 'y'"),
-        ("x0=1,2,3", "input 'x0' has another number of elements than given"),
+        ("x0=1,2,3", "the number of values does not fit input 'x0'"),
     ],
 )
 def test_invalid_values_are_wrong_usage(text: str, message: str) -> None:

@@ -70,7 +70,7 @@ def test_names_and_ranks_are_checked(tmp_path: Path) -> None:
         Manager([SetShape(("z=1",))]).run_passes(made)
     with pytest.raises(UsageError, match="rank"):
         Manager([SetShape(("x=1",))]).run_passes(made)
-    with pytest.raises(UsageError, match="does not name an input and its shape"):
+    with pytest.raises(UsageError, match="is not an input name with a shape"):
         SetShape(("x",))
     assert not Manager([SetShape(("x=2,6",))]).run_passes(made)
 

@@ -304,7 +304,9 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The order of at most `limit` rows: sorted by score if there are more, else unchanged."""
+    """The indices of at most `limit` rows: the best ones by score, or all in their order if there
+    are no more.
+    """
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))

@@ -53,8 +53,9 @@ def _most(c: Conversion, worth: Value, best: int) -> Value:
 
 
 def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
-    """The factor by which boxes with higher scores lower the score of each box. ¶ Boxes are [N, C,
-    K, 4], sorted by descending score.
+    """The factor by which boxes with higher scores lower the score of each box.
+
+    Boxes are [N, C, K, 4], sorted by descending score.
     """
     border = 0.0 if op.normalized else 1.0
     own, others = forms.unsqueeze(c, boxes, [3]), forms.unsqueeze(c, boxes, [2])

@@ -1,4 +1,4 @@
-"""Converts NMSRotated to ONNX: a Loop that intersects rotated boxes with the taken one.
+"""Converts NMSRotated to ONNX: each iteration of a Loop keeps a box and suppresses its neighbours.
 
 A box is nine f64 numbers: the x of its corners in order, their y, and its area.
 """

@@ -249,10 +249,10 @@ def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
 
 
 def floor_divided(c: Conversion, left: Value, right: Value) -> Value:
-    """left / right of integers, rounded down; right is positive.
+    """The quotient of two integers, rounded down; `right` must be positive.
 
-    m_pythondiv is not used, because the CPU plugin ignores it: the remainder is subtracted first,
-    so that the division is exact.
+    The remainder is subtracted before the division, so that the division is exact. The attribute
+    m_pythondiv would express this, but the CPU plugin ignores it.
     """
     rest = c(ov_math.FloorMod(), left, right)
     return ov_forms.divide(c, ov_forms.subtract(c, left, rest), right)
@@ -324,5 +324,5 @@ def import_is_inf(c: Conversion, op: onnx.IsInf, x: Value) -> Value:
         return ov_forms.equal(c, x, ov_forms.scalar(c, math.inf, x))
     if op.detect_negative:
         return ov_forms.equal(c, x, ov_forms.scalar(c, -math.inf, x))
-    # No number is smaller than itself.
+    # Neither infinity is detected: return false for each element (x < x).
     return ov_forms.less(c, x, x)

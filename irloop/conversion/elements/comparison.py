@@ -38,8 +38,9 @@ def export_not_equal(c: Conversion, op: ov.NotEqual, left: Value, right: Value) 
 
 @exports(ov.GreaterEqual)
 def export_greater_equal(c: Conversion, op: ov.GreaterEqual, left: Value, right: Value) -> Value:
-    """GreaterOrEqual; before opset 12 Greater or Equal, because the negation of Less differs for
-    NaN.
+    """GreaterEqual -> GreaterOrEqual; before opset 12, Or of Greater and Equal.
+
+    Not(Less) would be true for NaN.
     """
     if c.opset >= 12:
         return _comparison(onnx.GreaterOrEqual)(c, op, left, right)

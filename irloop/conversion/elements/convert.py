@@ -196,8 +196,9 @@ def converted_float(c: Conversion, x: Value, element: ElementType, *, saturate: 
 def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
     """Convert `x` to a 4-bit or 8-bit float, rounded only once.
 
-    OpenVINO rounds to f16 first, and may then find a tie between two 8-bit floats where `x` is
-    nearer to one of them, `near`. To find the other one, mirror `x` at `near` and convert it.
+    OpenVINO rounds to f16 first. The f16 number may lie exactly between two 8-bit floats, so
+    OpenVINO may choose the one that is farther from `x`. The other one is found by converting `x`
+    mirrored at OpenVINO's choice; the nearer of the two is the result.
     """
     if element not in _PRECISION or _is_exact(x) or _holds_halves(c, x):
         return ov_forms.convert(c, x, element)
@@ -212,7 +213,8 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _holds_halves(c: Conversion, x: Value) -> bool:
-    """True if `x` holds values of f16 or bf16, or was chosen from such values and constants.
+    """True if every element of `x` comes from an f16 or bf16 value, or from a constant that f16
+    represents.
 
     OpenVINO computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
     """

@@ -278,10 +278,10 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> FloorMod, but for an infinite divisor and a finite dividend one of the two operands.
+    """Mod -> FloorMod, except where the dividend is finite and the divisor infinite.
 
-    OpenVINO's CPU would multiply infinity by 0. The result is the dividend, or the divisor if their
-    signs differ.
+    There OpenVINO's CPU would multiply infinity by 0. The result is the dividend instead, or the
+    divisor if the signs differ.
     """
     if op.fmod:
         return c(ov.Mod(), left, right)

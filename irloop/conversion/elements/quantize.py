@@ -37,7 +37,9 @@ def export_fake_quantize(
     out_low: Value,
     out_high: Value,
 ) -> Value:
-    """FakeQuantize -> its definition, in a shorter form if the input limits differ."""
+    """FakeQuantize -> the formula of its specification, which is shorter if the input limits
+    differ.
+    """
 
     def build(x: Value, *limits: Value) -> Value:
         known = [c.constant_of(limit) for limit in limits]

@@ -274,8 +274,9 @@ def _cure(c: Conversion) -> str:
 
 
 def _outer_choice(node: Node) -> str:
-    """The advice for a node in branches that an input chooses, because sizes that suit one branch
-    may not suit another.
+    """The advice for a node that cannot be converted in a branch that a model input selects.
+
+    Its shapes may be valid only if the other branch is not taken.
     """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:

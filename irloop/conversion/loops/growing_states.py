@@ -55,8 +55,7 @@ class OpenGrowingStates(LoopPass):
         number = self._unknown(wires, emitter) if growing else None
         if number is None:
             return
-        # From bounded sizes OpenVINO derives bounds of other values, but not of the result of a
-        # CumSum.
+        # OpenVINO derives bounds of values from bounded sizes, but not through a CumSum.
         hidden_number = emitter.emit(CumSum(), number, emitter.constant(0))
         nothing = emitter.emit(Subtract(), hidden_number, hidden_number)
         for item, axes in growing:
@@ -89,8 +88,8 @@ def _growing_axes(item: Entering) -> list[int]:
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
-    # OpenVINO also knows upper bounds of unknown sizes: for a Slice of a joined output, the trip
-    # count.
+    # OpenVINO also infers upper bounds of unknown sizes: the trip count bounds a Slice of a
+    # concatenated output.
     bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
         axis

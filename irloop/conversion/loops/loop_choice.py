@@ -59,7 +59,7 @@ STAYS: dict[Loops, str] = {
     "keep": "",
     "scan": "a state may change its shape, or a TensorIterator is directly inside or around it",
     "loop": "it slices several elements at a time, or converts its inputs",
-    "sequence": "its body holds anything but a single LSTM, GRU or RNN cell",
+    "sequence": "its body is not a single LSTM, GRU or RNN cell",
     "unroll": f"it runs more than {Unroll.trips} times, or unrolling it would make too many nodes",
 }
 
@@ -137,7 +137,7 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
             Location(line=loop.line, path=loop.path),
         )
         for loop in before
-        for form, reason in _said(loop, _made_of(loop, nodes), loops)
+        for form, reason in _forms_of(loop, _made_of(loop, nodes), loops)
     ]
 
 
@@ -150,17 +150,17 @@ def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
     return next(iter([*named, *below]), None)
 
 
-def _said(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[str, str]]:
+def _forms_of(loop: SourceLoop, node: Node | None, loops: Loops) -> Iterator[tuple[str, str]]:
     if node is None:
         known = loop.count is not None
-        times = f"{loop.count} times" if known else "once, or as its nearest form does"
-        yield "the operations of its body", f"it runs {times}"
+        reason = f"it runs {loop.count} times" if known else "conversion determined its trip count"
+        yield "the operations of its body", reason
         return
     kind = node.op.type
     if isinstance(node.op, FORMS[loops]):
         yield kind, "as requested"
     elif loops == "keep":
-        yield kind, NEAREST.get((loop.type, kind), "this is its nearest form")
+        yield kind, NEAREST.get((loop.type, kind), "this form is nearest to the source")
     elif loop.count is None and loops in ("scan", "unroll"):
         yield kind, "it may stop early, or its trip count is known only at run time"
     else:

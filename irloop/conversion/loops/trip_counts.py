@@ -41,8 +41,8 @@ class LimitCounts(ModelPass):
         y = Loop(m, true, m):  s: m   z = Loop(s, ...)   s' = s - 1
 
     OpenVINO 2026.4 reads only the low 32 bits of M, so 2^32 would mean no iteration. Only a
-    conversion to f32 reads all bits. A Loop of 2^30 iterations does not reach the limit before its
-    condition ends it.
+    conversion to f32 reads all bits. The limit of 2^30 iterations is too large to be reached before
+    the condition ends the Loop.
     """
 
     name = "limit_counts"

@@ -28,7 +28,7 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a Resize asks for along `axes`: scales or sizes with the policy that keeps the aspect
+    """The inputs of a Resize for `axes`: scales, or sizes with the policy that keeps the aspect
     ratio, and the region of tf_crop_and_resize.
     """
 

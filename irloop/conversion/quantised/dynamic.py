@@ -124,8 +124,9 @@ def _step_of(scale: Value) -> Value | None:
 
 
 def _lowest(step: Value, x: Value) -> Value | None:
-    """The value Min(ReduceMin(x), 0), if `step` is a 255th of its distance to Max(ReduceMax(x), 0);
-    else None.
+    """Return `low` if `step` is (high - low) / 255, else None.
+
+    `low` is Min(ReduceMin(x), 0), and high is Max(ReduceMax(x), 0).
     """
     ratio = inputs_of(step, Div)
     span = None if ratio is None else inputs_of(ratio[0], Sub)

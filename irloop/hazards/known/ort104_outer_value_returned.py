@@ -21,7 +21,7 @@ class OuterValueReturned(
     """A body returns a value of the enclosing graph.
 
     What happens:
-        The session is not created.
+        ONNX Runtime refuses to create the session.
     Where:
         A result of a body or branch is the name of a value outside of it.
     What irloop does:

@@ -21,7 +21,7 @@ class NameDefinedAgain(
     """A body defines a name of the enclosing graph again.
 
     What happens:
-        The session is not created.
+        ONNX Runtime refuses to create the session.
     Where:
         A node of a body has an output whose name belongs to another value outside the body.
     What irloop does:

@@ -21,7 +21,7 @@ class UntypedBodyInput(
     """A body input has no element type.
 
     What happens:
-        The session is not created.
+        ONNX Runtime refuses to create the session.
     Where:
         An input of a body is declared without its element type.
     What irloop does:

@@ -33,8 +33,8 @@ class ScanOfNoElement(
     Where:
         The length of a scanned axis is unknown before the model runs.
     What irloop does:
-        Nothing: a Scan that was converted from a TensorIterator always runs, because a
-        TensorIterator without slices is not allowed.
+        Nothing: a Scan converted from a TensorIterator runs at least one iteration, because
+        OpenVINO allows no TensorIterator over an empty axis.
     """
 
     concerns_conversion = False

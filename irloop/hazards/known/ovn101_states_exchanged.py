@@ -46,4 +46,4 @@ class StatesExchanged(
             own, value = body.graph.input(port.parameter), body.graph.output(port.result)
             held = same_memory(value)
             if held is not own and held in overwritten and not is_copy(value):
-                yield f"state {own.name!r} continues with {held.name!r}, which changes as well"
+                yield f"the next value of state {own.name!r} is {held.name!r}, which also changes"

@@ -46,4 +46,4 @@ class ViewComputedInPlace(
             if same_memory(value) in others or is_copy(value):
                 continue
             if may_share(value, others - {own}):
-                yield f"state {own.name!r} continues with a value that is computed from a view"
+                yield f"the next value of state {own.name!r} is computed from a view"

@@ -21,7 +21,7 @@ class PartSizeZero(
     effect=Effect.CRASH,
     case="iterator_part_size_zero",
     rule="IRL615",
-    fix="Write the size of a slice.",
+    fix="Set part_size to the number of elements of a slice.",
 ):
     """A part_size of 0.
 

@@ -38,4 +38,4 @@ class UnreadOutputOfASharedResult(
 
     def find(self, node: Node) -> Iterator[str]:
         for output in unread_beside_shared(node) if is_loop(node) else ():
-            yield f"nothing reads output {output}, whose body result another output has, too"
+            yield f"nothing reads output {output}, and another output has the same body result"

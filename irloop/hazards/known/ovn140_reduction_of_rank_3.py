@@ -39,4 +39,4 @@ class ReductionOfRank3(
 
     def find(self, node: Node) -> Iterator[str]:
         if reduced_wrongly(node) is not None:
-            yield f"{node.name!r} reduces one axis of three, and a constant follows"
+            yield f"{node.name!r} reduces one of three axes, and arithmetic with a constant follows"

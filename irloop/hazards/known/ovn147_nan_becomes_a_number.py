@@ -40,4 +40,4 @@ class NanBecomesANumber(
 
     def find(self, node: Node) -> Iterator[str]:
         for value in lost_nans(node):
-            yield f"{value.name!r} may be NaN, and {node.name!r} makes it a number"
+            yield f"{value.name!r} may be NaN, and {node.name!r} turns it into a number"

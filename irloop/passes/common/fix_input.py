@@ -69,7 +69,7 @@ def _parsed(text: str) -> tuple[str, list[int | float]]:
     except ValueError:
         numbers, name = [], ""
     if not name or not equals:
-        raise UsageError(f"{text!r} does not name an input and its numbers", expected="NAME=0,2")
+        raise UsageError(f"{text!r} is not an input name with numbers", expected="NAME=0,2")
     return name, numbers
 
 
@@ -92,7 +92,7 @@ def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
     """The numbers as a tensor that has the type and the shape of an input.
 
     Raises:
-        UsageError: when the input takes no numbers, or another number of them.
+        UsageError: when the input does not hold numbers, or has another number of elements.
     """
     type = node.outputs[0].type
     unfit = not isinstance(type, TensorType) or type.element in (
@@ -100,16 +100,16 @@ def _tensor(node: Node, numbers: list[int | float]) -> ArrayTensor:
         ElementType.STRING,
     )
     if unfit or not isinstance(type, TensorType):
-        raise UsageError(f"input {node.name!r} takes no numbers", found=str(type))
+        raise UsageError(f"input {node.name!r} does not hold numbers", found=str(type))
     dims = type.shape.static()
     if dims is None:
         dims = (len(numbers),)
     rank = type.shape.rank
     if len(numbers) != int(np.prod(dims)) or rank not in (None, len(dims)):
         raise UsageError(
-            f"input {node.name!r} has another number of elements than given",
+            f"the number of values does not fit input {node.name!r}",
             expected=str(type),
-            found=f"{len(numbers)} given",
+            found=f"{len(numbers)} values",
         )
     array = np.array(numbers).astype(type.element.numpy()).reshape(dims)
     return ArrayTensor(array, type.element)

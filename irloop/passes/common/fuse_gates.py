@@ -253,7 +253,10 @@ def _weights(
 
 
 def _bias(constants: Sequence[Value], rows: Sequence[int], kind: np.dtype[Any]) -> Array | None:
-    """The sum of the constants, in the order of `rows`; None if one of them has another length."""
+    """The sum of the bias constants, with its elements taken in the order of the indices `rows`.
+
+    None if a constant is not a vector with as many elements as `rows`.
+    """
     total: Array = np.zeros(len(rows), kind)
     for value in constants:
         op = value.producer.op

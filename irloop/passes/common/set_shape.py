@@ -107,7 +107,7 @@ class SetShape(ModelPass):
                 )
             type = values[0].type
             if type.shape.rank not in (None, shape.rank):
-                message = f"input {name!r} cannot have that rank"
+                message = f"the rank of the shape differs from that of input {name!r}"
                 raise UsageError(message, expected=str(type), found=str(shape))
             found.append((values[0], TensorType(type.element, shape)))
         return found
@@ -122,9 +122,7 @@ def _parsed(text: str) -> tuple[str, Shape]:
     name, equals, dims = text.rpartition("=")
     parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
     if not name or not equals or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts):
-        raise UsageError(
-            f"{text!r} does not name an input and its shape", expected="NAME=1,3,?,224"
-        )
+        raise UsageError(f"{text!r} is not an input name with a shape", expected="NAME=1,3,?,224")
     return name, Shape.of(*(None if part in ("?", "-1") else int(part) for part in parts))
 
 

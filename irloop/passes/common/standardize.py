@@ -54,7 +54,7 @@ class Standardize(ModelPass):
 
     def __post_init__(self) -> None:
         if self.opset < 0:
-            raise UsageError(f"opset {self.opset} is not an opset", expected="0 or more")
+            raise UsageError(f"there is no opset {self.opset}", expected="0 or more")
 
     def run_on_model(self, model: Model) -> bool:
         found = [node for node in all_nodes(model.graph) if isinstance(node.op, ContribOp)]
