@@ -4,11 +4,11 @@ Each iteration has a *row*, and makes a state from it::
 
     state = row - (the last state of the inner loop, or the state before)
 
-The inner loop starts from the state of the outer one. A loop gives its last state and, joined, the
-states after each iteration (`parts`). The outer loop joins also the sum and the number of the inner
-parts, and the state before each iteration (`starts`): the body's own input, which ONNX Runtime gets
-wrong where a body returns it as it is. All numbers are small and whole, so that they are exact in
-any order.
+The inner loop starts from the state of the outer one. A loop returns its last state and,
+concatenated, the states after each iteration (`parts`). The outer loop also concatenates the sum
+and the number of the inner parts, and the state before each iteration (`starts`). That state is an
+input of the body, and ONNX Runtime returns wrong values if a body returns its input directly. All
+numbers are small and whole, so that they are exact in any order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings in OpenVINO, against ONNX's own values."""
+"""Conversion of attention and rotary embeddings to OpenVINO; the expected values are ONNX's."""
 
 from __future__ import annotations
 

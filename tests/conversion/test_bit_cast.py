@@ -1,4 +1,4 @@
-"""BitCast in OpenVINO's arithmetic, against NumPy's views."""
+"""Conversion of BitCast to arithmetic in OpenVINO, compared with views of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ FLOATS = np.concatenate(
 )
 
 
-def test_the_bits_of_floats() -> None:
+def test_floats_to_integers_of_the_same_bits() -> None:
     check(FLOATS, np.int32)
 
 
-def test_floats_of_bits() -> None:
+def test_integers_to_floats_of_the_same_bits() -> None:
     check(FLOATS.view(np.int32), np.float32)
 
 
-def test_nan_and_infinity() -> None:
+def test_nan_has_the_bits_that_engines_produce() -> None:
     nan = np.array([np.nan], np.float32)
     (bits,) = Session(converted(np.float32, np.int32)).run([nan]).values()
     assert bits.tolist() == [0x7FC00000]
@@ -64,7 +64,7 @@ def test_nan_and_infinity() -> None:
     ("source", "target"),
     [(np.int8, np.uint8), (np.uint8, np.int8), (np.int16, np.uint16), (np.uint16, np.int16)],
 )
-def test_integers(source: Any, target: Any) -> None:
+def test_signed_integers_to_unsigned_and_back(source: Any, target: Any) -> None:
     limits = np.iinfo(source)
     check(np.arange(limits.min, limits.max + 1, 7).astype(source), target)
 

@@ -1,4 +1,4 @@
-"""Colour conversions and region layers in ONNX, against OpenVINO's own values."""
+"""Conversion of colours and region layers to ONNX; the expected values are OpenVINO's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons, logic, selection and bits in the other dialect."""
+"""Conversion of comparisons, logic, selection and bits in both directions."""
 
 from __future__ import annotations
 

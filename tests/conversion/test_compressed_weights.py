@@ -152,7 +152,7 @@ def test_4_bits_stay_4_bits_unless_an_older_opset_is_asked_for(name: str) -> Non
 
 
 @pytest.mark.parametrize(("opset", "codes"), [(17, "u8"), (21, "u4")])
-def test_nf4_stays_codes(opset: int, codes: str) -> None:
+def test_nf4_weights_are_stored_as_codes(opset: int, codes: str) -> None:
     model, _ = pipelines.to_onnx(grouped_ir(WEIGHTS["nf4"]), opset=opset)
     large = [
         str(node.op.tensor.element)

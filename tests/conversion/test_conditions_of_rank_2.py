@@ -41,7 +41,7 @@ def engines() -> Iterator[Engines]:
         yield found
 
 
-def test_a_branch(engines: Engines, tmp_path: Path) -> None:
+def test_an_if_with_such_a_condition(engines: Engines, tmp_path: Path) -> None:
     sets = [[np.full((rows, 3), number, F32)] for rows, number in ((2, 3), (1, -4), (2, 5))]
     agree(BRANCH, sets, engines, tmp_path)
 

@@ -63,7 +63,7 @@ def test_the_result_of_a_constant_loop_is_a_constant() -> None:
     np.testing.assert_array_equal(values, [[1, 2], [-1, -2], [1, 2]])
 
 
-def test_a_long_loop_stays() -> None:
+def test_a_loop_of_too_many_iterations_is_not_folded() -> None:
     assert "Loop" in kinds(converted(NESTED.replace("COUNT", "2000")))
 
 

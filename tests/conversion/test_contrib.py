@@ -74,7 +74,9 @@ def fused(
 
 
 @pytest.mark.parametrize("block", [16, 32, 64])
-def test_blocks_of_weights(block: int, engines: Engines, tmp_path: Path) -> None:
+def test_4_bit_weights_in_blocks_become_matmul_nbits(
+    block: int, engines: Engines, tmp_path: Path
+) -> None:
     sets = [[drawn(1, 2, 3, 64)], [drawn(2, 1, 3, 64)]]
     assert fused(products(3, 64, block), sets, engines, tmp_path) == ["MatMulNBits"] * 2
 
@@ -132,7 +134,9 @@ def dequantized(
 # the expected numbers are computed here.
 @pytest.mark.parametrize("has_zeros", [False, True])
 @pytest.mark.parametrize("name", DEQUANTIZED)
-def test_dequantized_weights(name: str, has_zeros: bool, engines: Engines, tmp_path: Path) -> None:
+def test_weights_of_dequantize_linear_become_matmul_nbits(
+    name: str, has_zeros: bool, engines: Engines, tmp_path: Path
+) -> None:
     rows = DEQUANTIZED[name][1][0]
     model = onnx.parser.parse_model(
         f"""<ir_version: 10, opset_import: ["": 21]>
@@ -148,7 +152,7 @@ def test_dequantized_weights(name: str, has_zeros: bool, engines: Engines, tmp_p
         np.testing.assert_allclose(y, x @ weights, 1e-4, 1e-5)
 
 
-def test_body_of_a_loop(engines: Engines, tmp_path: Path) -> None:
+def test_4_bit_weights_in_a_loop_body(engines: Engines, tmp_path: Path) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["": 21]>
         g (int64 n, float[2,48] x) => (float[2,48] y) <bool yes = {1}> {
@@ -173,7 +177,9 @@ def test_body_of_a_loop(engines: Engines, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bias", ["", "1,6,6", "4,6,6", "1,1,6"])
-def test_attention(bias: str, engines: Engines, tmp_path: Path) -> None:
+def test_attention_with_and_without_bias_becomes_multi_head_attention(
+    bias: str, engines: Engines, tmp_path: Path
+) -> None:
     shapes = [(6, 12)] * 3 + ([tuple(map(int, bias.split(",")))] if bias else [])
     sets = [
         [drawn(batch + at, batch, *shape) for at, shape in enumerate(shapes)] for batch in (2, 1)
@@ -203,7 +209,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_forms_of_attention(name: str, engines: Engines, tmp_path: Path) -> None:
+def test_only_attention_of_one_form_is_fused(name: str, engines: Engines, tmp_path: Path) -> None:
     changes, wanted = FORMS[name]
     words = {"join": "0, 0, 8", "axis": "-1", "last": "1, 3"} | changes
     if name == "another order":

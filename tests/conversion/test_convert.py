@@ -1,4 +1,6 @@
-"""Conversions of element types in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of element type conversions in both directions; the expected values are OpenVINO's and
+ONNX's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of convolutions in both directions; the expected values are OpenVINO's and ONNX's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Connectionist temporal classification in ONNX: OpenVINO's own values, and random labels and
-lengths.
+"""Conversion of connectionist temporal classification to ONNX, with stored OpenVINO results and
+random labels and lengths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def test_exports(opconf_case: Path, opset: int, check_export: Callable[[Path, in
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_drawn_losses(seed: int) -> None:
+def test_losses_with_random_attributes_and_labels(seed: int) -> None:
     draw = Draw(seed)
     items, frames, classes, longest = draw.choice([1, 3]), 8, draw.choice([3, 5]), 4
     op = ov.CTCLoss(

@@ -108,7 +108,7 @@ def times_zero(m: IrModel, loop: IrLoop, value: Value) -> Value:
 
 
 def inferred(model: Model, runs: list[list[Any]], folder: Path) -> list[list[Any]]:
-    """What OpenVINO returns for each list of inputs, in one compiled model."""
+    """The outputs of OpenVINO for each list of inputs, in one compiled model."""
     openvino = pytest.importorskip("openvino", reason="needs the openvino package")
     path = folder / "model.xml"
     irloop.save_model(model, path)
@@ -125,7 +125,7 @@ def codes(model: Model) -> set[str]:
 
 
 def counting(reader: Reader) -> Model:
-    """TensorIterator(x, y): s' = s + 1 + what `reader` makes of the slice; joined backwards."""
+    """TensorIterator(x, y): s' = s + 1 + reader(slice); concatenated backwards."""
     m = IrModel()
     x, y = m.input("x", None, 2), m.input("y", 1, 2)
     loop = m.tensor_iterator()
@@ -216,7 +216,7 @@ def test_an_unread_output_does_not_keep_slices(tmp_path: Path) -> None:
 
 
 def stateful(reader: Reader) -> Model:
-    """Loop(n, true, x): s' = 1 + what `reader` makes of the state -> last s."""
+    """Loop(n, true, x): s' = 1 + reader(state) -> last s."""
     m = IrModel()
     n, x = m.input("n", element=I64), m.input("x", 1, 2)
     loop = m.loop(n)

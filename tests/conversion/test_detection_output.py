@@ -1,4 +1,6 @@
-"""DetectionOutput in ONNX: OpenVINO's own values, and random priors, offsets and attributes."""
+"""Conversion of DetectionOutput to ONNX, with stored OpenVINO results and random priors, offsets
+and attributes.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ def drawn(seed: int) -> tuple[ov.Detecting, list[Array]]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_drawn(seed: int) -> None:
+def test_random_attributes_and_priors(seed: int) -> None:
     op, arrays = drawn(seed)
     opset = (11, 13, 17, 21)[seed % 4]
     dynamic = ((), (0, 1), (0, 1, 2, 3, 4))[seed % 3]

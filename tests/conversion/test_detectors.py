@@ -1,4 +1,4 @@
-"""Small detectors as IR: ONNX Runtime must return for the export what OpenVINO returns."""
+"""Small detectors as IR: the exported model in ONNX Runtime must return the results of OpenVINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detectron's operations around proposals, in ONNX: stored values and random attributes."""
+"""Conversion of Detectron's operations to ONNX, with stored values and random attributes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def specified(op: Op) -> bool:
 
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("kind", [final, grid, pyramid, best])
-def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
+def test_random_attributes_and_inputs(
+    kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int
+) -> None:
     op, arrays = kind(Draw(seed))
     opset = (16, 17, 21)[seed % 3]
     dynamic = ((), (0, 1, 2))[seed // 3 % 2]

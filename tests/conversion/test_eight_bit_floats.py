@@ -98,7 +98,7 @@ def test_a_conversion_there_and_back_rounds_as_the_source(
 
 
 @pytest.mark.parametrize("element", [E4M3, E5M2], ids=lambda item: item.value)
-def test_fake_conversions_saturate(element: ElementType, engines: Engines, tmp_path: Path) -> None:
+def test_fake_convert_saturates(element: ElementType, engines: Engines, tmp_path: Path) -> None:
     m = IrModel()
     scale, shift = m.constant(1.0), m.constant(0.5)
     model = m.done(m(FakeConvert(element), m.input("x", None), scale, shift))

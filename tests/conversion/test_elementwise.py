@@ -1,4 +1,6 @@
-"""Elementwise arithmetic in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of elementwise arithmetic in both directions; the expected values are OpenVINO's and
+ONNX's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bags of embeddings and segments in the other dialect, against OpenVINO and ONNX."""
+"""Conversion of bags of embeddings and segments in both directions; the expected values are
+OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Features for classical machine learning in OpenVINO: results computed by hand, and refusals."""
+"""Conversion of feature operations of ai.onnx.ml to OpenVINO: results computed by hand, and
+refusals.
+"""
 
 from __future__ import annotations
 
@@ -185,6 +187,8 @@ def test_imports(
         ),
     ],
 )
-def test_refusals(type: str, attributes: dict[str, Any], reason: str) -> None:
+def test_attributes_that_openvino_cannot_express_are_refused(
+    type: str, attributes: dict[str, Any], reason: str
+) -> None:
     with pytest.raises(UnsupportedError, match=reason):
         pipelines.to_openvino(model(type, [NUMBERS], **attributes), opset=8)

@@ -1,4 +1,6 @@
-"""Ranges, constants, one-hot codes and windows in the other dialect, against OpenVINO and ONNX."""
+"""Conversion of ranges, constants, one-hot codes and windows in both directions; the expected
+values are OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

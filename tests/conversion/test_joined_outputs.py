@@ -57,7 +57,7 @@ def engines() -> Iterator[Engines]:
         ("three", "Identity (ci)"),
     ],
 )
-def test_runs_of_all_lengths(
+def test_runs_with_and_without_iterations(
     trip: str, goes: str, starts: str, first: str, engines: Engines, tmp_path: Path
 ) -> None:
     text = LOOP.replace("TRIP", trip).replace("GOES", goes).replace("STARTS", starts)
@@ -113,7 +113,7 @@ g (int64 M, int64 k, float[2] x) => (float[2] sum, int64 count) {
 @pytest.mark.parametrize(
     ("outer", "count"), [("Loop", "i"), ("Loop", "M"), ("Scan", "i"), ("If", "M")]
 )
-def test_loops_in_bodies(
+def test_concatenated_outputs_of_a_loop_in_a_body(
     outer: str, count: str, goes: str, engines: Engines, tmp_path: Path
 ) -> None:
     text = OUTER[outer].replace("INNER", INNER).replace("COUNT", count).replace("GOES", goes)
@@ -225,7 +225,9 @@ DTYPES = ["int8", "uint8", "int32", "int64", "float16", "double", "bool"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_all_element_types(dtype: str, engines: Engines, tmp_path: Path) -> None:
+def test_concatenated_outputs_of_every_element_type(
+    dtype: str, engines: Engines, tmp_path: Path
+) -> None:
     text = f"""
 g (int64 M, {dtype}[2] x) => ({dtype}[2] last, {dtype}[n, 2] all) {{
   last, all = Loop (M, "", x) <body = b (int64 i, bool ci, {dtype}[2] s)

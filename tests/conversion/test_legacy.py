@@ -1,4 +1,6 @@
-"""Operations as they were before opset 7, in OpenVINO; the expected values are computed by hand."""
+"""Conversion of operations as defined before opset 7 to OpenVINO; expected values are computed by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +77,13 @@ def test_second_operand_at_the_end() -> None:
         assert result.tolist() == [[11, 22], [13, 24]]
 
 
-def test_logic_at_an_axis() -> None:
+def test_and_broadcasts_at_an_axis() -> None:
     arrays = [np.array([[True, False], [True, True]]), np.array([False, True])]
     for (result,) in both_ways("And", 1, arrays, axis=0, broadcast=1):
         assert result.tolist() == [[False, False], [True, True]]
 
 
-def test_power_at_an_axis() -> None:
+def test_pow_broadcasts_at_an_axis() -> None:
     for (result,) in both_ways("Pow", 1, [f32([[2, 3]]), f32([3])], axis=0, broadcast=1):
         assert result.tolist() == [[8, 27]]
 
@@ -107,7 +109,7 @@ def test_selu_with_its_first_constants() -> None:
         np.testing.assert_allclose(result, [1.0507, 1.0507 * 1.6732 * (np.exp(-1) - 1)], rtol=1e-6)
 
 
-def test_slope_for_channels() -> None:
+def test_the_slope_of_prelu_belongs_to_the_channels() -> None:
     arrays = [f32([[[-1, -1], [-1, 1]]]), f32([2, 3])]
     for (result,) in both_ways("PRelu", 6, arrays):
         assert result.tolist() == [[[-2, -2], [-3, 1]]]
@@ -139,7 +141,7 @@ def test_dropout(opset: int) -> None:
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
-def test_rows_of_several_dimensions(op: str) -> None:
+def test_softmax_normalises_all_axes_from_axis_on(op: str) -> None:
     x = np.arange(8, dtype=np.float32).reshape(2, 2, 2)
     expected: dict[str, Any] = {
         "Softmax": np.exp([0, 1, 2, 3]) / np.exp([0, 1, 2, 3]).sum(),
@@ -150,12 +152,12 @@ def test_rows_of_several_dimensions(op: str) -> None:
         np.testing.assert_allclose(result.reshape(2, 4), [expected[op]] * 2, rtol=1e-5)
 
 
-def test_cast_by_name() -> None:
+def test_cast_to_a_type_given_as_text() -> None:
     for (result,) in both_ways("Cast", 1, [f32([2.7, -2.7])], to="INT32"):
         assert result.tolist() == [2, -2]
         assert result.dtype == np.int32
 
 
-def test_maximum_of_one() -> None:
+def test_max_of_one_operand() -> None:
     for (result,) in both_ways("Max", 6, [f32([1, 2])]):
         assert result.tolist() == [1, 2]

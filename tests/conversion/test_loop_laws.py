@@ -1,8 +1,8 @@
 """Random loops compute the same in both formats, with any number of iterations.
 
-Loops of every legal wiring are drawn, run, converted, run again, converted back and run once
-more. The executor itself is held against hand-worked cases and engines elsewhere; here the law
-is that a conversion changes nothing.
+Loops of every legal wiring are drawn, run, converted, run again, converted back and run once more.
+Other tests compare the executor with engines and with results computed by hand; these tests check
+that a conversion changes no result.
 """
 
 from __future__ import annotations

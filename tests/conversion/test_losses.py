@@ -1,4 +1,4 @@
-"""Losses in OpenVINO, against ONNX's own values."""
+"""Conversion of losses to OpenVINO; the expected values are ONNX's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of matrix products in both directions; expected values are OpenVINO's and ONNX's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `transform` writes contains copies of the values that OpenVINO would read from the wrong
+"""The models that `transform` writes copy the values that OpenVINO would read from the wrong
 memory.
 
 The expected numbers are worked out by hand.

@@ -1,4 +1,6 @@
-"""MulticlassNms and MatrixNms in ONNX: OpenVINO's own values, and random boxes and attributes."""
+"""Conversion of MulticlassNms and MatrixNms to ONNX, with stored OpenVINO results and random boxes
+and attributes.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def matrix(draw: Draw) -> tuple[Op, list[Array]]:
 
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("kind", [multiclass, of_regions, matrix])
-def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
+def test_random_attributes_and_boxes(
+    kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int
+) -> None:
     draw = Draw(seed)
     op, arrays = kind(draw)
     element = np.float16 if draw.chance(0.1) else np.float32
@@ -90,7 +94,7 @@ def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> Non
     check_operation(op, given, opset=opset, dynamic=dynamic, openvino=engine)
 
 
-def test_folded_boxes_overlap_nothing() -> None:
+def test_boxes_with_swapped_corners_overlap_nothing() -> None:
     # The corners of the second box are in the wrong order, so OpenVINO treats it as empty.
     given = np.array([[[0, 0, 4, 4], [4, 4, 0, 0], [0, 0, 4, 4]]], np.float32)
     op = ov.MulticlassNms8(iou_threshold=0.5, sort_result_type="score")

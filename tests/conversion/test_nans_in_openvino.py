@@ -42,7 +42,7 @@ def engines() -> Iterator[Engines]:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_masked_softmax(function: str, engines: Engines, tmp_path: Path) -> None:
+def test_nan_of_a_masked_softmax_survives(function: str, engines: Engines, tmp_path: Path) -> None:
     text = f"""
 g (bool[c] allowed, float[r, c] x) => (float[r, d] y) {{
   none = Constant <value = float {{-inf}}> ()  half = Constant <value_float = 0.5> ()
@@ -53,7 +53,7 @@ g (bool[c] allowed, float[r, c] x) => (float[r, d] y) {{
     agree(text, SETS, engines, tmp_path)
 
 
-def test_in_a_loop(engines: Engines, tmp_path: Path) -> None:
+def test_nan_of_a_masked_softmax_in_a_loop_survives(engines: Engines, tmp_path: Path) -> None:
     text = """
 g (int64 m, bool[c] allowed, float[r, c] x) => (float[r, c] y, float[k, r, c] each) {
   y, each = Loop (m, "", x) <body = b (int64 i, bool go, float[r, c] state)

@@ -212,7 +212,9 @@ def engines() -> Iterator[Engines]:
 
 @pytest.mark.parametrize("inner", KINDS)
 @pytest.mark.parametrize("outer", KINDS)
-def test_onnx_runtime_agrees(outer: str, inner: str, engines: Engines, tmp_path: Path) -> None:
+def test_onnx_runtime_computes_each_nest_correctly(
+    outer: str, inner: str, engines: Engines, tmp_path: Path
+) -> None:
     built, names = model(outer, inner)
     names = tuple(name for name in NAMES if name in names)
     source, path = tmp_path / "model.xml", tmp_path / "model.onnx"

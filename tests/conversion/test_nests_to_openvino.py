@@ -137,7 +137,9 @@ def engines() -> Iterator[Engines]:
 
 @pytest.mark.parametrize("inner", KINDS)
 @pytest.mark.parametrize("outer", KINDS)
-def test_openvino_agrees(outer: str, inner: str, engines: Engines, tmp_path: Path) -> None:
+def test_openvino_computes_each_nest_correctly(
+    outer: str, inner: str, engines: Engines, tmp_path: Path
+) -> None:
     proto, names = model(outer, inner)
     source, path = tmp_path / "model.onnx", tmp_path / "model.xml"
     onnx.save(proto, source)

@@ -1,4 +1,6 @@
-"""Non-maximum suppression in the other dialect: stored values, and random boxes and attributes."""
+"""Conversion of non-maximum suppression in both directions: stored values, and random boxes and
+attributes.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def turned(draw: Draw) -> tuple[Op, list[Array]]:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", [soft, turned])
-def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
+def test_random_attributes_and_boxes(
+    kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int
+) -> None:
     op, arrays = kind(Draw(seed))
     given = [item if item.dtype.kind == "i" else item.astype(np.float32) for item in arrays]
     check_operation(

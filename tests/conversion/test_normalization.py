@@ -1,4 +1,6 @@
-"""Normalisations and dropout in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of normalisations and dropout in both directions; the expected values are OpenVINO's
+and ONNX's.
+"""
 
 from __future__ import annotations
 

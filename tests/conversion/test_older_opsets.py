@@ -93,7 +93,7 @@ def test_reductions_over_computed_axes(kind: str, keep: bool, axes: list[int], o
 
 
 @pytest.mark.parametrize("opset", [11, 13])
-def test_the_sum_of_nothing(opset: int) -> None:
+def test_the_sum_over_an_empty_axis_is_zero(opset: int) -> None:
     empty = np.zeros((2, 0, 4), np.float32)
     rule = lambda b, x, a: b(reduction.ReduceSum(keep_dims=True), x, a)  # noqa: E731
     (found,) = run(rule, opset, empty, np.array([1]))
@@ -111,7 +111,7 @@ def test_computed_axes_of_size_one(opset: int) -> None:
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
 @pytest.mark.parametrize("lengths", [[1, 2, 1], [2, -1, 1]])
-def test_parts_of_computed_lengths(lengths: list[int], opset: int) -> None:
+def test_variadic_split_with_computed_lengths(lengths: list[int], opset: int) -> None:
     def rule(b: Builder, x: Value, sizes: Value) -> Sequence[Value]:
         return b.emit(slicing.VariadicSplit(), x, b.i64(2), sizes, n_outputs=3).outputs
 
@@ -167,7 +167,7 @@ def test_fourier_transforms(size: int | None, opset: int) -> None:
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
-def test_grids(mode: str, padding_mode: str) -> None:
+def test_grid_sample_before_opset_16(mode: str, padding_mode: str) -> None:
     """The expected values are those of ONNX Runtime's GridSample of opset 16."""
     random = np.random.default_rng(5)
     data = random.normal(size=(2, 3, 4, 5)).astype(np.float32)
@@ -179,7 +179,7 @@ def test_grids(mode: str, padding_mode: str) -> None:
 
 @pytest.mark.parametrize("exclude", [True, False])
 @pytest.mark.parametrize("rounding", ["floor", "ceil"])
-def test_means_of_dilated_windows(exclude: bool, rounding: str) -> None:
+def test_average_pool_with_dilations_before_opset_19(exclude: bool, rounding: str) -> None:
     """The expected values are those of ONNX Runtime's AveragePool of opset 19."""
     data = np.random.default_rng(1).normal(size=(2, 3, 9, 8)).astype(np.float32)
     op = pooling.AvgPool16(
@@ -195,7 +195,7 @@ def test_means_of_dilated_windows(exclude: bool, rounding: str) -> None:
     np.testing.assert_allclose(old, new, rtol=1e-5, atol=1e-6)
 
 
-def test_u64_beyond_i64() -> None:
+def test_topk_of_u64_values_beyond_i64() -> None:
     data = np.array([[1, 2**63 + 5, 2**64 - 1, 2**62]], np.uint64)
 
     def rule(b: Builder, x: Value) -> Sequence[Value]:
@@ -211,7 +211,7 @@ def test_u64_beyond_i64() -> None:
     np.testing.assert_array_equal(joined, data & data[:, ::-1])
 
 
-def test_four_bits_are_carried() -> None:
+def test_4_bit_integers_are_cast_around_moves() -> None:
     """ONNX's Gather, Concat and Tile take no 4-bit integers."""
     numbers = np.array([-8, -1, 0, 7], np.int8)
 
@@ -225,7 +225,7 @@ def test_four_bits_are_carried() -> None:
     np.testing.assert_array_equal(found, np.tile([7, -8, -8, -1, 0, 7], 2))
 
 
-def test_bf16_is_padded() -> None:
+def test_bf16_is_padded_in_another_type() -> None:
     """ONNX Runtime has no Pad of bf16."""
     data = np.array([1.0, -2.5], np.float32)
 

@@ -46,9 +46,7 @@ def engines() -> Iterator[Engines]:
 @pytest.mark.parametrize("opset", [8, 9])
 @pytest.mark.parametrize("inner", LOOPS)
 @pytest.mark.parametrize("outer", LOOPS)
-def test_loops_in_loops(
-    outer: str, inner: str, opset: int, engines: Engines, tmp_path: Path
-) -> None:
+def test_nested_loops(outer: str, inner: str, opset: int, engines: Engines, tmp_path: Path) -> None:
     built, names = model(outer, inner)
     names = tuple(name for name in NAMES if name in names)
     converted, _ = to_onnx(built, opset=opset)
@@ -203,7 +201,7 @@ def test_comparisons(op: Any, rule: Any, values: Array, opset: int) -> None:
 
 @pytest.mark.parametrize("opset", [8, 9])
 @pytest.mark.parametrize("type", [np.float32, np.int64, np.bool_])
-def test_choices(type: Any, opset: int) -> None:
+def test_select(type: Any, opset: int) -> None:
     """Infinite numbers and NaN do not affect other elements."""
     condition = np.array([[True], [False]])
     then, otherwise = ODD[None], np.array([[np.nan, 1, 2, np.inf, 3, 4, 5]], np.float32)
@@ -244,7 +242,7 @@ def test_numbers_counted_at_run_time(count: int, opset: int) -> None:
 
 
 @pytest.mark.parametrize("opset", [8, 10])
-def test_other_forms(opset: int) -> None:
+def test_products_pads_and_further_operations(opset: int) -> None:
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     product = run(opset, lambda b, x, y: b(matmul.MatMul(transpose_b=True), x, y), data, data)
     np.testing.assert_array_equal(product, data @ data.T)

@@ -43,7 +43,9 @@ MOVES = {
 @needs_engines
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Pow", "Max"])
 @pytest.mark.parametrize("move", MOVES)
-def test_no_dimension_is_lost(move: str, op: str, engines: Engines, tmp_path: Path) -> None:
+def test_arithmetic_keeps_the_dimensions_of_the_constant(
+    move: str, op: str, engines: Engines, tmp_path: Path
+) -> None:
     x = np.array([[1], [2], [3]], F32)
     agree(MOVED.replace("MOVE", MOVES[move]).replace("OP", op), [[x], [x + 1]], engines, tmp_path)
 

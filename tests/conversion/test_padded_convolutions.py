@@ -62,17 +62,17 @@ def drawn(seed: int, type: Any = F32) -> Any:
 
 @pytest.mark.parametrize("batch", ["1", "N"])
 @pytest.mark.parametrize("name", FLOATS)
-def test_floats(name: str, batch: str, engines: Engines, tmp_path: Path) -> None:
+def test_convolutions_of_floats(name: str, batch: str, engines: Engines, tmp_path: Path) -> None:
     text = f"g (float[{batch},2,5,5] x) => (float[a,b,c,d] y) <float[3,2,1,1] {WEIGHTS}>"
     agree(f"{text} {{ {FLOATS[name]} }}", [[drawn(1)], [drawn(2)]], engines, tmp_path)
 
 
 @pytest.mark.parametrize("name", EIGHT_BITS)
-def test_eight_bits(name: str, engines: Engines, tmp_path: Path) -> None:
+def test_convolutions_of_8_bit_integers(name: str, engines: Engines, tmp_path: Path) -> None:
     sets = [[drawn(1, np.uint8)], [drawn(2, np.uint8)]]
     agree(EIGHT_BITS[name], sets, engines, tmp_path)
 
 
-def test_body_of_a_loop(engines: Engines, tmp_path: Path) -> None:
+def test_convolutions_in_a_loop_body(engines: Engines, tmp_path: Path) -> None:
     sets = [[drawn(seed), i64(count)] for seed, count in ((1, 3), (2, 0), (3, 1))]
     agree(LOOP, sets, engines, tmp_path)

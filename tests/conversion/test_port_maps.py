@@ -1,8 +1,8 @@
 """Port maps with negative axes, and slices of a part of an axis.
 
-TensorIterator-1 and Loop-5 allow any integer for both. The numbers are worked out by hand with
-NumPy; OpenVINO runs what irloop writes of such a model, and ONNX Runtime what it converts to.
-Engines run each model twice, with two sets of inputs.
+TensorIterator-1 and Loop-5 allow any integer for both. The expected numbers are computed with
+NumPy. OpenVINO runs the IR that irloop writes for such a model, and ONNX Runtime runs the converted
+model. Engines run each model twice, with two sets of inputs.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def test_is_read_run_and_written(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loops", ["loop", "scan"])
 @pytest.mark.parametrize(("axis", "joined", "step"), CASES)
-def test_is_converted(
+def test_onnx_runtime_runs_the_converted_loop(
     kind: str, loops: Literal["loop", "scan"], axis: int, joined: int, step: int, tmp_path: Path
 ) -> None:
     path = written(tmp_path, kind, axis=axis, joined=joined, step=step)

@@ -1,4 +1,6 @@
-"""Prior boxes in ONNX: OpenVINO's own values, and random attributes with sizes as inputs."""
+"""Conversion of prior boxes to ONNX, with stored OpenVINO results and random attributes with sizes
+as inputs.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def all_made(op: Op) -> bool:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("kind", [sized, clustered])
-def test_sizes_are_inputs(kind: Callable[[Draw], Op], seed: int) -> None:
+def test_priors_of_sizes_that_are_inputs(kind: Callable[[Draw], Op], seed: int) -> None:
     element = (np.int32, np.int64)[seed % 2]
     sizes = [np.array([3, 4], element), np.array([60, 90], element)]
     constants = ((), (1,), ())[seed % 3]

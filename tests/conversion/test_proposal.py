@@ -1,4 +1,6 @@
-"""Region proposals in ONNX: OpenVINO's own values, and random anchors, offsets and attributes."""
+"""Conversion of region proposals to ONNX, with stored OpenVINO results and random anchors, offsets
+and attributes.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def specified(outputs: list[Any]) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("kind", [proposal, generated])
-def test_drawn(kind: Callable[..., tuple[Op, list[Array]]], seed: int) -> None:
+def test_random_attributes_and_inputs(
+    kind: Callable[..., tuple[Op, list[Array]]], seed: int
+) -> None:
     draw = Draw(seed)
     op, arrays = kind(draw)
     element = np.float16 if draw.chance(0.1) else np.float32

@@ -81,7 +81,9 @@ def both_ways(text: str, sets: list[list[Any]], engines: Engines, folder: Path) 
 
 
 @pytest.mark.parametrize("zero", PAIRS)
-def test_pairs(zero: str, engines: Engines, tmp_path: Path) -> None:
+def test_quantise_dequantise_pairs_return_after_conversion(
+    zero: str, engines: Engines, tmp_path: Path
+) -> None:
     text = f"g (float[r, c] x) => (float[r, c] y) {{ {PAIRS[zero]} {PAIR} }}"
     written = both_ways(text, SETS, engines, tmp_path)
     assert written["QuantizeLinear"] == written["DequantizeLinear"] == 1
@@ -184,7 +186,9 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("kind", PRODUCTS)
-def test_weights(kind: str, engines: Engines, tmp_path: Path) -> None:
+def test_quantised_weights_return_after_conversion(
+    kind: str, engines: Engines, tmp_path: Path
+) -> None:
     count, body = PRODUCTS[kind]
     text = f"""g (float[r, 2] x) => (float[r, 3] y) {{ {WEIGHTS} s = Constant <value_float = 0.5> ()
   z = Constant <value = uint8 {{3}}> ()  q = QuantizeLinear (x, s, z)

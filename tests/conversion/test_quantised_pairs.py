@@ -72,7 +72,7 @@ def engines() -> Iterator[Engines]:
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_pairs(pair: str, engines: Engines, tmp_path: Path) -> None:
+def test_pairs_compute_the_same_in_openvino(pair: str, engines: Engines, tmp_path: Path) -> None:
     converts, body = PAIRS[pair]
     text = f"g (float[r, c] x) => (float[r, c] y) {{ {CONSTANTS} {body} }}"
     agree(text, SETS, engines, tmp_path)

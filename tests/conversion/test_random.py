@@ -17,7 +17,7 @@ from irloop.graph.types import ElementType, Shape, TensorType
 F32 = TensorType(ElementType.F32, Shape((2,)))
 
 
-def test_every_place_is_named() -> None:
+def test_every_refused_node_is_named() -> None:
     b = Builder(Graph())
     x = b.parameter("x", F32)
     drawn = b(onnx.RandomUniformLike(), x, name="noise")

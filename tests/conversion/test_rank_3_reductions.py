@@ -21,7 +21,7 @@ RANDOM = np.random.default_rng(3)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("axis", [0, 2])
 @pytest.mark.parametrize("kind", ["ReduceSum", "ReduceMax"])
-def test_constants_along_axis_1(
+def test_arithmetic_with_constants_along_axis_1(
     tmp_path: Path, kind: str, axis: int, keep: bool, known: bool
 ) -> None:
     ov = pytest.importorskip("openvino")

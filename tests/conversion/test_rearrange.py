@@ -1,4 +1,6 @@
-"""Blocks of space, depth and batch in the other dialect, against OpenVINO and ONNX."""
+"""Conversion of blocks of space, depth and batch in both directions; the expected values are
+OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Recurrent operations in the other format: stored outputs, ONNX Runtime, and the form chosen."""
+"""Conversion of recurrent operations, compared with stored outputs and ONNX Runtime; the chosen
+form.
+"""
 
 from __future__ import annotations
 
@@ -188,7 +190,7 @@ def test_onnx_runtime_agrees_with_the_ir(sample: Sample) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
-def test_there_and_back(sample: Sample) -> None:
+def test_conversion_to_openvino_and_back_keeps_the_results(sample: Sample) -> None:
     proto, inputs = _model(sample)
     converted, _ = pipelines.to_openvino(from_proto(proto), opset=8)
     back, _ = pipelines.to_onnx(converted)

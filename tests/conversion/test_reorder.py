@@ -1,4 +1,6 @@
-"""Reversing, rolling and triangles in the other dialect, against OpenVINO and ONNX."""
+"""Conversion of reversing, rolling and triangles in both directions; the expected values are
+OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

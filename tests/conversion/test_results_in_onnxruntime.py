@@ -168,7 +168,7 @@ def _convert(model: Model, opset: int | None, loops: Form, path: Path) -> None:
     [(None, "keep", None), (11, "keep", None), (21, "loop", None), (None, "scan", 3)],
 )
 @pytest.mark.parametrize("kind", ["Loop", "TensorIterator"])
-def test_what_a_body_returns(
+def test_a_loop_body_may_return_inputs_and_one_value_twice(
     kind: str,
     opset: int | None,
     loops: Form,
@@ -191,7 +191,7 @@ def test_what_a_body_returns(
 
 @pytest.mark.parametrize("loops", ["scan", "loop"])
 @pytest.mark.parametrize("element", ["boolean", "f16", "f64", "i8", "u8", "i32", "i64"])
-def test_elements_of_every_kind(element: str, loops: Form, tmp_path: Path) -> None:
+def test_returned_inputs_of_every_element_type(element: str, loops: Form, tmp_path: Path) -> None:
     wrong = {}
     for kind, states in product(("Loop", "TensorIterator"), (("s1", "s0"), ("f0", "k"))):
         joined = ("s0", "f0", "f0", "k", "k", "c") + (("p",) if kind == "TensorIterator" else ())
@@ -248,7 +248,9 @@ def _branch(outer: Builder, label: str, names: Sequence[str]) -> Body:
 
 @pytest.mark.parametrize("opset", [11, None])
 @pytest.mark.parametrize("around", ["nothing", "TensorIterator"])
-def test_what_branches_return(around: str, opset: int | None, tmp_path: Path) -> None:
+def test_branches_may_return_inputs_and_one_value_twice(
+    around: str, opset: int | None, tmp_path: Path
+) -> None:
     """Each branch returns three values, which the enclosing TensorIterator concatenates."""
     flag_type = TensorType(ElementType.BOOLEAN, Shape.of())
     wrong = {}

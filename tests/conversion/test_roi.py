@@ -1,4 +1,6 @@
-"""Regions of interest in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of regions of interest in both directions; the expected values are OpenVINO's and
+ONNX's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rotated regions and deformable bins in ONNX: OpenVINO's own values, and random regions."""
+"""Conversion of rotated regions and deformable bins to ONNX, with stored OpenVINO results and
+random regions.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def moving(draw: Draw) -> tuple[Op, list[Array]]:
 
 @pytest.mark.parametrize("seed", range(16))
 @pytest.mark.parametrize("kind", [turned, moving])
-def test_drawn(kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int) -> None:
+def test_random_attributes_and_regions(
+    kind: Callable[[Draw], tuple[Op, list[Array]]], seed: int
+) -> None:
     op, arrays = kind(Draw(seed))
     given = [item if item.dtype.kind == "i" else item.astype(np.float32) for item in arrays]
     check_operation(

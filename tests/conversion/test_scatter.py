@@ -1,4 +1,4 @@
-"""Scatters in the other dialect, against OpenVINO's and ONNX's own values."""
+"""Conversion of scatters in both directions; the expected values are OpenVINO's and ONNX's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sorting, searching and accumulating in the other dialect, against OpenVINO and ONNX."""
+"""Conversion of sorting, searching and accumulating in both directions; the expected values are
+OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

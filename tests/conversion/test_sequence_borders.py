@@ -93,7 +93,7 @@ JOINED += (
 )
 
 
-def test_names_and_order() -> None:
+def test_tensors_of_a_sequence_take_its_position_and_numbered_names() -> None:
     model, _ = irloop.convert(model_of(JOINED), lengths={"x": 2})
     assert [node.name for node in model.graph.parameters] == ["a", "x_0", "x_1", "b"]
     assert [node.name for node in model.graph.results] == ["y", "z_0", "z_1", "z_2"]
@@ -103,7 +103,7 @@ def test_names_and_order() -> None:
     np.testing.assert_array_equal(z, arrays[1:])
 
 
-def test_no_tensors_at_all() -> None:
+def test_an_empty_sequence_input_is_removed() -> None:
     model, _ = irloop.convert(model_of(JOINED), lengths={"x": 0})
     assert [node.name for node in model.graph.parameters] == ["a", "b"]
 
@@ -128,6 +128,6 @@ def test_a_missing_length_is_refused() -> None:
 
 
 @pytest.mark.parametrize("lengths", [{"a": 1}, {"none": 2}, {"x": -1}])
-def test_impossible_lengths_are_refused(lengths: dict[str, int]) -> None:
+def test_lengths_that_an_input_cannot_have_are_refused(lengths: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         irloop.convert(model_of(JOINED), lengths=lengths)

@@ -51,7 +51,7 @@ def assert_equal(found: list[Any], expected: list[Any]) -> None:
 
 @needs_engines
 @pytest.mark.parametrize("name", MODELS)
-def test_engines_agree(name: str, engines: Engines, tmp_path: Path) -> None:
+def test_both_engines_return_the_same_items(name: str, engines: Engines, tmp_path: Path) -> None:
     source, ir, back = (tmp_path / file for file in ("in.onnx", "model.xml", "back.onnx"))
     source.write_bytes(onnx.parser.parse_model(MODELS[name]).SerializeToString())
     expected = engines.run_all("onnxruntime", source, SETS, tmp_path)
@@ -119,7 +119,7 @@ def test_items_that_turn_out_to_differ_are_an_error(engines: Engines, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["at the front", "in some iterations", "nested, at the front"])
-def test_unrolled(name: str) -> None:
+def test_loops_of_constant_trip_count_are_unrolled(name: str) -> None:
     """The trip count is constant, so the loop is unrolled, before or after conversion."""
     text = MODELS[name].replace("int64 M, ", "").replace("int64 N, ", "")
     text = text.replace(

@@ -1,4 +1,6 @@
-"""Slices, splits and concatenations in the other dialect, against OpenVINO's and ONNX's values."""
+"""Conversion of slices, splits and concatenations in both directions; the expected values are
+OpenVINO's and ONNX's.
+"""
 
 from __future__ import annotations
 

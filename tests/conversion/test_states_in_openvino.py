@@ -95,7 +95,7 @@ g (int64 M, float[2] x) => (float[2] y OUTPUT) {
 @pytest.mark.parametrize("output", ["", ", float[q] grown"])
 @pytest.mark.parametrize("start", ["Identity (x)", "Constant <value_floats = [2.0]> ()"])
 @pytest.mark.parametrize("count", ["three", "M"])
-def test_a_state_that_grows(
+def test_a_growing_state_after_any_number_of_iterations(
     count: str, start: str, output: str, engines: Engines, tmp_path: Path
 ) -> None:
     text = GROWING.replace("COUNT", count).replace("START", start).replace(" OUTPUT", output)

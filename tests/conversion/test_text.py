@@ -16,7 +16,7 @@ BACKEND_OPS = """
 """
 
 
-def test_refusals(
+def test_operations_on_strings_and_images_are_refused(
     backend_case: str,
     check_import: Callable[[str, int], None],
     refused: Callable[[Callable[[], None]], str],

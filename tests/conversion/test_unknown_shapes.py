@@ -51,7 +51,9 @@ REASONS = (
 
 
 def forget(model: Model, *, keep_ranks: bool) -> None:
-    """Make unknown the dimensions, or also the ranks, of all values but constants."""
+    """Remove the dimensions and, unless `keep_ranks`, the ranks from the types of all values but
+    constants.
+    """
     for value in model.graph.inputs:
         value.type = _forgotten(value.type, keep_ranks)
     for node in all_nodes(model.graph):

@@ -69,7 +69,9 @@ X = np.random.default_rng(9).normal(size=(20, FEATURES)).astype(F32)
 @pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
 @pytest.mark.parametrize("classes", [2, 3, 4])
 @pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
-def test_duels(kernel: str, classes: int, transform: str, engines: Engines, tmp_path: Path) -> None:
+def test_classes_are_chosen_by_votes_of_pairs(
+    kernel: str, classes: int, transform: str, engines: Engines, tmp_path: Path
+) -> None:
     path = written(
         tmp_path,
         classlabels_ints=list(range(10, 10 + classes)),
@@ -89,7 +91,9 @@ def test_duels(kernel: str, classes: int, transform: str, engines: Engines, tmp_
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_probabilities_and_names(classes: int, engines: Engines, tmp_path: Path) -> None:
+def test_irloop_computes_probabilities_and_string_labels(
+    classes: int, engines: Engines, tmp_path: Path
+) -> None:
     path = written(
         tmp_path,
         strings=True,
@@ -107,7 +111,9 @@ def test_probabilities_and_names(classes: int, engines: Engines, tmp_path: Path)
 
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_linear_models(sign: int, classes: int, engines: Engines, tmp_path: Path) -> None:
+def test_classifiers_without_support_vectors(
+    sign: int, classes: int, engines: Engines, tmp_path: Path
+) -> None:
     weights = np.abs(np.random.default_rng(5).normal(size=classes * FEATURES))
     path = written(
         tmp_path,

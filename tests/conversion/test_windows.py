@@ -128,7 +128,7 @@ def _same(found: Any, wanted: list[Array]) -> None:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
-def test_onnx_runtime_agrees(sample: Sample) -> None:
+def test_windows_in_openvino_and_back_equal_onnx_runtime(sample: Sample) -> None:
     proto, x = _model(sample)
     wanted = _run_onnx(proto, x)
     source = from_proto(proto)

@@ -1,4 +1,4 @@
-"""Classifiers that end in ZipMap: the output is the tensor that ZipMap reads."""
+"""Conversion of classifiers that end in ZipMap: the output is the tensor that ZipMap reads."""
 
 from __future__ import annotations
 

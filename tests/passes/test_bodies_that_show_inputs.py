@@ -1,4 +1,4 @@
-"""Passes on bodies that return their inputs, and on conditions of shape [1].
+"""Passes over bodies that return their inputs, and over conditions of shape [1].
 
 The numbers are worked out by hand; irloop and ONNX Runtime must return them in two runs of one
 session.

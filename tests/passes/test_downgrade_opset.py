@@ -214,7 +214,7 @@ def branches(then: Build, otherwise: Build) -> Model:
 
 
 @pytest.mark.parametrize("first", [5, 0])
-def test_branches_become_a_choice(first: float) -> None:
+def test_an_if_becomes_a_select_between_both_branches(first: float) -> None:
     model = branches(
         lambda b, p: b(elementwise.Negative(), p), lambda b, p: b(elementwise.Exp(), p)
     )

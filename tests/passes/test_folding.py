@@ -1,4 +1,4 @@
-"""Folding returns the same numbers as running, also in half precision."""
+"""Folded constants equal the results of running the model, also in half precision."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_doubles_come_back_as_doubles() -> None:
     assert str(convert_of(model).output.type) == "f64[8,8]"
 
 
-def test_onnx_has_a_cast() -> None:
+def test_f16_constants_are_cast_in_onnx() -> None:
     builder = Builder(Graph("g"))
     x = builder.parameter("x", TensorType(F32, Shape.of(2, 8)))
     weights = builder.tensor(ArrayTensor(WEIGHTS, F32), "w")

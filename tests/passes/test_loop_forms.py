@@ -1,4 +1,4 @@
-"""Loops rewritten in other forms: TensorIterator and Loop in IR, Scan and Loop in ONNX."""
+"""Passes that rewrite loops: TensorIterator and Loop in IR, Scan and Loop in ONNX."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import irloop
 BAD = Path(__file__).resolve().parents[1] / "fixtures" / "rules" / "irl622" / "bad_input.xml"
 
 
-def test_the_axis_is_named() -> None:
+def test_the_error_names_the_missing_axis() -> None:
     model = irloop.read_model(BAD)
     with pytest.raises(irloop.InferenceError, match="input 0 has no axis 5 to slice"):
         irloop.transform(model, ["constant_folding", "dead_code"])

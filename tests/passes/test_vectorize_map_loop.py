@@ -89,7 +89,7 @@ def test_slices_of_every_kind_of_operation(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plans())
-def test_no_number_changes(plan: Plan) -> None:
+def test_vectorised_loops_keep_their_results(plan: Plan) -> None:
     assume(plan.slices and plan.joined and plan.trips and not plan.runtime_trip)
     plan = replace(plan, states=(), stop_after=None)
     original, arrays = build(plan)
