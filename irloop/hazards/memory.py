@@ -30,9 +30,9 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
-from irloop.graph.op import Parameter, Result
+from irloop.graph.op import Result
 from irloop.hazards.patterns import is_view, same_memory
-from irloop.hazards.sources import sources
+from irloop.hazards.sources import is_computed_from_inputs
 
 __all__ = [
     "IN_PLACE",
@@ -197,14 +197,11 @@ def has_one_source(node: Node) -> bool:
 
     OpenVINO folds what is computed from constants, and then removes x + 0 and the like.
     """
-    given = [value for value in node.inputs if value is not None]
-    return sum(_varies(value) for value in given) <= 1
-
-
-def _varies(value: Value) -> bool:
-    """True for a value that is computed from a parameter, in a few operations."""
-    found = sources([value.producer], _inputs_unless_a_known_shape)
-    return any(isinstance(node.op, Parameter) for node in found)
+    given = [value.producer for value in node.inputs if value is not None]
+    varying = [
+        item for item in given if is_computed_from_inputs(item, _inputs_unless_a_known_shape)
+    ]
+    return len(varying) <= 1
 
 
 def _inputs_unless_a_known_shape(node: Node) -> Sequence[Value | None]:

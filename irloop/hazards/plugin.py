@@ -22,7 +22,7 @@ from irloop.graph.op import Constant, Parameter, Result
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import has_one_source, is_copy
 from irloop.hazards.patterns import is_loop, is_view, number_of, read_inputs
-from irloop.hazards.sources import MOST, sources
+from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = [
     "EIGHT_BIT_FLOATS",
@@ -300,27 +300,17 @@ def is_sized_by_constants(node: Node) -> bool:
     """
     if not node.outputs or all(shape_of(value).is_static for value in node.outputs):
         return False
-    found = _made_from_constants(node)
-    return found is not None and any(isinstance(item.op, _NOT_FOLDED) for item in found)
+    if is_computed_from_inputs(node, read_inputs) is not False:
+        return False
+    return any(isinstance(item.op, _NOT_FOLDED) for item in sources([node], read_inputs))
 
 
 def is_computed(value: Value) -> bool:
-    """False if the value is known to be computed, in a few operations, from constants alone."""
-    return _made_from_constants(value.producer) is None
-
-
-def _made_from_constants(node: Node) -> list[Node] | None:
-    """The node and all nodes that it is computed from, if these are few and depend on constants
-    only; else None.
+    """False if the value is known to be computed, in a few operations, from constants alone.
 
     Captured values that a body does not read do not count.
     """
-    found: list[Node] = []
-    for item in sources([node], read_inputs):
-        if isinstance(item.op, Parameter) or not item.op.pure:
-            return None
-        found.append(item)
-    return found if len(found) <= MOST else None
+    return is_computed_from_inputs(value.producer, read_inputs) is not False
 
 
 def is_written_as_loop(node: Node) -> bool:

@@ -14,7 +14,7 @@ from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
 from irloop.hazards.memory import is_copy
-from irloop.hazards.sources import sources
+from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = ["is_running_sum", "leaves_out_abs", "narrows_a_size", "narrows_a_size_with_sign"]
 
@@ -72,16 +72,10 @@ def leaves_out_abs(node: Node) -> bool:
         return False
     parts = data.producer.inputs if isinstance(data.producer.op, Concat) else (data,)
     return any(
-        part is not None and not isinstance(part.producer.op, Constant) and _is_known(part.producer)
+        part is not None
+        and not isinstance(part.producer.op, Constant)
+        and not is_computed_from_inputs(part.producer, _inputs_unless_a_shape)
         for part in parts
-    )
-
-
-def _is_known(node: Node) -> bool:
-    """False if the node is found to depend on the elements of a parameter of its graph."""
-    return all(
-        found.inputs or isinstance(found.op, Constant)
-        for found in sources([node], _inputs_unless_a_shape)
     )
 
 

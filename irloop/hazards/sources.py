@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant
 
-__all__ = ["MOST", "sources"]
+__all__ = ["is_computed_from_inputs", "sources"]
 
 #: Maximum number of nodes visited. The patterns of hazards are small, but models may be huge.
 MOST = 64
@@ -35,3 +36,20 @@ def sources(
             if value is not None and value.producer not in seen:
                 seen.add(value.producer)
                 pending.append(value.producer)
+
+
+def is_computed_from_inputs(
+    node: Node,
+    followed: Callable[[Node], Iterable[Value | None]] = _all_inputs,
+) -> bool | None:
+    """True if a node depends on an input of its graph, a variable or a random number.
+
+    None if more than `MOST` nodes would have to be visited to know it. `followed` selects the
+    inputs of a node to follow.
+    """
+    for visited, found in enumerate(sources([node], followed)):
+        if not found.op.pure or not (found.inputs or isinstance(found.op, Constant)):
+            return True
+        if visited == MOST:
+            return None
+    return False
