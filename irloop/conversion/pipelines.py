@@ -12,10 +12,10 @@ from irloop.conversion.engine_forms import engine_forms
 from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
-    as_it_is,
     onnx_input_name,
     onnx_output_name,
     own_producer,
+    unchanged,
 )
 from irloop.conversion.framework.sequence_borders import set_input_lengths
 from irloop.conversion.framework.steps import (
@@ -141,7 +141,7 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     names = BorderNames(model, onnx_input_name, onnx_output_name)
     return [
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
-        Translate(converter, names, as_it_is),
+        Translate(converter, names, unchanged),
         # Unused values need no types, casts or names, and weights that were replaced are not needed
         # any more.
         DropUnread(),

@@ -1,5 +1,5 @@
-"""Runs the passes that the caller selected, then rewrites what the engine of the model's format
-would refuse or compute wrongly.
+"""Runs the selected passes, then rewrites the forms that the engine of the model's format would
+refuse or compute wrongly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def transform_model(
     verify: bool = False,
     observers: Sequence[Observer] = (),
 ) -> Profile:
-    """Run passes on `model`, which they change; return what each of them did.
+    """Run passes, which change `model`; return a record of each pass.
 
     See `irloop.transform` for the arguments and the errors.
     """

@@ -59,7 +59,7 @@ def _hazards_in(engine: str) -> dict[str, type[Hazard]]:
 
 
 def explain(code: str) -> str:
-    """The page of a hazard: what happens, where, what irloop does, how to test another version.
+    """The description of a hazard as text, with the commands that find it and test another version.
 
     Raises:
         UsageError: for a code that does not exist.

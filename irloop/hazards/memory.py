@@ -193,9 +193,9 @@ def begins_in_place(node: Node, value: Value) -> bool:
 
 
 def has_one_source(node: Node) -> bool:
-    """True unless several inputs of a node are computed from parameters.
+    """True if at most one input of a node is computed from parameters.
 
-    OpenVINO folds what is computed from constants, and then removes x + 0 and the like.
+    OpenVINO folds the other inputs to constants and may then remove the node, as it removes x + 0.
     """
     given = [value.producer for value in node.inputs if value is not None]
     varying = [

@@ -64,7 +64,7 @@ def same_memory(value: Value) -> Value:
 def is_view(node: Node) -> bool:
     """True when the output of a node may be in the memory of its first input.
 
-    A Gather of the only element of an axis is one, too: the plugin makes it a reshape.
+    This includes a Gather of the only element of an axis, which the plugin replaces by a reshape.
     """
     if isinstance(node.op, VIEWS):
         return True

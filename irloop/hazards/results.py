@@ -33,7 +33,7 @@ def to_copy(node: Node, body: Body) -> Iterator[Node]:
 def passed_on(body: Body) -> Iterator[Node]:
     """The results that are inputs of the body.
 
-    Captured values are excluded, because the writer gives an Identity to each result that is one.
+    Captured values are excluded, because the writer inserts an Identity for each of them.
     """
     entering = {body.graph.input(port.parameter) for port in body.ports.inputs}
     entering -= _captured(body)

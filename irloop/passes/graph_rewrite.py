@@ -28,7 +28,7 @@ FEWEST_CHANGES = 10_000
 
 
 class MatcherPass(Pass):
-    """One pattern and what to do where it matches.
+    """A pass with one pattern, which rewrites each match.
 
     If `rewrite` returns True, it has replaced the root, and no other matcher is tried at that node.
     It may also edit other nodes and return False.

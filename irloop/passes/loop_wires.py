@@ -44,8 +44,8 @@ _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
-#: What a body result returns: a value, and the state whose next value it is, if no other state
-#: shares the result.
+#: The content of a body result: a value, and the state that it updates if no other state shares the
+#: result.
 _Place = tuple[Value, "Entering | None"]
 
 
@@ -124,8 +124,8 @@ class Entering:
 class Leaving:
     """A body value and the loop output that returns it; `port` gives the kind of wire.
 
-    `state` is the state whose last value the output was when the loop was read. It is stored,
-    because several states may have the same next value.
+    `state` is the state whose last value the output returned when the wires were read. It is
+    stored, because several states may have the same next value.
     """
 
     __slots__ = ("_ends", "_value", "output", "port", "state")
@@ -401,7 +401,7 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """For each state and each output, what its body result returns.
+        """The content of the body result of each state and of each output.
 
         If the loop does not run, a result that several states share returns the initial value of
         the first state. Another state with an output therefore needs a result of its own.

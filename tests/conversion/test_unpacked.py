@@ -35,7 +35,7 @@ def stored(model: Model) -> set[ElementType]:
 
 
 @pytest.mark.parametrize(
-    ("element", "elements", "since", "stand_in", "expected"),
+    ("element", "elements", "since", "replacement", "expected"),
     [
         (ElementType.U4, np.array([0, 15], ml_dtypes.uint4), 21, ElementType.U8, [0, 15]),
         (ElementType.I4, np.array([-8, 7], ml_dtypes.int4), 21, ElementType.I8, [-8, 7]),
@@ -56,7 +56,7 @@ def test_from_the_opset_that_has_it_on_a_type_stays(
     element: ElementType,
     elements: Any,
     since: int | None,
-    stand_in: ElementType,
+    replacement: ElementType,
     expected: list[float],
 ) -> None:
     for opset in (11, 25):
@@ -65,24 +65,24 @@ def test_from_the_opset_that_has_it_on_a_type_stays(
         assert source.tolist() == expected
         target, _ = pipelines.to_onnx(model, opset=opset)
         stays = since is not None and opset >= since
-        assert stored(target) == {element if stays else stand_in}
+        assert stored(target) == {element if stays else replacement}
         (result,) = Session(target).run([]).values()
         assert result.tolist() == expected
         onnx.checker.check_model(writer.to_proto_model(target), full_check=True)
 
 
 @pytest.mark.parametrize(
-    ("element", "elements", "stand_in"),
+    ("element", "elements", "replacement"),
     [
         (ElementType.I2, np.array([-2, 1], ml_dtypes.int2), ElementType.I8),
         (ElementType.F8E4M3FNUZ, np.array([-2, 1], ml_dtypes.float8_e4m3fnuz), ElementType.F16),
     ],
 )
 def test_types_that_openvino_lacks(
-    element: ElementType, elements: Any, stand_in: ElementType
+    element: ElementType, elements: Any, replacement: ElementType
 ) -> None:
     target, _ = pipelines.to_openvino(model_of("onnx", Cast6(ElementType.F32), element, elements))
-    assert stored(target) == {stand_in}
+    assert stored(target) == {replacement}
     (result,) = Session(target).run([]).values()
     assert result.tolist() == [-2, 1]
 

@@ -54,7 +54,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
             "its keys or its values are strings, which OpenVINO does not compute with",
             "encode and decode labels outside of the model",
         )
-    # If keys are equal, the last one counts; in reverse order it comes first.
+    # The last of equal keys counts. The order is reversed, so that it comes first.
     _, first = np.unique(keys[::-1], return_index=True)
     keys, values = keys[::-1][first], values[::-1][first]
     element = element_type_of(values.dtype)

@@ -186,7 +186,7 @@ def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
 
 
 def _turn(c: Conversion, point: Pair) -> Value:
-    """A number in -2..2 that grows with the angle of a point around the middle."""
+    """A number in -2..2 that increases with the angle of a point around the middle."""
     x, y = point
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
     size = forms.add(c, c(elementwise.Abs(), x), c(elementwise.Abs(), y))

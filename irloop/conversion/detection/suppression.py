@@ -161,11 +161,11 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: keep boxes that overlap no better box of their class by too much.
+    """NonMaxSuppression: drop each box whose overlap with a better box of its class exceeds
+    `overlap`.
 
-    "Too much" is more than `overlap`. Only boxes with scores above `least` are candidates (None:
-    all). The `best` ones of each class take part, and at most `limit` of each class are kept. The
-    order is by item, class and score.
+    Only boxes with scores above `least` are candidates (None: all). The `best` ones of each class
+    take part, and at most `limit` of each class are kept. The order is by item, class and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)

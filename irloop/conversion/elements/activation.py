@@ -22,7 +22,7 @@ from irloop.graph.types import ElementType
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
     """Emit `build` in a float type that ONNX has; integers are computed in f32."""
     element = element_of(x)
-    chosen = ElementType.F32 if element.is_integer else forms.stand_in(c, element)
+    chosen = ElementType.F32 if element.is_integer else forms.computing_type(c, element)
     return forms.computed_in(c, chosen, build, x)
 
 
@@ -143,7 +143,7 @@ def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value)
         return forms.mul(c, outer, chosen)
 
     element = element_of(x)
-    return forms.computed_in(c, forms.stand_in(c, element), build, x, alpha, gain)
+    return forms.computed_in(c, forms.computing_type(c, element), build, x, alpha, gain)
 
 
 @imports(onnx.Selu)

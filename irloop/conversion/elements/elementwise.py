@@ -95,7 +95,7 @@ def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
     """Round ties away from zero: the integer part, plus one where the rest is at least a half."""
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
-    chosen = forms.stand_in(c, element_of(x))
+    chosen = forms.computing_type(c, element_of(x))
 
     def build(value: Value) -> Value:
         size = c(onnx.Abs(), value)
@@ -219,7 +219,7 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
         quotient = c(onnx.Floor(), c(onnx.Div(), a, b))
         return c(onnx.Sub(), a, c(onnx.Mul(), b, quotient))
 
-    return forms.computed_in(c, forms.stand_in(c, element_of(left)), build, left, right)
+    return forms.computed_in(c, forms.computing_type(c, element_of(left)), build, left, right)
 
 
 @exports(ov.Power)
@@ -229,7 +229,7 @@ def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> V
     """
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)
-    chosen = forms.stand_in(c, element, small=None, half=None)
+    chosen = forms.computing_type(c, element, small=None, half=None)
     if element.is_integer and (c.opset < 12 or element in (ElementType.U32, ElementType.U64)):
         chosen = ElementType.F64
     return forms.computed_in(c, chosen, lambda a, b: c(onnx.Pow(), a, b), base, exponent)

@@ -1,6 +1,4 @@
-"""Refuses random numbers and variables, which have no counterpart in the other format, with the
-reasons.
-"""
+"""Refuses random numbers and variables, which have no counterpart in the other format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses operations on strings and encoded images, which the other format does not have."""
+"""Refuses operations on strings and encoded images: the other format has no counterpart."""
 
 from __future__ import annotations
 

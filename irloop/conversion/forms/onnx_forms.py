@@ -57,6 +57,7 @@ __all__ = [
     "clip",
     "compared",
     "computed_in",
+    "computing_type",
     "concat",
     "constant_of_shape",
     "div",
@@ -88,7 +89,6 @@ __all__ = [
     "softmax",
     "split",
     "squeeze",
-    "stand_in",
     "sub",
     "tile",
     "topk",
@@ -179,10 +179,11 @@ def computed_in(
     return cast(c, build(*(cast(c, value, element) for value in values)), original)
 
 
-def stand_in(
+def computing_type(
     c: Conversion, element: ElementType, *, small: int | None = 14, half: int | None = 14
 ) -> ElementType:
-    """The type to compute in: `element` itself if the operation and the runtimes support it.
+    """The element type to compute in: `element` if the operation and the runtimes support it, else
+    a wider one.
 
     `small` is the opset from which the operation takes 8-bit integers, `half` the same for 16-bit
     ones (None: never). bf16 is computed in f32, because ONNX Runtime does not support it, and
@@ -202,7 +203,7 @@ def numeric(
 ) -> Value:
     """Emit `op` on operands of one type, converted to a type that the operation accepts."""
     element = element_of(values[0])
-    chosen = stand_in(c, element, small=small, half=half)
+    chosen = computing_type(c, element, small=small, half=half)
     if chosen is element:
         return c(op, *values)
     return computed_in(c, chosen, lambda *wide: c(op, *wide), *values)
@@ -268,7 +269,7 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 
 def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
     """Emit a comparison of numbers (or booleans) in a type that it accepts."""
-    chosen = stand_in(c, element_of(left), small=9, half=9)
+    chosen = computing_type(c, element_of(left), small=9, half=9)
     a, b = cast(c, left, chosen), cast(c, right, chosen)
     if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):
         return older.equal_floats(c, a, b)
@@ -294,7 +295,7 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
         # all of its values.
         kept = mul(c, cast(c, condition, ElementType.U64), then)
         return add(c, kept, mul(c, cast(c, logical_not(c, condition), ElementType.U64), otherwise))
-    chosen = stand_in(c, element_of(then), small=9, half=None)
+    chosen = computing_type(c, element_of(then), small=9, half=None)
     a, b = (cast(c, item, chosen) for item in (then, otherwise))
     made = None
     if c.opset < 9 and chosen.is_integer:
@@ -349,14 +350,14 @@ def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
     element = element_of(left)
     if element.value.startswith("u"):
         return div(c, left, right)
-    return computed_in(c, stand_in(c, element), build, left, right)
+    return computed_in(c, computing_type(c, element), build, left, right)
 
 
 def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> Value:
     """min(max(value, low), high) with constant bounds; None for no bound."""
     if low is None and high is None:
         return value
-    chosen = stand_in(c, element_of(value), small=12, half=None)
+    chosen = computing_type(c, element_of(value), small=12, half=None)
     if chosen.is_integer and c.opset < 12:
         # Clip takes integers since opset 12.
         raised = value if low is None else maximum(c, value, scalar(c, low, value))
@@ -420,7 +421,7 @@ def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
     if element is ElementType.U32 or (element is ElementType.U64 and kind in ("Sum", "Prod")):
         return ElementType.I64
     small = 12 if kind in ("Max", "Min") else None
-    return stand_in(c, element, small=small, half=None)
+    return computing_type(c, element, small=small, half=None)
 
 
 def reduce_computed(
@@ -461,7 +462,7 @@ def _along(
             return c(newer(axis=axis), x)
         return _along_last(c, older, x, axis)
 
-    return computed_in(c, stand_in(c, element_of(value)), build, value)
+    return computed_in(c, computing_type(c, element_of(value)), build, value)
 
 
 def _along_last(

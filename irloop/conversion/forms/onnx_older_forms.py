@@ -54,8 +54,8 @@ def chosen(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Va
 def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
     """left == right before opset 11, which only has Less and Greater for floats.
 
-    True where neither operand is less than the other and both are numbers; NaN is found because it
-    is neither below 1 nor above 0.
+    True where neither operand is less than the other and both are numbers. A NaN is detected as a
+    value that is neither below 1 nor above 0.
     """
     less, greater = comparison.Less(), comparison.Greater()
     differ = c(comparison.Or(), c(less, left, right), c(greater, left, right))

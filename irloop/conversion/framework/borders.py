@@ -22,7 +22,6 @@ from irloop.hazards.plugin import taken_over
 
 __all__ = [
     "BorderNames",
-    "as_it_is",
     "onnx_input_name",
     "onnx_output_name",
     "outputs_of",
@@ -32,6 +31,7 @@ __all__ = [
     "refuse_unknown_elements",
     "require_known_ranks",
     "require_known_types",
+    "unchanged",
 ]
 
 #: The suffix that Model Optimizer adds to the name of a Result.
@@ -211,8 +211,8 @@ def require_known_ranks(graph: Graph) -> None:
         )
 
 
-def as_it_is(c: Conversion, name: str, value: Value) -> Value:
-    """Return the value itself: the ONNX writer gives each output its own name."""
+def unchanged(c: Conversion, name: str, value: Value) -> Value:
+    """Return the value unchanged, because the ONNX writer gives each output its own name."""
     return value
 
 

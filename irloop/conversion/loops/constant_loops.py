@@ -230,7 +230,7 @@ class _Folding:
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             return None
-        unread = _stand_ins(node, known.keys())
+        unread = _placeholders(node, known.keys())
         if unread is None:
             return None
         graph = clone_upstream(node, {**known, **unread})
@@ -264,7 +264,7 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
     return constant
 
 
-def _stand_ins(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
+def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
     """Zeros for the values that a node, or a node before it, takes as inputs without reading them.
 
     A body does not read these inputs, but the executor needs values for them.

@@ -40,7 +40,8 @@ def _attributes(
     """The attributes that LSTM, GRU and RNN share.
 
     Default activations are omitted, except for RNN, because the default in its schema is two
-    activations. For one direction that is one too many, and ONNX Runtime requires the exact number.
+    activations. An operation in one direction has only one activation, and ONNX Runtime requires
+    the exact number.
     """
     listed = [*functions, *functions] if direction == "bidirectional" else list(functions)
     attributes: dict[str, Any] = {"direction": direction, "hidden_size": size}

@@ -89,7 +89,7 @@ def _batch_norm(c: Conversion, epsilon: float, *operands: Value) -> Value:
     def build(*wide: Value) -> Value:
         return c.emit(target, *wide, n_outputs=1).outputs[0]
 
-    return forms.computed_in(c, forms.stand_in(c, element_of(operands[0])), build, *operands)
+    return forms.computed_in(c, forms.computing_type(c, element_of(operands[0])), build, *operands)
 
 
 @exports(ov.MVN1, ov.MVN2)

@@ -217,7 +217,7 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """LpNormalization; where the norm is 0, the elements are 0, too, and are divided by 1."""
+    """LpNormalization; a norm of 0 is replaced by 1, which leaves the elements 0."""
 
     def build(value: Value) -> Value:
         if c.opset >= 4:

@@ -25,8 +25,8 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """The start and end of the reversed slice of half a spectrum; the conjugates of its elements
-    are the other half.
+    """The start and end of the backward slice of half a spectrum whose conjugates are the other
+    half.
     """
     return (count - 1) // 2, 0
 

@@ -20,7 +20,7 @@ def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
     """The sum of products described by `equation`."""
     if c.opset >= 12:
         return forms.numeric(c, Einsum(equation), *operands, small=None, half=None)
-    chosen = forms.stand_in(c, element_of(operands[0]), small=None, half=None)
+    chosen = forms.computing_type(c, element_of(operands[0]), small=None, half=None)
     return forms.computed_in(c, chosen, lambda *values: _product(c, equation, values), *operands)
 
 

@@ -26,7 +26,7 @@ class IterationNumberReturned(
     """A Loop body returns its iteration number.
 
     What happens:
-        A scan output contains the last number everywhere; a state is too large by one.
+        Every element of a scan output is the last iteration number; a state is too large by one.
     Where:
         The first input of a Loop body is also one of its outputs.
     What irloop does:

@@ -23,8 +23,8 @@ class AttentionWithoutBias(
     """com.microsoft.Attention without a bias.
 
     What happens:
-        The CPU provider reads the bias, and the process dies (SIGSEGV). The schema of the operation
-        says that the bias is optional.
+        The CPU provider reads the bias, and the process dies (SIGSEGV). The bias is optional in the
+        schema of the operation.
     Where:
         Input 2 of Attention (domain com.microsoft) is omitted.
     What irloop does:

@@ -1,4 +1,4 @@
-"""OVN130: a body parameter that two outputs return as it is."""
+"""OVN130: a body parameter that two outputs return unchanged."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class UnchangedStateReturnedTwice(
     code="OVN130",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A body parameter that two outputs return as it is",
+    title="A body parameter that two outputs return unchanged",
     effect=Effect.CRASH,
     case="openvino_loop_unchanged_twice",
     fix="Let the body return Maximum(s, s) instead of the parameter s.",
 ):
-    """A body parameter that two outputs return as it is.
+    """A body parameter that two outputs return unchanged.
 
     What happens:
         The plugin removes the output from the loop, and the process dies.

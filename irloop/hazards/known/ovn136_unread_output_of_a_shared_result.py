@@ -1,4 +1,4 @@
-"""OVN136: an unread output of a loop whose body result another output returns, too."""
+"""OVN136: an unread loop output that shares its body result with another output."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class UnreadOutputOfASharedResult(
     code="OVN136",
     engine="openvino",
     versions=("2026.4.1",),
-    title="An unread output of a loop whose body result another output returns, too",
+    title="An unread loop output that shares its body result with another output",
     effect=Effect.WRONG,
     case="openvino_loop_unread_beside_shared",
     fix="irloop transform --pass canonical_ports",
 ):
-    """An unread output of a loop whose body result another output returns, too.
+    """An unread loop output that shares its body result with another output.
 
     What happens:
         OpenVINO removes the unread output and with it the result of the body. The other output then

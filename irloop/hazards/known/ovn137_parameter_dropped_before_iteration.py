@@ -1,4 +1,4 @@
-"""OVN137: a body parameter that OpenVINO removes, before the parameter of the iteration number."""
+"""OVN137: an iteration number that follows a body parameter that OpenVINO removes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ParameterDroppedBeforeIteration(
     code="OVN137",
     engine="openvino",
     versions=("2026.4.1",),
-    title="A body parameter that OpenVINO removes, before that of the iteration number",
+    title="An iteration number that follows a body parameter that OpenVINO removes",
     effect=Effect.WRONG,
     case="openvino_loop_dropped_before_iteration",
     fix="irloop transform --pass canonical_ports",
 ):
-    """A body parameter that OpenVINO removes, before the parameter of the iteration number.
+    """An iteration number that follows a body parameter that OpenVINO removes.
 
     What happens:
         OpenVINO removes the parameter, but the loop keeps the old position of the iteration number.
