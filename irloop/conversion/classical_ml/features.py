@@ -71,7 +71,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
     return forms.select(c, any_hit, found, c.constant(default, element))
 
 
-def _wide(c: Conversion, value: Value) -> Value:
+def _in_float(c: Conversion, value: Value) -> Value:
     """Convert to f32, in which the operations compute; keep f64."""
     return value if element_of(value) is F64 else forms.converted(c, value, F32)
 
@@ -115,7 +115,7 @@ def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
 @imports(onnx.Normalizer)
 def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
     """Normalizer -> Reduce*, Select for rows of zeros, Divide."""
-    wide, last = _wide(c, data), [needed_rank(c, data) - 1]
+    wide, last = _in_float(c, data), [needed_rank(c, data) - 1]
     if op.norm == "MAX":
         length = forms.reduce(c, "Max", c(elementwise.Abs(), wide), last)
     else:
@@ -128,7 +128,7 @@ def import_normalizer(c: Conversion, op: onnx.Normalizer, data: Value) -> Value:
 @imports(onnx.Scaler)
 def import_scaler(c: Conversion, op: onnx.Scaler, data: Value) -> Value:
     """Scaler -> Subtract and Multiply."""
-    wide = _wide(c, data)
+    wide = _in_float(c, data)
     moved = forms.subtract(c, wide, _list(c, op.offset, wide))
     return forms.converted(c, forms.multiply(c, moved, _list(c, op.scale, wide)), F32)
 

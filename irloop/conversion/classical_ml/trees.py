@@ -170,14 +170,14 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
         scores = forms.gather(c, scores, c.i64(voted.tolist()), 1)
         share = bool((descent.forest.weights >= 0).all())
         found = of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
-        scores = _both(c, scores, share=share, how=op.post_transform)
+        scores = _scores_of_both_labels(c, scores, share=share, how=op.post_transform)
     else:
         found = labelled(c, scores, op.classlabels_int64s)
         scores = transformed(c, scores, op.post_transform)
     return [found, forms.converted(c, scores, ElementType.F32)][: len(c.node.outputs)]
 
 
-def _both(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
+def _scores_of_both_labels(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
     """Compute the scores of both labels from the score of the second label."""
     if share:
         other = forms.subtract(c, forms.scalar(c, 1.0, score), score)

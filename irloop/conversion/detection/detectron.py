@@ -272,11 +272,11 @@ def _suppressed(
         c, geometry.with_border(c, boxes, 1.0), plain, threshold, limit=op.post_nms_count
     )
     limit = c.i64([op.post_nms_count]) if op.post_nms_count >= 0 else None
-    others, _ = greedy(c, boxes, rest, limit, Rule(_share, partial(_update, threshold)))
+    others, _ = greedy(c, boxes, rest, limit, Rule(_overlap, partial(_update, threshold)))
     return forms.concat(c, [rows, others], 0)
 
 
-def _share(c: Conversion, boxes: Value, taken: Value) -> Value:
+def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
     """The overlap of boxes, borders included; 0 for boxes that do not touch."""
     share = geometry.overlap(c, boxes, taken, 1.0)
     return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))

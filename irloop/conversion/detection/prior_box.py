@@ -85,7 +85,7 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
     """The result [2, 4 * h * w * boxes]: corners, then variances."""
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.items(value, 2) for value in (layer, image))
-    tall = _number(c, rows)
+    tall = _size_in_f32(c, rows)
     across = _coordinates(c, grid, 0, width, columns, tall)
     boxes = forms.add(c, across, _coordinates(c, grid, 1, height, rows, tall))
     flat = forms.reshape(c, _clipped(c, grid, boxes), [-1])
@@ -105,12 +105,12 @@ def _coordinates(
 
     There are `count` cells along `length` pixels of the image, whose height is `tall`.
     """
-    size = _number(c, length)
+    size = _size_in_f32(c, length)
     if grid.steps is not None:
         stride = c.constant(grid.steps[1 - axis], F32)
         stride = forms.mul(c, stride, tall) if grid.step_power else stride
     else:
-        stride = forms.div(c, size, _number(c, count))
+        stride = forms.div(c, size, _size_in_f32(c, count))
     middle = forms.add(c, places(c, count, F32), c.constant(grid.offset, F32))
     along = [1, -1, 1, 1] if axis == 0 else [-1, 1, 1, 1]
     middle = forms.reshape(c, forms.mul(c, middle, stride), along)
@@ -126,7 +126,7 @@ def _coordinates(
     return forms.add(c, *placed)
 
 
-def _number(c: Conversion, size: Size) -> Value:
+def _size_in_f32(c: Conversion, size: Size) -> Value:
     """A size as f32."""
     if isinstance(size, int):
         return c.constant([float(size)], F32)

@@ -54,12 +54,12 @@ def export_rotated(
 
     wide = forms.cast(c, scores, F32)
     given = suppression.dropped(c, wide, forms.less(c, least, wide))
-    turned = forms.unsqueeze(c, _turned(c, boxes, clockwise=op.clockwise), [1])
+    turned = forms.unsqueeze(c, _with_corners(c, boxes, clockwise=op.clockwise), [1])
     rows, values = greedy(c, turned, given, most, Rule(_overlap, update))
     return scored_outputs(c, op, rows, values, scores)
 
 
-def _turned(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
+def _with_corners(c: Conversion, boxes: Value, *, clockwise: bool) -> Value:
     """Convert boxes [N, P, 5] (centre x, centre y, width, height, angle) to [N, P, 9].
 
     The nine numbers are the x of the four corners, the y of the four corners, and the area.
@@ -92,7 +92,7 @@ def _polygon(c: Conversion, boxes: Value) -> Pair:
     return _part(c, boxes, 0, 4), _part(c, boxes, 4, 8)
 
 
-def _rolled(c: Conversion, values: Value) -> Value:
+def _rotated_by_one(c: Conversion, values: Value) -> Value:
     """Rotate the last axis by one element."""
     ends = [_part(c, values, 1, _POINTS), _part(c, values, 0, 1)]
     return forms.concat(c, ends, -1)
@@ -111,7 +111,7 @@ def _outer(c: Conversion, pair: Pair, axis: int) -> Pair:
 
 
 def _sides(c: Conversion, polygon: Pair) -> Pair:
-    return _minus(c, (_rolled(c, polygon[0]), _rolled(c, polygon[1])), polygon)
+    return _minus(c, (_rotated_by_one(c, polygon[0]), _rotated_by_one(c, polygon[1])), polygon)
 
 
 def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
@@ -150,13 +150,13 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)
     areas = [_part(c, item, 8, 9) for item in (boxes, taken)]
     solid = c(comparison.And(), *(forms.less(c, zero, area) for area in areas))
-    shared = _shared(c, _polygon(c, boxes), _polygon(c, taken))
+    shared = _intersection_area(c, _polygon(c, boxes), _polygon(c, taken))
     union = forms.sub(c, forms.add(c, *areas), shared)
     share = forms.div(c, shared, forms.where(c, solid, union, one))
     return forms.squeeze(c, forms.where(c, solid, share, zero), [3])
 
 
-def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
+def _intersection_area(c: Conversion, left: Pair, right: Pair) -> Value:
     """The intersection area of pairs of rotated boxes, [N, C, P, 1]."""
     crossing, crosses = _crossings(c, left, right)
     whole = forms.shape(c, _part(c, crossing[0], 0, 4))
@@ -172,20 +172,20 @@ def _shared(c: Conversion, left: Pair, right: Pair) -> Value:
         away = forms.sub(c, points, forms.div(c, total, number))
         # Points that do not exist are moved to the middle, where they add no area.
         around.append(forms.where(c, known, away, zero))
-    turn = forms.where(c, known, _turn(c, (around[0], around[1])), c.constant(9.0, F64))
+    turn = forms.where(c, known, _pseudo_angle(c, (around[0], around[1])), c.constant(9.0, F64))
     _, order = forms.topk(c, turn, c.i64([_POINTS]), 3, largest=False)
     ring = [c(GatherElements(3), values, order) for values in around]
     place = c.constant(list(range(_POINTS)), F64)
     last = forms.equal(c, place, forms.sub(c, number, c.constant(1.0, F64)))
     following = [
-        forms.where(c, last, _part(c, values, 0, 1), _rolled(c, values)) for values in ring
+        forms.where(c, last, _part(c, values, 0, 1), _rotated_by_one(c, values)) for values in ring
     ]
     parts = _cross(c, (ring[0], ring[1]), (following[0], following[1]))
     area = c(elementwise.Abs(), forms.reduce(c, "Sum", parts, [3]))
     return forms.mul(c, area, c.constant(0.5, F64))
 
 
-def _turn(c: Conversion, point: Pair) -> Value:
+def _pseudo_angle(c: Conversion, point: Pair) -> Value:
     """A number in -2..2 that increases with the angle of a point around the middle."""
     x, y = point
     zero, one = c.constant(0.0, F64), c.constant(1.0, F64)

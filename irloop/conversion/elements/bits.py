@@ -50,13 +50,13 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
             return c(logical(), left, right)
         if c.opset >= 18:
             return c(direct(), left, right)
-        chosen = _wide(element_of(left))
+        chosen = _wider_type(element_of(left))
         return forms.computed_in(c, chosen, lambda a, b: _by_bits(c, logical, a, b), left, right)
 
     return rule
 
 
-def _wide(element: ElementType) -> ElementType:
+def _wider_type(element: ElementType) -> ElementType:
     """A wider type that preserves the bits; u32 must stay non-negative."""
     if element.bits == 64:
         return element

@@ -28,7 +28,7 @@ def import_negative_log_likelihood(
 ) -> Value:
     """NegativeLogLikelihoodLoss -> GatherElements, Multiply, Reduce*."""
     element = element_of(scores)
-    return forms.converted(c, _loss(c, op, _wide(c, scores), target, weight), element)
+    return forms.converted(c, _loss(c, op, _in_f32(c, scores), target, weight), element)
 
 
 @imports(onnx.SoftmaxCrossEntropyLoss)
@@ -41,12 +41,12 @@ def import_cross_entropy(
 ) -> list[Value]:
     """SoftmaxCrossEntropyLoss -> LogSoftmax, then as NegativeLogLikelihoodLoss."""
     element = element_of(scores)
-    logs = c(activation.LogSoftmax(axis=1), _wide(c, scores))
+    logs = c(activation.LogSoftmax(axis=1), _in_f32(c, scores))
     loss = _loss(c, op, logs, target, weight)
     return [forms.converted(c, value, element) for value in (loss, logs)]
 
 
-def _wide(c: Conversion, value: Value) -> Value:
+def _in_f32(c: Conversion, value: Value) -> Value:
     """Convert f16 and bf16 to f32, because runtimes compute the sums in at least f32."""
     element = element_of(value)
     return forms.converted(c, value, ElementType.F32 if element in NARROW else element)
@@ -61,7 +61,7 @@ def _loss(c: Conversion, op: onnx.Loss, x: Value, target: Value, weight: Value |
         target = forms.select(c, ignored, forms.scalar(c, 0, target), target)
     picked = c(gather.GatherElements(axis=1), x, forms.unsqueeze(c, target, [1]))
     loss = c(elementwise.Negative(), forms.squeeze(c, picked, [1]))
-    share = None if weight is None else forms.gather(c, _wide(c, weight), target, 0)
+    share = None if weight is None else forms.gather(c, _in_f32(c, weight), target, 0)
     if ignored is not None:
         zero, one = forms.scalar(c, 0.0, x), forms.scalar(c, 1.0, x)
         loss = forms.select(c, ignored, zero, loss)

@@ -151,7 +151,7 @@ def _quantized(
     shift = _shift(c, zero)
     if not element.is_integer or shift is None:
         if zero is not None:
-            rounded = ov_forms.add(c, rounded, _wide(c, zero))
+            rounded = ov_forms.add(c, rounded, _integers_in_f32(c, zero))
         if element.is_integer:
             return _saturated(c, rounded, element)
         return converted_float(c, rounded, element, saturate=saturate)
@@ -171,7 +171,7 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
     return int(known.reshape(()))
 
 
-def _wide(c: Conversion, value: Value) -> Value:
+def _integers_in_f32(c: Conversion, value: Value) -> Value:
     """The integers `value` in f32: if possible, the f32 value from which they were converted.
 
     This saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
@@ -357,14 +357,14 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
     scale = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), step)
     offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), scale))
     zero = _saturated(c, offset, ElementType.U8)
-    codes = ov_forms.add(c, round_even(c, ov_forms.divide(c, x, scale)), _wide(c, zero))
+    codes = ov_forms.add(c, round_even(c, ov_forms.divide(c, x, scale)), _integers_in_f32(c, zero))
     return [_saturated(c, codes, ElementType.U8), scale, zero]
 
 
 def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
     """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
-    wide = _wide(c, value)
-    return wide if zero is None else ov_forms.subtract(c, wide, _wide(c, zero))
+    wide = _integers_in_f32(c, value)
+    return wide if zero is None else ov_forms.subtract(c, wide, _integers_in_f32(c, zero))
 
 
 def _column(c: Conversion, parameter: Value) -> Value:

@@ -193,7 +193,7 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
             )
 
 
-def _agree(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
+def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
     """Give an output the same form in both branches: a sequence of any length becomes one
     tensor.
     """
@@ -224,7 +224,7 @@ def _emit(
     move = isinstance(op, ov.If)
     branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
     for index, value in enumerate(c.node.outputs):
-        _agree(c, branches, index, value.type)
+        _unify_output(c, branches, index, value.type)
     if isinstance(op, onnx.If) and c.opset < SHAPES_DIFFER:
         _require_one_shape(c, *branches)
     bodies = tuple(branch.finish() for branch in branches)
@@ -255,11 +255,11 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
                 "CNV101",
                 f"output {index} has rank {ranks[0]} in one branch and {ranks[1]} in the other: "
                 "OpenVINO's CPU refuses to compile it",
-                _cure(c),
+                _advice(c),
             )
 
 
-def _cure(c: Conversion) -> str:
+def _advice(c: Conversion) -> str:
     """The advice for branches whose outputs do not match."""
     condition = c.node.inputs[0]
     inputs = [] if condition is None else deciding_inputs(condition)

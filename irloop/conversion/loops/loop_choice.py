@@ -137,11 +137,11 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
             Location(line=loop.line, path=loop.path),
         )
         for loop in before
-        for form, reason in _forms_of(loop, _made_of(loop, nodes), loops)
+        for form, reason in _forms_of(loop, _counterpart_of(loop, nodes), loops)
     ]
 
 
-def _made_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
+def _counterpart_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
     """Find the node that a loop was converted to: its name is the loop's name, or starts with it if
     nodes were added.
     """

@@ -61,7 +61,7 @@ def _layer(c: Conversion, op: onnx.Recurrent, inputs: tuple[Value | None, ...]) 
     return Layer(op, data, w, r, given[3], given[4], tuple(states), peepholes, size, directions)
 
 
-def _extent(c: Conversion, x: Value, axis: int) -> Value:
+def _size_of_axis(c: Conversion, x: Value, axis: int) -> Value:
     """The size of an axis as a one-element i64 vector."""
     return forms.gather(c, forms.shape_of(c, x), c.i64([axis]), 0)
 
@@ -72,7 +72,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and dims[0] * directions * size <= _STORED:
         return c.constant(np.zeros((dims[0], directions, size)), element_of(x))
-    shape = forms.concat(c, [_extent(c, x, 0), c.i64([directions, size])], 0)
+    shape = forms.concat(c, [_size_of_axis(c, x, 0), c.i64([directions, size])], 0)
     return forms.broadcast(c, c.constant(0, element_of(x)), shape)
 
 
@@ -81,11 +81,11 @@ def _all_steps(c: Conversion, x: Value) -> Value:
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)
-    lengths = forms.broadcast(c, _extent(c, x, 1), _extent(c, x, 0))
+    lengths = forms.broadcast(c, _size_of_axis(c, x, 1), _size_of_axis(c, x, 0))
     return forms.convert(c, lengths, ElementType.I32)
 
 
-def _restored(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
+def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
     """Transpose Y [B, D, T, S] and states [B, D, S] to the layout of the operation."""
     y, *ends = results
     if op.batch_first():
@@ -101,8 +101,8 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
     """LSTM, GRU, RNN -> Sequence, or a TensorIterator over the gates."""
     layer = _layer(c, op, inputs)
     functions = op.functions()
-    plain = layer.peepholes is None and not is_coupled(op) and not _loses_lengths(layer)
-    plain = plain and not _dies_of_an_empty_batch(layer, functions)
+    plain = layer.peepholes is None and not is_coupled(op) and not _ignores_lengths(layer)
+    plain = plain and not _fails_on_an_empty_batch(layer, functions)
     plain = plain and (
         c.converter.options.get("computed_weights", True) or _has_constant_weights(layer)
     )
@@ -112,7 +112,7 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
         and all(item == functions[0] for item in functions)
     ):
         results = _sequence(c, layer, op.direction.lower(), functions[0])
-        return _restored(c, op, results)
+        return _in_source_layout(c, op, results)
     single: list[list[Value]] = []
     for at, item in enumerate(functions):
         reverse = op.direction.lower() == "reverse" or at == 1
@@ -122,12 +122,12 @@ def import_recurrent(c: Conversion, op: onnx.Recurrent, *inputs: Value | None) -
         else:
             single.append(iterated(c, one, item, reverse=reverse))
     if len(single) == 1:
-        return _restored(c, op, single[0])
+        return _in_source_layout(c, op, single[0])
     joined = [forms.concat(c, list(pair), 1) for pair in zip(*single, strict=True)]
-    return _restored(c, op, joined)
+    return _in_source_layout(c, op, joined)
 
 
-def _loses_lengths(layer: Layer) -> bool:
+def _ignores_lengths(layer: Layer) -> bool:
     """True when OpenVINO's CPU plugin would run every item over all steps.
 
     Version 2026.4 ignores sequence_lengths as soon as one dimension of X is dynamic.
@@ -135,7 +135,7 @@ def _loses_lengths(layer: Layer) -> bool:
     return layer.lengths is not None and shape_of(layer.x).static() is None
 
 
-def _dies_of_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
+def _fails_on_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
     """True if OpenVINO's CPU plugin would fail on a batch that is empty at run time (OVN134).
 
     The plugin turns such a sequence into a loop itself, so a loop is as fast.

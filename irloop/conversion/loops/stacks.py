@@ -151,8 +151,8 @@ def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
     fitted = []
     for stack in stacks:
         others = [other for other in filled or stacks if other is not stack]
-        needs = others and not _never_empty(stack) and not _items_known(stack)
-        fitted.append(_fitted(c, stack, others[0]) if needs else stack)
+        needs = others and not _never_empty(stack) and not _has_known_items(stack)
+        fitted.append(_with_item_dims(c, stack, others[0]) if needs else stack)
     return shape_forms.concat(c, fitted, 0)
 
 
@@ -162,13 +162,13 @@ def _never_empty(stack: Value) -> bool:
     return isinstance(count, int) and count > 0
 
 
-def _items_known(stack: Value) -> bool:
-    """True if `_fitted` changes nothing: all item dimensions are known, or the rank is unknown."""
+def _has_known_items(stack: Value) -> bool:
+    """True if all item dimensions are known, or the rank is unknown."""
     dims = shape_of(stack).dims
     return dims is None or all(isinstance(dim, int) for dim in dims[1:])
 
 
-def _fitted(c: Conversion, stack: Value, other: Value) -> Value:
+def _with_item_dims(c: Conversion, stack: Value, other: Value) -> Value:
     """`stack` if it has items at run time, else an empty stack with the item dimensions of
     `other`.
     """

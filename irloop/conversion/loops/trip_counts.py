@@ -79,10 +79,10 @@ def _long_counts(value: Value) -> list[Use]:
     """The uses of an i64 number that lead to trip counts without a limit."""
     if element_of(value) is not ElementType.I64 or shape_of(value).count() != 1:
         return []
-    return [use for use in value.uses if _leads_to_count(use) and not _limits(use[0])]
+    return [use for use in value.uses if _leads_to_count(use) and not _is_limit(use[0])]
 
 
-def _limits(node: Node) -> bool:
+def _is_limit(node: Node) -> bool:
     """True for a Select between a trip count and a limit, which an earlier conversion inserted."""
     condition = node.inputs[0] if isinstance(node.op, Select) else None
     return condition is not None and isinstance(condition.producer.op, Less)

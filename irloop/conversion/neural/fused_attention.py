@@ -106,7 +106,7 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
 
 def _found(joined: Node) -> _Attention | None:
     """The attention whose heads are joined by the Reshape that computes `joined`, or None."""
-    attended = _before(joined.inputs[0], Transpose, _HEADS)
+    attended = _input_of(joined.inputs[0], Transpose, _HEADS)
     if attended is None or not isinstance(attended.producer.op, MatMul):
         return None
     weights, values = attended.producer.inputs
@@ -115,7 +115,7 @@ def _found(joined: Node) -> _Attention | None:
     if weights is None or value is None or dims is None or len(dims) != 3:
         return None
     softmax = weights.producer.op
-    scores = _before(weights, Softmax13)
+    scores = _input_of(weights, Softmax13)
     if not isinstance(softmax, Softmax13) or softmax.axis not in (-1, 3) or scores is None:
         return None
     for logits, bias in _sums(scores):
@@ -123,7 +123,7 @@ def _found(joined: Node) -> _Attention | None:
         if found is None:
             continue
         query, key, heads, scale = found
-        if bias is not None and not _fits(bias, query, key, heads):
+        if bias is not None and not _is_broadcastable_bias(bias, query, key, heads):
             continue
         if value[1] != heads or dims[2] != shape_of(value[0]).dim(2):
             continue
@@ -157,7 +157,7 @@ def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
         return None
     (left, factor), (right, other) = _unscaled(left), _unscaled(right)
     key = _separated(right, _KEYS)
-    if key is None and (turned := _before(right, Transpose, _LAST)) is not None:
+    if key is None and (turned := _input_of(right, Transpose, _LAST)) is not None:
         turned, more = _unscaled(turned)
         other *= more
         key = _separated(turned, _HEADS)
@@ -196,7 +196,7 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
     """The data [batch, positions, heads * size] whose heads are separated in `value`, and the
     number of heads; else None.
     """
-    before = _before(value, Transpose, perm)
+    before = _input_of(value, Transpose, perm)
     whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before
     data = None if whole is None else whole.producer.inputs[0]
     if whole is None or data is None or shape_of(data).rank != 3 or shape_of(whole).rank != 4:
@@ -223,7 +223,7 @@ def _is_equal(one: Value, other: Value, axis: int) -> bool:
     return _is_known(dim) and dim == shape_of(other).dim(axis)
 
 
-def _before(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
+def _input_of(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
     """The first input of the operation that computes `value`, if that operation is a `type`."""
     if value is None or not isinstance(value.producer.op, type):
         return None
@@ -233,7 +233,7 @@ def _before(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> 
     return value.producer.inputs[0]
 
 
-def _fits(bias: Value, query: Value, key: Value, heads: int) -> bool:
+def _is_broadcastable_bias(bias: Value, query: Value, key: Value, heads: int) -> bool:
     """True for a bias [batch or 1, heads or 1, positions or 1, keys]."""
     given, keys = shape_of(bias).dims, shape_of(key).dim(1)
     if given is None or len(given) != 4 or not _is_known(keys) or given[3] != keys:

@@ -140,7 +140,7 @@ def _average(
         return forms.numeric(c, pool, x)
     padded = _padded(c, plan, x, 0.0)
     mean = forms.numeric(c, onnx.AveragePool(**plan.attributes), padded)
-    return mean if include else forms.mul(c, mean, _share(c, window, x))
+    return mean if include else forms.mul(c, mean, _inverse_fill(c, window, x))
 
 
 def _average_by_convolution(
@@ -162,7 +162,7 @@ def _average_by_convolution(
         x,
         c.constant(weight, element_of(x)),
     )
-    return forms.mul(c, means, _share(c, window, x)) if op.exclude_pad else means
+    return forms.mul(c, means, _inverse_fill(c, window, x)) if op.exclude_pad else means
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
@@ -174,7 +174,7 @@ def _rounds_up(window: Window, x: Value) -> bool:
     )
 
 
-def _share(c: Conversion, window: Window, x: Value) -> Value:
+def _inverse_fill(c: Conversion, window: Window, x: Value) -> Value:
     """The kernel area divided by the number of elements of each window without padding, [1, 1,
     ...].
     """

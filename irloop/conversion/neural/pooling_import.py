@@ -97,10 +97,12 @@ def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
         attributes = _attributes(c, window, data) | {"rounding_type": "ceil_torch"}
         return _emitted(c, window, attributes, data)
     mean = _emitted(c, window, _attributes(c, window, data) | {"exclude_pad": False}, data)
-    return forms.multiply(c, mean, _share(c, window, data, sizes, include=True))
+    return forms.multiply(c, mean, _inverse_fill(c, window, data, sizes, include=True))
 
 
-def _share(c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool) -> Value:
+def _inverse_fill(
+    c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool
+) -> Value:
     """The kernel area divided by the number of elements that each window counts, [1, 1, ...]."""
     import numpy as np
 
@@ -120,7 +122,7 @@ def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) 
         raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")
     area = math.prod(window.kernel)
     mean = forms.multiply(c, _dilated_sum(c, window, data), forms.scalar(c, 1.0 / area, data))
-    return forms.multiply(c, mean, _share(c, window, data, sizes, include=include))
+    return forms.multiply(c, mean, _inverse_fill(c, window, data, sizes, include=include))
 
 
 def _dilated_sum(c: Conversion, window: Window, data: Value) -> Value:

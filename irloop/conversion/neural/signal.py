@@ -234,7 +234,7 @@ def export_istft(
     def build(x: Value, shape: Value) -> Value:
         batch = x if rank == 4 else forms.unsqueeze(c, x, [0])
         whole = _centred(c, shape, count)
-        sums = _added(c, _frames(c, batch, whole, count), count, hop)
+        sums = _overlap_added(c, _frames(c, batch, whole, count), count, hop)
         result = forms.div(c, sums, _weights(c, batch, whole, count, hop))
         if op.normalized:
             result = forms.mul(c, result, forms.scalar(c, count**0.5, result))
@@ -262,7 +262,7 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
     return forms.mul(c, c(matmul.MatMul(), rows, inverse), window)
 
 
-def _added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
+def _overlap_added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
     """Add overlapping frames, `hop` apart: [B, frames, count] -> [B, 1, samples]."""
     import numpy as np
 
@@ -279,7 +279,7 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
     frames = forms.gather(c, forms.shape(c, data), c.i64([2]), 0)
     wanted = forms.concat(c, [c.i64([1]), frames, c.i64([count])], 0)
     squared = forms.expand(c, forms.mul(c, window, window), wanted)
-    sums = _added(c, squared, count, hop)
+    sums = _overlap_added(c, squared, count, hop)
     zero, never = (forms.scalar(c, number, sums) for number in (0.0, float("inf")))
     return forms.where(c, forms.equal(c, sums, zero), never, sums)
 

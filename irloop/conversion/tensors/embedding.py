@@ -105,7 +105,7 @@ def _by_offsets(
     sizes = _counts(c, segments, bags)
     if mean:
         divisor = forms.cast(c, forms.maximum(c, sizes, c.i64([1])), element_of(table))
-        total = forms.div(c, total, _upright(c, divisor, table))
+        total = forms.div(c, total, _with_rank_of(c, divisor, table))
     return _filled(c, total, sizes, table, default)
 
 
@@ -166,7 +166,7 @@ def _counts(c: Conversion, segments: Value, count: Value) -> Value:
     return forms.reduce(c, "Sum", members, [1], keep=False)
 
 
-def _upright(c: Conversion, numbers: Value, table: Value) -> Value:
+def _with_rank_of(c: Conversion, numbers: Value, table: Value) -> Value:
     """Reshape a list [n] to [n, 1, ...], with the rank of the table."""
     rank = needed_rank(c, table, "table")
     return forms.unsqueeze(c, numbers, list(range(1, rank))) if rank > 1 else numbers
@@ -185,7 +185,7 @@ def _filled(
     if known is None:
         given = forms.logical_not(c, forms.less(c, index, c.i64([0])))
         empty = c(onnx_comparison.And(), empty, given)
-    return forms.where(c, _upright(c, empty, table), row, total)
+    return forms.where(c, _with_rank_of(c, empty, table), row, total)
 
 
 @exports(ov.SegmentMax)
@@ -209,7 +209,7 @@ def export_segment_max(
     # change the maximum.
     kept = forms.where(c, inside, where, c.i64([0]))
     bottom = c.constant(neutral("max", element), element)
-    rows = forms.where(c, _upright(c, inside, data), data, bottom)
+    rows = forms.where(c, _with_rank_of(c, inside, data), data, bottom)
     places = forms.unsqueeze(c, kept, [1])
     if c.opset >= 18:
         found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
@@ -218,7 +218,7 @@ def export_segment_max(
     if op.fill_mode.lower() == "lowest":
         return found
     empty = forms.equal(c, _counts(c, where, size), c.i64([0]))
-    return forms.where(c, _upright(c, empty, data), c.constant(0, element), found)
+    return forms.where(c, _with_rank_of(c, empty, data), c.constant(0, element), found)
 
 
 @exports(ov.SparseFillEmptyRows)

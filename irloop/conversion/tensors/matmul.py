@@ -30,8 +30,8 @@ def export_matmul(c: Conversion, op: ov.MatMul, left: Value, right: Value) -> Va
         # Before opset 11 Gemm requires a term to add.
         added = [] if c.opset >= 11 else [c.constant(0, element_of(left))]
         return forms.numeric(c, gemm, left, right, *added)
-    first = _turned(c, left) if op.transpose_a else left
-    second = _turned(c, right) if op.transpose_b else right
+    first = _with_last_axes_exchanged(c, left) if op.transpose_a else left
+    second = _with_last_axes_exchanged(c, right) if op.transpose_b else right
     return _product(c, first, second)
 
 
@@ -39,7 +39,7 @@ def _product(c: Conversion, left: Value, right: Value) -> Value:
     return forms.numeric(c, onnx.MatMul(), left, right, small=None, half=None)
 
 
-def _turned(c: Conversion, value: Value) -> Value:
+def _with_last_axes_exchanged(c: Conversion, value: Value) -> Value:
     """Exchange the last two axes; a vector is unchanged."""
     rank = shape_of(value).rank
     if rank is None:
@@ -136,7 +136,7 @@ def export_attention(
     """ScaledDotProductAttention -> MatMul, Softmax, MatMul."""
     if scale is None:
         scale = _usual_scale(c, query)
-    scores = forms.mul(c, _product(c, query, _turned(c, key)), scale)
+    scores = forms.mul(c, _product(c, query, _with_last_axes_exchanged(c, key)), scale)
     if op.causal:
         mask = _causal_mask(c, scores)
     if mask is not None and element_of(mask) is ElementType.BOOLEAN:

@@ -31,7 +31,7 @@ _TO_ONNX: dict[str, Reduction] = {
 _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
-def _knows(c: Conversion, reduction: str) -> bool:
+def _has_reduction(c: Conversion, reduction: str) -> bool:
     """True if the scatters of the target opset have this reduction."""
     return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
 
@@ -44,7 +44,7 @@ def _elements(
     axis: int,
     reduction: Reduction = "none",
 ) -> Value:
-    if not _knows(c, reduction):
+    if not _has_reduction(c, reduction):
         return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
     where = indices
     if element_of(indices) not in (ElementType.I32, ElementType.I64):
@@ -148,7 +148,7 @@ def _coordinates(
     c: Conversion, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
 ) -> Value:
     where = onnx_forms.as_i64(c, indices)
-    if not _knows(c, reduction):
+    if not _has_reduction(c, reduction):
         return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)

@@ -130,7 +130,7 @@ def _settle_states(
         ):
             continue
         shown = wires.shown_by(item)
-        if not all(_may_go(leaving.output) for leaving in shown):
+        if not all(_may_be_removed(leaving.output) for leaving in shown):
             continue
         if wants_state and len(wires.states) == 1 and len(wires.outputs) > len(shown):
             continue
@@ -159,7 +159,7 @@ def _same_constant(item: Entering) -> bool:
     return same and bytes(left.raw()) == bytes(right.raw())
 
 
-def _may_go(output: Value) -> bool:
+def _may_be_removed(output: Value) -> bool:
     """False if an output of the graph would lose its producer, and with it its name."""
     return not output.is_output
 
@@ -191,7 +191,7 @@ def _merge_outputs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
         port = replace(leaving.port, result=0, external=0)
         key = leaving.value, wires.state_of(leaving), port
         first = seen.setdefault(key, leaving)
-        if first is leaving or not _may_go(leaving.output):
+        if first is leaving or not _may_be_removed(leaving.output):
             continue
         if isinstance(leaving.port, LastValue) and wires.running is not None:
             # Each state of an ONNX loop has an output of its own.

@@ -58,9 +58,9 @@ class ChooseInitialStates(LoopPass):
                 rewriter.replace_value(leaving.output, initial)
         elif chosen:
             c = Emitter(rewriter, node.following, node.name)
-            runs = _runs(c, wires, doubtful)
+            runs = _runs_at_least_once(c, wires, doubtful)
             for leaving, item in chosen:
-                _choose(c, runs, leaving.output, item.outer)
+                _select_initial(c, runs, leaving.output, item.outer)
         if unread:
             wires.inputs = [item for item in wires.inputs if item not in unread]
             wires.replace(node.op, rewriter)
@@ -109,7 +109,7 @@ def _chooses(node: Node, initial: Value) -> bool:
     )
 
 
-def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
+def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
     """A boolean scalar: true if the loop runs at least once."""
     marks = []
     for value in doubtful:
@@ -124,7 +124,7 @@ def _runs(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
     return marks[0] if len(marks) == 1 else c.emit(comparison.LogicalAnd(), *marks)
 
 
-def _choose(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
+def _select_initial(c: Emitter, runs: Value, last: Value, initial: Value) -> None:
     """Let the readers of `last` read `initial` if the loop does not run."""
     readers = last.uses
     picked = selected(c.emit, runs, last, initial)

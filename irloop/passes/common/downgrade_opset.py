@@ -41,7 +41,7 @@ __all__ = ["DowngradeOpset"]
 OPEN = 2**31 - 1
 
 
-class _Older(Emitter):
+class _Downgrade(Emitter):
     """Rewrites one node as operations of older opsets."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
@@ -68,10 +68,10 @@ class _Older(Emitter):
 
 
 #: Returns a value for each output that is read, or None if the older opset cannot express the node.
-Form = Callable[[_Older], list[Value] | None]
+Form = Callable[[_Downgrade], list[Value] | None]
 
 
-def _gather(c: _Older) -> list[Value] | None:
+def _gather(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.Gather8)
     data, indices, axis = c.inputs
@@ -93,7 +93,7 @@ def _gather(c: _Older) -> list[Value] | None:
     return [c.emit(gather.Gather7(op.batch_dims), data, indices, axis)]
 
 
-def _length(c: _Older, data: Value, axis: int, size: object, element: ElementType) -> Value:
+def _length(c: _Downgrade, data: Value, axis: int, size: object, element: ElementType) -> Value:
     """Emit the length of an axis as a scalar."""
     if isinstance(size, int):
         return c.constant(size, element)
@@ -102,13 +102,13 @@ def _length(c: _Older, data: Value, axis: int, size: object, element: ElementTyp
     return length if element is ElementType.I64 else c.emit(convert.Convert(element), length)
 
 
-def _gather_without_batch(c: _Older) -> list[Value] | None:
+def _gather_without_batch(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.Gather7)
     return c.relabel(gather.Gather()) if op.batch_dims == 0 else None
 
 
-def _gather_nd(c: _Older) -> list[Value] | None:
+def _gather_nd(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, gather.GatherND8)
     dims, coordinates = shape_of(c.node.output).static(), _coordinates(c, op.batch_dims)
@@ -121,7 +121,7 @@ def _gather_nd(c: _Older) -> list[Value] | None:
     return [c.emit(shape.Reshape(), made, c.constant(list(dims or ())))]
 
 
-def _coordinates(c: _Older, batch_dims: int) -> Value | None:
+def _coordinates(c: _Downgrade, batch_dims: int) -> Value | None:
     """The indices of GatherND, or a non-negative form of them if some may be negative.
 
     None if the sizes of the axes, which must be added to negative indices, are unknown.
@@ -139,7 +139,7 @@ def _coordinates(c: _Older, batch_dims: int) -> Value | None:
     return c.emit(comparison.Select(), negative, moved, indices)
 
 
-def _slice(c: _Older) -> list[Value] | None:
+def _slice(c: _Downgrade) -> list[Value] | None:
     data, *bounds = c.inputs
     rank = shape_of(data).rank
     given = c.numbers(bounds[3]) if len(bounds) > 3 else None
@@ -165,7 +165,7 @@ def _slice(c: _Older) -> list[Value] | None:
     return [c.emit(op, data, *(c.constant(item) for item in (begins, ends, steps)))]
 
 
-def _computed_slice(c: _Older, axes: list[int], whole: list[int]) -> list[Value]:
+def _computed_slice(c: _Downgrade, axes: list[int], whole: list[int]) -> list[Value]:
     """A slice with computed bounds, which are moved to the positions of their axes in lists for all
     axes.
     """
@@ -181,7 +181,7 @@ def _computed_slice(c: _Older, axes: list[int], whole: list[int]) -> list[Value]
     return [c.emit(op, data, *spread)]
 
 
-def _softmax(c: _Older) -> list[Value] | None:
+def _softmax(c: _Downgrade) -> list[Value] | None:
     op, rank = c.node.op, shape_of(c.inputs[0]).rank
     assert isinstance(op, activation.SoftMax8)
     if op.axis < 0 and rank is None:
@@ -189,7 +189,7 @@ def _softmax(c: _Older) -> list[Value] | None:
     return c.relabel(activation.SoftMax1(op.axis if rank is None else op.axis % rank))
 
 
-def _max_pool(c: _Older) -> list[Value] | None:
+def _max_pool(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, pooling.MaxPool | pooling.MaxPool14)
     if set(op.dilations) - {1} or op.rounding_type == "ceil_torch":
@@ -202,7 +202,7 @@ def _max_pool(c: _Older) -> list[Value] | None:
     return [c.emit(older, c.inputs[0])]
 
 
-def _average_pool(c: _Older) -> list[Value] | None:
+def _average_pool(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, pooling.AvgPool14 | pooling.AvgPool16)
     spread = isinstance(op, pooling.AvgPool16) and set(op.dilations) - {1}
@@ -220,7 +220,7 @@ def _average_pool(c: _Older) -> list[Value] | None:
     return c.relabel(older)
 
 
-def _interpolate(c: _Older) -> list[Value] | None:
+def _interpolate(c: _Downgrade) -> list[Value] | None:
     """Interpolate-11 -> Interpolate-4, whose sizes and scales are separate inputs;
     `shape_calculation_mode` selects one.
     """
@@ -255,7 +255,7 @@ def _interpolate(c: _Older) -> list[Value] | None:
     return [c.emit(older, c.inputs[0], *inputs, c.constant(axes))]
 
 
-def _pad(c: _Older) -> list[Value] | None:
+def _pad(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, padding.Pad12)
     known = [c.numbers(value) for value in c.inputs[1:3]]
@@ -264,7 +264,7 @@ def _pad(c: _Older) -> list[Value] | None:
     return c.relabel(padding.Pad(op.pad_mode))
 
 
-def _prior_box(c: _Older) -> list[Value] | None:
+def _prior_box(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, prior_box.PriorBox8)
     if not op.min_max_aspect_ratios_order:
@@ -286,7 +286,7 @@ def _prior_box(c: _Older) -> list[Value] | None:
     return c.relabel(older)
 
 
-def _roi_align(c: _Older) -> list[Value] | None:
+def _roi_align(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, roi.ROIAlign9)
     if op.aligned_mode != "asymmetric":
@@ -295,25 +295,25 @@ def _roi_align(c: _Older) -> list[Value] | None:
     return c.relabel(older)
 
 
-def _scatter_elements(c: _Older) -> list[Value] | None:
+def _scatter_elements(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, scatter.ScatterElementsUpdate12)
     return c.relabel(scatter.ScatterElementsUpdate()) if op.reduction == "none" else None
 
 
-def _scatter_nd(c: _Older) -> list[Value] | None:
+def _scatter_nd(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, scatter.ScatterNDUpdate15)
     return c.relabel(scatter.ScatterNDUpdate()) if op.reduction == "none" else None
 
 
-def _squeeze(c: _Older) -> list[Value] | None:
+def _squeeze(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, shape.Squeeze15)
     return None if op.allow_axis_skip else c.relabel(shape.Squeeze())
 
 
-def _top_k(c: _Older) -> list[Value] | None:
+def _top_k(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, search.TopK11)
     if op.stable:
@@ -321,7 +321,7 @@ def _top_k(c: _Older) -> list[Value] | None:
     return c.relabel(search.TopK3(op.axis, op.mode, op.sort, op.index_element_type))
 
 
-def _one_hot(c: _Older) -> list[Value] | None:
+def _one_hot(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, generate.OneHot16)
     if op.negative_indices_mode != "ignore_negative":
@@ -329,32 +329,32 @@ def _one_hot(c: _Older) -> list[Value] | None:
     return c.relabel(generate.OneHot(op.axis))
 
 
-def _suppressed(c: _Older) -> list[Value] | None:
+def _suppressed(c: _Downgrade) -> list[Value] | None:
     op = c.node.op
     assert isinstance(op, nms.NonMaxSuppression9)
     older = nms.NonMaxSuppression5(op.box_encoding, op.sort_result_descending, op.output_type)
     return c.relabel(older)
 
 
-def _softsign(c: _Older) -> list[Value] | None:
+def _softsign(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
     one = c.constant(1, element_of(x))
     bound = c.emit(elementwise.Add(), c.emit(elementwise.Abs(), x), one)
     return [c.emit(elementwise.Divide(), x, bound)]
 
 
-def _is_nan(c: _Older) -> list[Value] | None:
+def _is_nan(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
     return [c.emit(comparison.NotEqual(), x, x)]
 
 
-def _is_finite(c: _Older) -> list[Value] | None:
+def _is_finite(c: _Downgrade) -> list[Value] | None:
     (x,) = c.inputs
     size, infinite = c.emit(elementwise.Abs(), x), c.constant(np.inf, element_of(x))
     return [c.emit(comparison.Less(), size, infinite)]
 
 
-def _identity(c: _Older) -> list[Value] | None:
+def _identity(c: _Downgrade) -> list[Value] | None:
     """A copy, made by the maximum of a value with itself, which OpenVINO's plugins do not
     remove.
     """
@@ -417,7 +417,7 @@ class DowngradeOpset(MatcherPass):
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
-        values = FORMS[type(node.op)](_Older(node, rewriter))
+        values = FORMS[type(node.op)](_Downgrade(node, rewriter))
         if values is None:
             return False
         rewriter.set_outputs(node, len(values))

@@ -60,13 +60,13 @@ class FuseGates(MatcherPass):
 
 
 def _fuse_lstm(node: Node, emitter: Emitter) -> bool:
-    for out, shown in _pairs(node, SIGMOID, TANH):
+    for out, shown in _two_activations(node, SIGMOID, TANH):
         cell = shown.producer
         if not isinstance(cell.op, ADD):
             continue
-        for kept, added in _orders(cell):
+        for kept, added in _operands_in_both_orders(cell):
             for forget, state in _factors(kept, SIGMOID):
-                for inward, new in _pairs(added.producer, SIGMOID, TANH):
+                for inward, new in _two_activations(added.producer, SIGMOID, TANH):
                     gates = _Gates.of([forget, inward, new, out], emitter)
                     if gates is None or not _is_state(state, gates.size):
                         continue
@@ -93,7 +93,7 @@ def _is_state(value: Value, size: int) -> bool:
     return dims is not None and len(dims) == 2 and dims[1] == size
 
 
-def _orders(node: Node) -> Iterator[tuple[Value, Value]]:
+def _operands_in_both_orders(node: Node) -> Iterator[tuple[Value, Value]]:
     """Yield the two operands of a node, and then the two operands in reverse order."""
     left, right = node.inputs[:2]
     if left is not None and right is not None:
@@ -110,17 +110,19 @@ def _activated(value: Value, kind: type[Op]) -> Value | None:
 def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
     """For an activated factor of a product, yield the activation's input and the other factor."""
     if isinstance(value.producer.op, MULTIPLY):
-        for left, right in _orders(value.producer):
+        for left, right in _operands_in_both_orders(value.producer):
             inner = _activated(left, kind)
             if inner is not None:
                 yield inner, right
 
 
-def _pairs(node: Node, first: type[Op], second: type[Op]) -> Iterator[tuple[Value, Value]]:
+def _two_activations(
+    node: Node, first: type[Op], second: type[Op]
+) -> Iterator[tuple[Value, Value]]:
     """If a node multiplies two activations of these types, yield the inputs of both."""
     if not isinstance(node.op, MULTIPLY):
         return
-    for left, right in _orders(node):
+    for left, right in _operands_in_both_orders(node):
         one, two = _activated(left, first), _activated(right, second)
         if one is not None and two is not None:
             yield one, two
@@ -274,7 +276,7 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
         gate = _activated(update, SIGMOID)
         if candidate is None or gate is None or not isinstance(candidate.producer.op, ADD):
             continue
-        for own, inner in _orders(candidate.producer):
+        for own, inner in _operands_in_both_orders(candidate.producer):
             made = _gru_of(gate, own, inner, state, emitter)
             if made is not None:
                 _replace(node, made, emitter.rewriter)
@@ -286,10 +288,10 @@ def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
     """Yield the gate z, the new state n and the old state h if `node` computes ``(1-z)*n + z*h`` in
     one of its usual forms.
     """
-    for left, right in _orders(node):
+    for left, right in _operands_in_both_orders(node):
         if not isinstance(right.producer.op, MULTIPLY):
             continue
-        for z, other in _orders(right.producer):
+        for z, other in _operands_in_both_orders(right.producer):
             if isinstance(left.producer.op, elementwise.Subtract):
                 # The form n - z*n + z*h.
                 n, less = left.producer.inputs
@@ -297,7 +299,7 @@ def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
                     yield z, n, other
             if isinstance(left.producer.op, MULTIPLY):
                 # The form (1 - z) * n + z * h.
-                for rest, n in _orders(left.producer):
+                for rest, n in _operands_in_both_orders(left.producer):
                     if _is_rest(rest, z):
                         yield z, n, other
             if isinstance(other.producer.op, elementwise.Subtract):
@@ -329,14 +331,16 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
     for reset, product in _resets(inner, state):
         if not isinstance(gate.producer.op, ADD) or not isinstance(reset.producer.op, ADD):
             continue
-        for update_x, update_h in _orders(gate.producer):
-            for reset_x, reset_h in _orders(reset.producer):
+        for update_x, update_h in _operands_in_both_orders(gate.producer):
+            for reset_x, reset_h in _operands_in_both_orders(reset.producer):
                 of_input = _linear_part([update_x, reset_x, own], emitter)
                 linear = product is not None
                 of_state = (
                     _linear_part([update_h, reset_h, product], emitter)
                     if product is not None and product.producer is update_h.producer
-                    else _apart([update_h, reset_h], inner if product is None else product, emitter)
+                    else _separate_candidate(
+                        [update_h, reset_h], inner if product is None else product, emitter
+                    )
                 )
                 if of_input is None or of_state is None or of_state[0] is not state:
                     continue
@@ -366,7 +370,7 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
                 yield reset, None
 
 
-def _apart(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
+def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
     """The recurrent part of a cell whose candidate is a separate product, or None."""
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)

@@ -68,7 +68,7 @@ class FuseReverseSequence(MatcherPass):
 def _turn_input(item: Entering, known: Inference) -> bool:
     port = item.port
     assert isinstance(port, Sliced | ScanInput)
-    turned = _turned(port)
+    turned = _reversed_port(port)
     source = None if turned is None else _reversed(item.outer.producer, port.axis, known)
     if source is None or turned is None:
         return False
@@ -83,7 +83,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
     dims = shape_of(item.value).dims
     if isinstance(port, Concatenated) and dims != () and (not dims or dims[port.axis] != 1):
         return False
-    turned, (reader, _) = _turned(port), item.output.uses[0]
+    turned, (reader, _) = _reversed_port(port), item.output.uses[0]
     if turned is None or _reversed(reader, port.axis, rewriter.inference) is not item.output:
         return False
     if reader.output.is_output:
@@ -93,7 +93,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
     return True
 
 
-def _turned(port: Port) -> Port | None:
+def _reversed_port(port: Port) -> Port | None:
     """The port in the other direction; None unless it slices a whole axis, element by element."""
     if port.axis < 0:
         return None

@@ -118,7 +118,7 @@ def _source(node: Node, inference: Inference) -> Value | None:
     if isinstance(op, CUTTING):
         return first if _takes_all(node, inference) else None
     if isinstance(op, DROPOUTS):
-        return first if _is_off(node, inference) else None
+        return first if _is_inactive_dropout(node, inference) else None
     if isinstance(op, SPLITS):
         return first if len(node.outputs) == 1 else None
     if isinstance(op, JOINING):
@@ -286,7 +286,7 @@ def _bounds(node: Node, inference: Inference) -> tuple[list[int] | None, list[in
     return found[0], found[1]
 
 
-def _is_off(node: Node, inference: Inference) -> bool:
+def _is_inactive_dropout(node: Node, inference: Inference) -> bool:
     """True for a Dropout that is not in training mode."""
     training = node.inputs[2] if len(node.inputs) > 2 else None
     if training is None:

@@ -58,7 +58,7 @@ class LoopToTensorIterator(LoopPass):
         counted = wires.iteration is not None and wires.iteration.is_used
         joins = any(isinstance(item.port, Concatenated) for item in wires.outputs)
         # OpenVINO crashes when it folds a TensorIterator that has only constant invariants.
-        held = _held(wires) and (joins or count == 1)
+        held = _states_without_condition(wires) and (joins or count == 1)
         if not (read or counted or held):
             return
         if not all(_is_long_enough(item, count) for item in wires.slices):
@@ -69,11 +69,11 @@ class LoopToTensorIterator(LoopPass):
         forms = Forms(self.model, rewriter, node, node.name)
         _drop_condition(wires)
         for item in wires.slices:
-            _take(item, count, forms)
+            _slice_exactly(item, count, forms)
         if counted:
             self._count_by_slices(wires, count, forms)
         if not wires.slices:
-            _count_by_range(wires, count)
+            _set_output_ranges(wires, count)
         wires.iteration = None
         wires.replace(ov.TensorIterator(), rewriter)
 
@@ -116,7 +116,7 @@ def _grows(item: Entering) -> bool:
     return any(isinstance(dim, int) and dim != seen for dim, seen in zip(first, later, strict=True))
 
 
-def _held(wires: LoopWires) -> list[Entering]:
+def _states_without_condition(wires: LoopWires) -> list[Entering]:
     """The states of a loop, except for a condition that only the loop itself reads."""
     return [
         item
@@ -130,12 +130,12 @@ def _held(wires: LoopWires) -> list[Entering]:
 
 def _drop_condition(wires: LoopWires) -> None:
     """Remove the condition, which is always true; if the body reads it, it becomes a state."""
-    held = _held(wires)
+    held = _states_without_condition(wires)
     wires.inputs = [item for item in wires.inputs if item.result is None or item in held]
     wires.goes_on = wires.trip = wires.starts = None
 
 
-def _take(item: Entering, count: int, forms: Forms) -> None:
+def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
     """Slice exactly as many elements as there are iterations; a Loop ignores the rest."""
     port = item.port
     assert isinstance(port, Sliced)
@@ -149,7 +149,7 @@ def _take(item: Entering, count: int, forms: Forms) -> None:
     item.port = replace(port, axis=axis, start=start, end=end)
 
 
-def _count_by_range(wires: LoopWires, count: int) -> None:
+def _set_output_ranges(wires: LoopWires, count: int) -> None:
     """Let the ranges of concatenated outputs determine the trip count."""
     for item in wires.outputs:
         if isinstance(item.port, Concatenated):

@@ -44,7 +44,7 @@ class LowLatency(LoopPass):
     def change(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> None:
         if rewriter.graph is not self.model.graph:
             return
-        states = [item for item in wires.states if _is_kept(item, wires)]
+        states = [item for item in wires.states if _has_to_persist(item, wires)]
         if not states:
             return
         assigned: list[tuple[Leaving, ReadValue6]] = []
@@ -57,7 +57,7 @@ class LowLatency(LoopPass):
             item.outer = rewriter.insert(
                 read, (item.outer,), before=node, name=f"{name}/read"
             ).output
-            assigned.append((_shown(item, wires), read))
+            assigned.append((_output_of_last_value(item, wires), read))
         behind = node.following
         new = wires.replace(node.op, rewriter)
         outputs = dict(zip((item.output for item in wires.outputs), new.outputs, strict=True))
@@ -72,7 +72,7 @@ class LowLatency(LoopPass):
             FoldTrips().unroll_node(self.model, new, rewriter)
 
 
-def _is_kept(item: Entering, wires: LoopWires) -> bool:
+def _has_to_persist(item: Entering, wires: LoopWires) -> bool:
     """True for a state that the next inference has to start from, because its value changes."""
     condition = item.outer is wires.starts and item.result is wires.goes_on
     known = isinstance(item.outer.type, TensorType)
@@ -80,7 +80,7 @@ def _is_kept(item: Entering, wires: LoopWires) -> bool:
     return known and not (condition or read or is_passed_on(item))
 
 
-def _shown(item: Entering, wires: LoopWires) -> Leaving:
+def _output_of_last_value(item: Entering, wires: LoopWires) -> Leaving:
     """The output with the last value of a state; a new one if there was none."""
     shown = wires.shown_by(item)
     if shown:

@@ -75,7 +75,7 @@ def _partner(node: Node, known: Inference) -> Node | None:
         if replace(op, direction="") != replace(user.op, direction=""):
             continue
         mine, theirs = node.inputs[lengths], user.inputs[lengths]
-        joins = _joins(node.outputs[0]) & _joins(user.outputs[0])
+        joins = _concats_of(node.outputs[0]) & _concats_of(user.outputs[0])
         if _equal(mine, theirs, known) and joins:
             return user
     return None
@@ -88,7 +88,7 @@ def _equal(one: Value | None, two: Value | None, known: Inference) -> bool:
     return left is not None and right is not None and np.array_equal(left, right)
 
 
-def _joins(value: Value) -> set[Node]:
+def _concats_of(value: Value) -> set[Node]:
     """The Concats that a value reaches through reshaping operations only."""
     found: set[Node] = set()
     pending = [value]
@@ -147,8 +147,8 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
     forward, reverse = order
     count = len(forward.outputs)
     pairs = list(zip(forward.inputs, reverse.inputs, strict=True))
-    states = [_both(pair, 1, forms) for pair in pairs[1:count]]
-    weights = [_both(pair, 0, forms) for pair in pairs[count + 1 :]]
+    states = [_concatenated(pair, 1, forms) for pair in pairs[1:count]]
+    weights = [_concatenated(pair, 0, forms) for pair in pairs[count + 1 :]]
     op = replace(forward.op, direction="bidirectional")  # type: ignore[call-arg]
     made = forms.rewriter.insert(
         op,
@@ -169,7 +169,7 @@ def _merge(order: tuple[Node, Node], forms: Forms) -> None:
         forms.rewriter.erase(node)
 
 
-def _both(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
+def _concatenated(pair: tuple[Value | None, Value | None], axis: int, forms: Forms) -> Value:
     """Concatenate two values; the concatenation of constants is a constant."""
     given = [value for value in pair if value is not None]
     ops = [value.producer.op for value in given]

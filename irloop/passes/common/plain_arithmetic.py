@@ -36,7 +36,7 @@ def _aligned(c: Emitter, node: Node) -> Value | None:
     return c.emit(replace(op, auto_broadcast="numpy", auto_broadcast_axis=None), left, right)
 
 
-def _truth(c: Emitter, node: Node) -> Value | None:
+def _compared_with_zero(c: Emitter, node: Node) -> Value | None:
     """Replace a conversion to boolean by a comparison with 0."""
     op, value = node.op, node.inputs[0]
     assert isinstance(op, convert.Convert)
@@ -57,7 +57,7 @@ def _logical(c: Emitter, node: Node) -> Value | None:
     return c.emit(made, left, right)
 
 
-def _explicit(c: Emitter, node: Node) -> Value | None:
+def _with_result_labels(c: Emitter, node: Node) -> Value | None:
     """Add the labels of the result to an Einsum equation without "->"."""
     op = node.op
     assert isinstance(op, matmul.Einsum)
@@ -105,7 +105,7 @@ def _form_of(op: Op) -> Form:
         case comparison.Xor():
             return _logical
         case convert.Convert():
-            return _truth
+            return _compared_with_zero
         case matmul.Einsum():
-            return _explicit
+            return _with_result_labels
     return _aligned

@@ -54,7 +54,7 @@ class SelectBranches(MatcherPass):
         places = range(len(node.outputs))
         if condition is None or rank is None or None in wired:
             return False
-        if not all(_agree([values.get(at) for values in shown]) for at in places):
+        if not all(_have_one_static_type([values.get(at) for values in shown]) for at in places):
             return False
         if not all(_is_harmless(body, rewriter) for body in bodies):
             return False
@@ -85,7 +85,7 @@ def _parameters(node: Node, body: Body) -> list[Value] | None:
     return found
 
 
-def _agree(values: Sequence[Value | None]) -> bool:
+def _have_one_static_type(values: Sequence[Value | None]) -> bool:
     """True if all values have the same type and the same static shape."""
     first, second = values
     if first is None or second is None:

@@ -106,13 +106,16 @@ class _Sequence:
         """Emit the loops and return one value for each output of the sequence."""
         direction = str(getattr(self.node.op, "direction", "forward")).lower()
         backwards = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
-        made = [self._one(place, reverse) for place, reverse in enumerate(backwards[direction])]
+        made = [
+            self._one_direction(place, reverse)
+            for place, reverse in enumerate(backwards[direction])
+        ]
         return [
             self.forms.joined([self.forms.unsqueezed(value, 1) for value in values], 1)
             for values in zip(*made, strict=True)
         ]
 
-    def _one(self, place: int, reverse: bool) -> list[Value]:
+    def _one_direction(self, place: int, reverse: bool) -> list[Value]:
         """Emit one direction: Y [B, T, S] and the last states [B, S]."""
         forms, node, x = self.forms, self.node, self.x
         states = [forms.take(state, place, 1) for state in self.states]

@@ -78,7 +78,7 @@ class SetShape(ModelPass):
         for value, type in changes:
             value.type = type
         try:
-            _Following(old).run(model.graph)
+            _ShapePropagation(old).run(model.graph)
         except InferenceError as error:
             first = error.diagnostics[0]
             raise UsageError(
@@ -126,7 +126,7 @@ def _parsed(text: str) -> tuple[str, Shape]:
     return name, Shape.of(*(None if part in ("?", "-1") else int(part) for part in parts))
 
 
-class _Following(Inference):
+class _ShapePropagation(Inference):
     """Infers types node by node, and adapts constants to the new dimensions."""
 
     def __init__(self, old: dict[Value, Shape]) -> None:
@@ -183,7 +183,7 @@ class _Following(Inference):
             return None
         if len(before) != len(after):
             raise _uncertain(node, before, after, result)
-        dims = _followed(before, after, result)
+        dims = _dims_after(before, after, result)
         if dims is None:
             raise _uncertain(node, before, after, result)
         pattern = [
@@ -305,7 +305,7 @@ def _rewriter(node: Node) -> Rewriter:
     return Rewriter(node.graph)
 
 
-def _followed(
+def _dims_after(
     before: Sequence[int], after: Sequence[Dim], result: Sequence[int]
 ) -> list[Dim] | None:
     """The dimensions of `result` once `before` becomes `after`; None if that is not certain.

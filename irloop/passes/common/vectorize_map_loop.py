@@ -77,10 +77,10 @@ class VectorizeMapLoop(LoopPass):
             return
         before = rewriter.modified
         rewriter.take_inserted()
-        whole = _Whole(wires, count, Forms(self.model, rewriter, node, node.name))
+        whole = _Vectoriser(wires, count, Forms(self.model, rewriter, node, node.name))
         try:
             outputs = whole.run()
-        except _StaysError:
+        except _NotVectorisableError:
             for made in reversed(rewriter.take_inserted()):
                 rewriter.erase(made)
             rewriter.modified = before
@@ -88,12 +88,12 @@ class VectorizeMapLoop(LoopPass):
         rewriter.replace_node(node, outputs)
 
 
-class _StaysError(Exception):
+class _NotVectorisableError(Exception):
     """Raised when the body contains something that cannot be vectorised."""
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
+class _Vectorised:
     """The vectorised form of a body value: the value itself if it is invariant, else [n, ...], with
     the values of all iterations.
 
@@ -105,20 +105,20 @@ class _All:
     rank: int
 
 
-class _Whole:
+class _Vectoriser:
     """Emits the operations of a body once, for all iterations."""
 
     def __init__(self, wires: LoopWires, count: int, forms: Forms) -> None:
         self._wires = wires
         self._count = count
         self._forms = forms
-        self._known: dict[Value, _All] = {}
+        self._known: dict[Value, _Vectorised] = {}
 
     def run(self) -> list[Value]:
         """Emit the operations and return one value for each output of the loop.
 
         Raises:
-            _StaysError: when something cannot be vectorised.
+            _NotVectorisableError: when something cannot be vectorised.
         """
         wires, forms = self._wires, self._forms
         for item in wires.inputs:
@@ -128,7 +128,7 @@ class _Whole:
         if wires.running is not None:
             shape = one_element(wires.running)
             truth = forms.constant(np.ones(shape), ElementType.BOOLEAN)
-            self._known[wires.running] = _All(truth, False, len(shape))
+            self._known[wires.running] = _Vectorised(truth, False, len(shape))
         needed = self._needed()
         for node in wires.graph.nodes:
             if node in needed:
@@ -147,17 +147,17 @@ class _Whole:
                 pending += [value for value in node.inputs if value is not None]
         return needed
 
-    def _entered(self, item: Entering) -> _All:
+    def _entered(self, item: Entering) -> _Vectorised:
         if element_of(item.outer) is not element_of(item.parameter):
             # A TensorIterator converts its inputs.
-            raise _StaysError
+            raise _NotVectorisableError
         port, rank = item.port, _rank(item.outer)
         if not isinstance(port, Sliced | ScanInput):
-            return _All(item.outer, False, rank)
+            return _Vectorised(item.outer, False, rank)
         forms, axis = self._forms, normal_axis(port.axis, rank)
         if isinstance(port, ScanInput):
             value = forms.moved(item.outer, axis, 0, rank)
-            return _All(forms.reversed(value, 0) if port.reverse else value, True, rank - 1)
+            return _Vectorised(forms.reversed(value, 0) if port.reverse else value, True, rank - 1)
         value, dims = self._range(item.outer, port, axis), _static(item.parameter)
         part = dims[axis]
         if part == 1 and axis == 0:
@@ -165,14 +165,14 @@ class _Whole:
         else:
             parts = forms.reshaped(value, [*dims[:axis], self._count, part, *dims[axis + 1 :]])
             made = forms.moved(parts, axis, 0, rank + 1)
-        return _All(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
+        return _Vectorised(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
         """The elements that the iterations read, in their order along the axis."""
         size = shape_of(value).dim(axis)
         part = abs(port.stride)
         if not isinstance(size, int) or part != port.part_size:
-            raise _StaysError
+            raise _NotVectorisableError
         if isinstance(self._wires.node.op, ov.Loop):
             # If there are more slices than iterations, the slices at the far end are not read.
             taken = self._count * part
@@ -181,36 +181,36 @@ class _Whole:
         else:
             low, high = sorted(size + 1 + v if v < 0 else v for v in (port.start, port.end))
         if low < 0 or high > size:
-            raise _StaysError
+            raise _NotVectorisableError
         return value if (low, high) == (0, size) else self._forms.sliced(value, axis, low, high)
 
-    def _numbers(self, parameter: Value) -> _All:
+    def _numbers(self, parameter: Value) -> _Vectorised:
         type = parameter.type
         assert isinstance(type, TensorType)
         rank = _rank(parameter)
         numbers = np.arange(self._count).reshape(-1, *(1,) * rank)
-        return _All(self._forms.constant(numbers, type.element), True, rank)
+        return _Vectorised(self._forms.constant(numbers, type.element), True, rank)
 
     def _emit(self, node: Node) -> None:
         if isinstance(node.op, Constant):
             value = self._forms.rewriter.insert_constant(
                 node.op.tensor, before=self._forms.before, name=node.name
             )
-            self._known[node.output] = _All(value, False, len(node.op.tensor.shape))
+            self._known[node.output] = _Vectorised(value, False, len(node.op.tensor.shape))
             return
         if node.bodies or not node.op.pure or not node.op.can_run():
-            raise _StaysError
+            raise _NotVectorisableError
         given = [None if value is None else self._known[value] for value in node.inputs]
         if not any(item is not None and item.whole for item in given):
             self._emit_once(node, given)
             return
         if len(node.outputs) != 1 or any(item is None for item in given):
-            raise _StaysError
+            raise _NotVectorisableError
         operands = [item for item in given if item is not None]
         rank = len(_static(node.output))
-        self._known[node.output] = _All(self._emit_whole(node, operands), True, rank)
+        self._known[node.output] = _Vectorised(self._emit_whole(node, operands), True, rank)
 
-    def _emit_once(self, node: Node, given: list[_All | None]) -> None:
+    def _emit_once(self, node: Node, given: list[_Vectorised | None]) -> None:
         made = self._forms.rewriter.insert(
             node.op,
             tuple(None if item is None else item.value for item in given),
@@ -219,9 +219,9 @@ class _Whole:
             n_outputs=len(node.outputs),
         )
         for old, new in zip(node.outputs, made.outputs, strict=True):
-            self._known[old] = _All(new, False, _rank(old))
+            self._known[old] = _Vectorised(new, False, _rank(old))
 
-    def _emit_whole(self, node: Node, given: list[_All]) -> Value:
+    def _emit_whole(self, node: Node, given: list[_Vectorised]) -> Value:
         op, forms = node.op, self._forms
         dims = _static(node.output)
         if op.elementwise and len(given) == 1:
@@ -232,14 +232,14 @@ class _Whole:
             return forms.reshaped(given[0].value, [self._count, *dims])
         form = _FORMS.get(type(op))
         if form is None:
-            raise _StaysError
+            raise _NotVectorisableError
         return form(self, node, given)
 
     def _node(self, node: Node, op: Op, *inputs: Value) -> Value:
         rewriter, before = self._forms.rewriter, self._forms.before
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
-    def _aligned(self, item: _All, rank: int) -> Value:
+    def _aligned(self, item: _Vectorised, rank: int) -> Value:
         """Insert axes of size 1 after the axis of the iterations, so that each slice broadcasts as
         before.
         """
@@ -249,28 +249,28 @@ class _Whole:
         assert dims is not None
         return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
-    def product(self, node: Node, given: list[_All]) -> Value:
+    def product(self, node: Node, given: list[_Vectorised]) -> Value:
         """MatMul: each slice is multiplied by its own matrix or by one that all share."""
         left, right = given
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):
-                raise _StaysError
+                raise _NotVectorisableError
             return self._node(node, node.op, left.value, right.value)
         rank = max(left.rank, right.rank)
         if min(left.rank, right.rank) < 2:
-            raise _StaysError
+            raise _NotVectorisableError
         return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
 
-    def along_axis(self, node: Node, given: list[_All]) -> Value:
+    def along_axis(self, node: Node, given: list[_Vectorised]) -> Value:
         """An operation along the axis in its attribute."""
         return self._node(node, _axis_moved(node, given), given[0].value)
 
-    def join(self, node: Node, given: list[_All]) -> Value:
+    def join(self, node: Node, given: list[_Vectorised]) -> Value:
         """Concat; invariant values are repeated."""
         parts = [item.value if item.whole else self._repeated(item) for item in given]
         return self._node(node, _axis_moved(node, given), *parts)
 
-    def transpose(self, node: Node, given: list[_All]) -> Value:
+    def transpose(self, node: Node, given: list[_Vectorised]) -> Value:
         """Transpose each slice."""
         order = getattr(node.op, "perm", None)
         if len(given) > 1:
@@ -279,7 +279,7 @@ class _Whole:
             order = range(given[0].rank - 1, -1, -1)
         return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
 
-    def reduce(self, node: Node, given: list[_All]) -> Value:
+    def reduce(self, node: Node, given: list[_Vectorised]) -> Value:
         """A reduction over constant axes."""
         named = getattr(node.op, "axes", None)
         if isinstance(node.op, onnx_reduction.ByAttribute):
@@ -287,25 +287,25 @@ class _Whole:
             moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in axes)
             return self._node(node, replace(node.op, axes=moved), given[0].value)
         if len(given) < 2:
-            raise _StaysError
+            raise _NotVectorisableError
         moved = tuple(normal_axis(axis, given[0].rank) + 1 for axis in self._constant(given[1]))
         if not moved:
-            raise _StaysError
+            raise _NotVectorisableError
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
-    def gather(self, node: Node, given: list[_All]) -> Value:
+    def gather(self, node: Node, given: list[_Vectorised]) -> Value:
         """Gather: the same elements of every slice, or different elements of one invariant
         tensor.
         """
         if getattr(node.op, "batch_dims", 0):
-            raise _StaysError
+            raise _NotVectorisableError
         data, indices = given[:2]
         axis = (
             node.op.axis if isinstance(node.op, onnx_gather.Gather) else self._constant(given[2])[0]
         )
         axis = normal_axis(axis, data.rank)
         if data.whole and indices.whole:
-            raise _StaysError
+            raise _NotVectorisableError
         at = axis + data.whole
         if isinstance(node.op, onnx_gather.Gather):
             made = self._node(node, onnx_gather.Gather(at), data.value, indices.value)
@@ -317,13 +317,13 @@ class _Whole:
         # The axis of the iterations now is at position `axis`: move it to the front.
         return self._forms.moved(made, axis, 0, data.rank + indices.rank)
 
-    def _constant(self, item: _All) -> list[int]:
+    def _constant(self, item: _Vectorised) -> list[int]:
         known = None if item.whole else self._forms.rewriter.inference.constant(item.value)
         if known is None:
-            raise _StaysError
+            raise _NotVectorisableError
         return [int(number) for number in known.reshape(-1)]
 
-    def _repeated(self, item: _All) -> Value:
+    def _repeated(self, item: _Vectorised) -> Value:
         """Repeat an invariant value for each iteration."""
         one = self._forms.unsqueezed(item.value, 0)
         return one if self._count == 1 else self._forms.joined([one] * self._count, 0)
@@ -348,7 +348,7 @@ class _Whole:
         return forms.squeezed(value, 1)
 
 
-def _axis_moved(node: Node, given: list[_All]) -> Op:
+def _axis_moved(node: Node, given: list[_Vectorised]) -> Op:
     """The operation of `node` with its axis increased by one, because the axis of the iterations
     comes first.
     """
@@ -359,18 +359,18 @@ def _axis_moved(node: Node, given: list[_All]) -> Op:
 def _rank(value: Value) -> int:
     rank = shape_of(value).rank
     if rank is None:
-        raise _StaysError
+        raise _NotVectorisableError
     return rank
 
 
 def _static(value: Value) -> tuple[int, ...]:
     dims = shape_of(value).static()
     if dims is None:
-        raise _StaysError
+        raise _NotVectorisableError
     return dims
 
 
-_Form = Callable[[_Whole, Node, list[_All]], Value]
+_Form = Callable[[_Vectoriser, Node, list[_Vectorised]], Value]
 
 
 def _reductions() -> list[type[Op]]:
@@ -384,16 +384,16 @@ def _reductions() -> list[type[Op]]:
 
 
 _FORMS: dict[type[Op], _Form] = {
-    ov_matmul.MatMul: _Whole.product,
-    onnx_matmul.MatMul: _Whole.product,
-    ov_slicing.Concat: _Whole.join,
-    onnx_slicing.Concat: _Whole.join,
-    ov_shape.Transpose: _Whole.transpose,
-    onnx_shape.Transpose: _Whole.transpose,
-    ov_gather.Gather: _Whole.gather,
-    ov_gather.Gather7: _Whole.gather,
-    ov_gather.Gather8: _Whole.gather,
-    onnx_gather.Gather: _Whole.gather,
-    **dict.fromkeys(ALONG_AXIS, _Whole.along_axis),
-    **dict.fromkeys(_reductions(), _Whole.reduce),
+    ov_matmul.MatMul: _Vectoriser.product,
+    onnx_matmul.MatMul: _Vectoriser.product,
+    ov_slicing.Concat: _Vectoriser.join,
+    onnx_slicing.Concat: _Vectoriser.join,
+    ov_shape.Transpose: _Vectoriser.transpose,
+    onnx_shape.Transpose: _Vectoriser.transpose,
+    ov_gather.Gather: _Vectoriser.gather,
+    ov_gather.Gather7: _Vectoriser.gather,
+    ov_gather.Gather8: _Vectoriser.gather,
+    onnx_gather.Gather: _Vectoriser.gather,
+    **dict.fromkeys(ALONG_AXIS, _Vectoriser.along_axis),
+    **dict.fromkeys(_reductions(), _Vectoriser.reduce),
 }
