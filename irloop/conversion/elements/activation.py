@@ -36,7 +36,9 @@ imports(onnx.Sigmoid)(unary_rule(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """Relu; integers use Max with 0, because Relu supports signed integers only since opset 14."""
+    """ReLU -> Relu; Max with 0 for integers, which Relu supports only since opset 14 if they are
+    signed.
+    """
     if element_of(x).is_integer:
         return forms.maximum(c, x, forms.scalar(c, 0, x))
     return forms.numeric(c, onnx.Relu(), x)
@@ -67,7 +69,7 @@ def export_hsigmoid(c: Conversion, op: ov.HSigmoid, x: Value) -> Value:
 def export_hard_sigmoid(
     c: Conversion, op: ov.HardSigmoid, x: Value, alpha: Value, beta: Value
 ) -> Value:
-    """HardSigmoid if alpha and beta are constant; else multiply, add and clip."""
+    """HardSigmoid -> HardSigmoid if alpha and beta are constant, else Mul, Add and Clip."""
     slope, offset = number_of(c, alpha), number_of(c, beta)
     if slope is not None and offset is not None:
         return floating(c, x, lambda value: c(onnx.HardSigmoid(alpha=slope, beta=offset), value))
@@ -129,7 +131,7 @@ def import_elu(c: Conversion, op: onnx.Elu, x: Value) -> Value:
 
 @exports(ov.Selu)
 def export_selu(c: Conversion, op: ov.Selu, x: Value, alpha: Value, gain: Value) -> Value:
-    """Selu if alpha and gain are constant; else a product."""
+    """Selu -> Selu if alpha and gain are constant, else a product."""
     inner, outer = number_of(c, alpha), number_of(c, gain)
     if inner is not None and outer is not None:
         return floating(c, x, lambda value: c(onnx.Selu(alpha=inner, gamma=outer), value))
@@ -153,7 +155,7 @@ def import_selu(c: Conversion, op: onnx.Selu, x: Value) -> Value:
 
 @imports(onnx.Celu)
 def import_celu(c: Conversion, op: onnx.Celu, x: Value) -> Value:
-    """Elu of x / alpha, times alpha: alpha * (exp(x / alpha) - 1) below 0."""
+    """Celu -> alpha * Elu(x / alpha), which is alpha * (exp(x / alpha) - 1) below 0."""
     if op.alpha == 1.0:
         return c(ov.Elu(1.0), x)
 
@@ -196,7 +198,7 @@ def export_softsign(c: Conversion, op: ov.SoftSign, x: Value) -> Value:
 
 @imports(onnx.Softsign)
 def import_softsign(c: Conversion, op: onnx.Softsign, x: Value) -> Value:
-    """SoftSign; before opset9, x / (1 + |x|)."""
+    """Softsign -> SoftSign; before opset9, x / (1 + |x|)."""
     if c.opset >= 9:
         return c(ov.SoftSign(), x)
 
@@ -245,7 +247,7 @@ def import_gelu(c: Conversion, op: onnx.Gelu, x: Value) -> Value:
 
 @exports(ov.PReLU)
 def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
-    """PRelu; a slope of one dimension belongs to axis 1, but ONNX aligns it with the last axis."""
+    """PReLU -> PRelu; a one-dimensional slope, which belongs to axis 1, is reshaped for ONNX."""
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
         raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
@@ -270,7 +272,9 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
 
 @imports(onnx.PRelu)
 def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value:
-    """PRelu; a one-dimensional slope for the last axis gets the rank of the data."""
+    """PRelu -> PReLU; a one-dimensional slope, which belongs to the last axis, gets the rank of the
+    data.
+    """
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:
         raise c.refuse("the rank of its slope is not known", "declare the shapes of the inputs")
@@ -308,7 +312,7 @@ def import_shrink(c: Conversion, op: onnx.Shrink, x: Value) -> Value:
 
 @exports(ov.Clamp)
 def export_clamp(c: Conversion, op: ov.Clamp, x: Value) -> Value:
-    """Clip; for integers the lower bound is rounded up, the upper one down."""
+    """Clamp -> Clip; for integers the lower bound is rounded up, the upper one down."""
     low: float | None = None if op.min == -math.inf else op.min
     high: float | None = None if op.max == math.inf else op.max
     element = element_of(x)
@@ -349,7 +353,7 @@ def _clipped(c: Conversion, x: Value, low: float, high: float) -> Value:
 def import_clip11(
     c: Conversion, op: onnx.Clip11, x: Value, low: Value | None = None, high: Value | None = None
 ) -> Value:
-    """Clamp if both bounds are constant and exact; else Maximum and Minimum."""
+    """Clip -> Clamp if both bounds are constant and exact, else Maximum and Minimum."""
     numbers = tuple(None if value is None else number_of(c, value) for value in (low, high))
     is_float = element_of(x).is_float
     if is_float and low is not None and high is not None and None not in numbers:

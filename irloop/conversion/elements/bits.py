@@ -103,7 +103,9 @@ exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
 
 @exports(ov.BitwiseNot)
 def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
-    """BitwiseNot: -1 - x, or the largest number minus x for unsigned types."""
+    """BitwiseNot -> BitwiseNot; before opset 18, -1 - x, or the largest number minus x for unsigned
+    types.
+    """
     element = element_of(x)
     if element is ElementType.BOOLEAN:
         return forms.logical_not(c, x)
@@ -115,7 +117,7 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
 
 @exports(ov.BitwiseLeftShift)
 def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right: Value) -> Value:
-    """BitShift; before opset 28, which lacks signed integers, x << n is x * 2^n."""
+    """BitwiseLeftShift -> BitShift; x * 2^n for signed integers before opset 28."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -128,7 +130,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitShift; before opset 28, which lacks signed integers, x >> n is floor(x / 2^n)."""
+    """BitwiseRightShift -> BitShift; floor(x / 2^n) for signed integers before opset 28."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:
@@ -308,7 +310,7 @@ def _wrapped(number: int, element: ElementType) -> int:
 
 @imports(onnx.IsNaN)
 def import_is_nan(c: Conversion, op: onnx.IsNaN, x: Value) -> Value:
-    """IsNaN; before opset10, a test for values that differ from themselves."""
+    """IsNaN -> IsNaN; before opset10, NotEqual of the operand and itself."""
     if c.opset >= 10:
         return c(ov.IsNaN(), x)
     return c(ov.NotEqual(), x, x)

@@ -97,7 +97,9 @@ _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 def export_promote(
     c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
 ) -> list[Value]:
-    """Cast both operands to their common type, which inference found."""
+    """ConvertPromoteTypes -> a Cast of both operands to their common type, which inference
+    determines.
+    """
     element = element_of(c.node.outputs[0])
     if element is ElementType.DYNAMIC:
         raise c.refuse("the element types of its operands are not known")
@@ -261,5 +263,5 @@ def export_identity(c: Conversion, op: ov.Identity, x: Value) -> Value:
 @takes_virtual
 @imports(onnx.Identity)
 def import_identity(c: Conversion, op: onnx.Identity, x: Converted) -> Converted:
-    """Identity: readers of the result read the operand."""
+    """Identity -> no operation: readers of the result read the operand."""
     return x

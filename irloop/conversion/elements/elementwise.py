@@ -92,7 +92,9 @@ imports(onnx.Ceil)(unary_rule(ov.Ceiling))
 
 @exports(ov.Round)
 def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
-    """Round ties away from zero: the integer part, plus one where the rest is at least a half."""
+    """Round -> Round for ties to even; else the integer part, plus one where the rest is at least a
+    half.
+    """
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
     chosen = forms.computing_type(c, element_of(x))

@@ -120,7 +120,9 @@ def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
 def export_one_hot(
     c: Conversion, op: ov.OneHot, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """OneHot; negative indices are moved out of range, because ONNX counts them from the end."""
+    """OneHot -> OneHot; negative indices are moved out of range, because ONNX counts them from the
+    end.
+    """
     size = onnx_forms.as_i64(c, depth)
     where = onnx_forms.as_i64(c, indices)
     outside = onnx_forms.where(c, onnx_forms.less(c, where, c.i64(0)), size, where)

@@ -345,7 +345,9 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
-    """The range of x, extended to contain 0, maps to 0..255; the scale of an empty range is 1."""
+    """DynamicQuantizeLinear -> its formula: the range of x and 0 maps to 0..255; an empty range has
+    scale 1.
+    """
     rank = c.rank_of(x)
     nothing = ov_forms.scalar(c, 0, x)
     low, high = (

@@ -111,7 +111,9 @@ def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
 
 @exports(ov.NormalizeL2)
 def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
-    """NormalizeL2; without axes the result is 1, computed as x to the power of 0."""
+    """NormalizeL2 -> the quotient of x and its norm; without axes 1, computed as x to the power of
+    0.
+    """
     known = known_axes(c, axes)
     if known == []:
         return in_f32(c, lambda value: c(onnx_math.Pow(), value, forms.scalar(c, 0, value)), x)
@@ -128,7 +130,7 @@ def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value
 
 @exports(ov.LRN)
 def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
-    """LRN for channels of four-dimensional data and an odd size; else sums of slices."""
+    """LRN -> LRN for channels of four-dimensional data and an odd size, else sums of slices."""
     known = known_axes(c, axes)
     if known is None:
         raise c.refuse("its axes are computed", "make them constant")

@@ -60,8 +60,9 @@ def import_batch_norm14(c: Conversion, op: onnx.BatchNormalization14, *operands:
 
 @imports(onnx.BatchNormalization7)
 def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: Value) -> Outputs:
-    """BatchNormalization-7; with `spatial` 0 each element of a batch item has its own
-    parameters.
+    """BatchNormalization-7 -> BatchNormInference, or arithmetic in training mode.
+
+    With `spatial` 0 each element of a batch item has its own parameters.
     """
     if len(c.node.outputs) > 1 and any(value.uses for value in c.node.outputs[1:]):
         if not op.spatial:
@@ -141,8 +142,9 @@ def import_instance_norm(
 def import_group_norm18(
     c: Conversion, op: onnx.GroupNormalization18, x: Value, scale: Value, bias: Value
 ) -> Value:
-    """GroupNormalization-18. Scale and bias belong to groups, so they are applied while the groups
-    have an axis of their own.
+    """GroupNormalization-18 -> Reshape, MVN and the scale and bias of each group, Reshape.
+
+    Scale and bias belong to groups, so they are applied before the second Reshape.
     """
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
@@ -217,7 +219,9 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """LpNormalization; a norm of 0 is replaced by 1, which leaves the elements 0."""
+    """LpNormalization -> division by the norm; a norm of 0 is replaced by 1, which leaves the
+    elements 0.
+    """
 
     def build(value: Value) -> Value:
         if c.opset >= 4:
@@ -240,7 +244,7 @@ def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: V
 
 @imports(onnx.LRN)
 def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
-    """LRN; OpenVINO's window is symmetric, so an even size becomes sums of slices."""
+    """LRN -> LRN; OpenVINO's window is symmetric, so an even size becomes sums of slices."""
     if op.size % 2:
         return c(ov.LRN(op.alpha, op.beta, op.bias, op.size), x, c.i64([1]))
     rank = c.rank_of(x)
@@ -277,7 +281,7 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
 
 @imports(onnx.Dropout7, onnx.Dropout10)
 def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
-    """Dropout: the input itself in inference; the mask is all ones."""
+    """Dropout -> the input itself; the mask is all ones."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
     return [x, mask_of_ones(c, x, element)][: len(c.node.outputs)]
 

@@ -90,7 +90,7 @@ def import_gather_elements(
 
 @exports(ov.GatherND)
 def export_gather_nd(c: Conversion, op: ov.GatherND, data: Value, indices: Value) -> Value:
-    """GatherND; GatherND-5 merges several batch axes into one."""
+    """GatherND -> GatherND; a Reshape merges several batch axes into one, as GatherND-5 does."""
     found = _gather_nd(c, op.batch_dims, data, indices)
     if op.batch_dims < 2:
         return found

@@ -34,7 +34,7 @@ def export_pad(
 def export_pad_12(
     c: Conversion, op: ov.Pad12, data: Value, begins: Value, ends: Value, fill: Value | None = None
 ) -> Value:
-    """Pad; in modes other than constant, negative pads become a Slice after the Pad."""
+    """Pad-12 -> Pad; in modes other than constant, negative pads become a Slice after the Pad."""
     mode = op.pad_mode.lower()
     first, last = ints(c, begins), ints(c, ends)
     if mode == "constant" or (_no_negative(first) and _no_negative(last)):

@@ -28,7 +28,7 @@ def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
 
 @exports(ov.DepthToSpace)
 def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Value:
-    """DepthToSpace for images; Reshape, Transpose, Reshape for other ranks."""
+    """DepthToSpace -> DepthToSpace for images; Reshape, Transpose, Reshape for other ranks."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4:
         return c(onnx.DepthToSpace11(block, "DCR" if op.blocks_first else "CRD"), data)
@@ -49,7 +49,7 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
 
 @exports(ov.SpaceToDepth)
 def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
-    """SpaceToDepth for images with blocks first, else Reshape, Transpose, Reshape."""
+    """SpaceToDepth -> SpaceToDepth for images with blocks first, else Reshape, Transpose, Reshape."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)
@@ -206,7 +206,7 @@ def _same_padded(
 
 @exports(ov.Col2Im)
 def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im; before opset 18 a transposed convolution with one-hot kernels."""
+    """Col2Im -> Col2Im; before opset 18 a transposed convolution with one-hot kernels."""
     pads = (*op.pads_begin, *op.pads_end)
     if c.opset >= 18:
         size, kernel = onnx_forms.as_i64(c, image), onnx_forms.as_i64(c, block)
@@ -222,7 +222,7 @@ def export_col2im(c: Conversion, op: ov.Col2Im, data: Value, image: Value, block
 
 @imports(onnx.Col2Im)
 def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, block: Value) -> Value:
-    """Col2Im-15 of images, else a transposed convolution with one-hot kernels."""
+    """Col2Im -> Col2Im-15 for images, else a transposed convolution with one-hot kernels."""
     rank = length(block)
     if rank is None:
         raise c.refuse("the number of axes of its image is not known", "make its block constant")

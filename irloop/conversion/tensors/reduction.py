@@ -223,7 +223,7 @@ def import_log_sum_exp(
     data: Value,
     axes: Value | None = None,
 ) -> Value:
-    """max + log(sum(exp(x - max))), which does not overflow.
+    """ReduceLogSumExp -> max + log(sum(exp(x - max))), which does not overflow.
 
     An infinite maximum is replaced by 0: x - max would be NaN.
     """

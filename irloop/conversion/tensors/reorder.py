@@ -21,7 +21,7 @@ TO_THE_END = 2**63 - 1
 
 @exports(ov.Reverse)
 def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> Value:
-    """Slice with a step of -1."""
+    """Reverse -> a Slice with a step of -1."""
     chosen = needed_ints(c, axes, "list of axes")
     if op.mode.lower() == "mask":
         chosen = [at for at, acts in enumerate(chosen) if acts]
@@ -35,7 +35,7 @@ def export_reverse(c: Conversion, op: ov.Reverse, data: Value, axes: Value) -> V
 def export_reverse_sequence(
     c: Conversion, op: ov.ReverseSequence, data: Value, lengths: Value
 ) -> Value:
-    """ReverseSequence; if its axes are not the first two, they are moved there and back."""
+    """ReverseSequence -> ReverseSequence, with Transposes if its axes are not the first two."""
     if element_of(data) is ElementType.BF16:
 
         def build(wide: Value) -> Value:

@@ -182,7 +182,7 @@ def export_scatter_nd_15(
 def export_scatter_update(
     c: Conversion, op: ov.ScatterUpdate, data: Value, indices: Value, updates: Value, axis: Value
 ) -> Value:
-    """ScatterND along the first axis; the axis of the operation is moved there and back."""
+    """ScatterUpdate -> ScatterND along the first axis, with Transposes for other axes."""
     at = needed_axis(c, axis)
     where = onnx_forms.unsqueeze(c, onnx_forms.as_i64(c, indices), [-1])
     if at == 0:

@@ -21,7 +21,7 @@ __all__: list[str] = []
 def export_topk(
     c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
 ) -> list[Value]:
-    """TopK; a second TopK over the positions sorts by position."""
+    """TopK -> TopK; a second TopK over the positions if the result is sorted by position."""
     count = onnx_forms.as_list(c, k)
     element, largest = element_of(data), op.mode.lower() == "max"
     values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
@@ -184,13 +184,13 @@ def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
 
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
-    """For each element, the number of bounds that are below it (or not above it)."""
+    """Bucketize -> for each element, the number of bounds that are below it (or not above it)."""
     return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
 
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """For each value, the number of elements of its row that are below it (or not above it)."""
+    """SearchSorted -> for each value, the number of elements of its row below it (or not above it)."""
     if needed_rank(c, table, "sorted input") > 1:
         table = onnx_forms.unsqueeze(c, table, [-2])
     return _count_below(c, table, values, not op.right_mode, op.output_type)

@@ -55,8 +55,8 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape; a 0 that does not copy a dimension needs allowzero, or another form before opset
-    14.
+    """Reshape -> Reshape; a 0 that copies no dimension needs allowzero, or another form before
+    opset 14.
     """
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)
@@ -126,9 +126,7 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze; axes of a size other than 1 are removed from the list, because OpenVINO keeps
-    them.
-    """
+    """Squeeze -> Squeeze of the listed axes of size 1, because OpenVINO keeps axes of other sizes."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None
@@ -354,7 +352,7 @@ def import_tile_1(c: Conversion, op: onnx.Tile1, data: Value, tiles: Value, axis
 
 @imports(onnx.Tile)
 def import_tile(c: Conversion, op: onnx.Tile, data: Value, repeats: Value) -> Value:
-    """Tile; for computed repeats a Broadcast of [1, d0, 1, d1, ...].
+    """Tile -> Tile; for computed repeats a Broadcast of [1, d0, 1, d1, ...].
 
     OpenVINO's CPU (2026.4) does not write the result of a Tile whose repeats are computed.
     """

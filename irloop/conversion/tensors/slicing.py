@@ -55,7 +55,7 @@ def export_split(c: Conversion, op: ov.Split, data: Value, axis: Value) -> list[
 def export_variadic_split(
     c: Conversion, op: ov.VariadicSplit, data: Value, axis: Value, lengths: Value
 ) -> list[Value]:
-    """VariadicSplit becomes Split, with -1 replaced by the remaining length.
+    """VariadicSplit -> Split, with -1 replaced by the remaining length.
 
     If the remaining length depends on the shape, each part becomes a Slice.
     """
