@@ -196,16 +196,16 @@ class Forms(Emitter):
         return self.take(self.shape_of(value), axis, 0)
 
     def added(self, left: Value, right: Value) -> Value:
-        """The sum."""
+        """left + right."""
         return self.emit(onnx_elementwise.Add() if self.onnx else ov_elementwise.Add(), left, right)
 
     def subtracted(self, left: Value, right: Value) -> Value:
-        """The difference."""
+        """left - right."""
         op = onnx_elementwise.Sub() if self.onnx else ov_elementwise.Subtract()
         return self.emit(op, left, right)
 
     def multiplied(self, left: Value, right: Value) -> Value:
-        """The product."""
+        """left * right."""
         op = onnx_elementwise.Mul() if self.onnx else ov_elementwise.Multiply()
         return self.emit(op, left, right)
 

@@ -104,7 +104,7 @@ class Entering:
 
     @property
     def outer(self) -> Value:
-        """The outer value."""
+        """The value outside the loop that the parameter receives."""
         return _at(self._outer)
 
     @outer.setter
@@ -146,7 +146,7 @@ class Leaving:
 
     @property
     def value(self) -> Value:
-        """The body value."""
+        """The body value that the output returns."""
         return _at(self._value)
 
     @value.setter
@@ -296,7 +296,7 @@ class LoopWires:
         return self.enter(outer, name, Invariant(0, 0), outer.type)
 
     def number(self, name: str) -> Value:
-        """The iteration number, in the type of its parameter (i64 if it is new)."""
+        """Return the parameter of the iteration number, which is i64 if it has to be added."""
         if self.iteration is None:
             self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
         return self.iteration

@@ -59,22 +59,22 @@ def _shape(value: Value) -> Shape:
 
 
 def consumers(count: int) -> Predicate:
-    """The value is read exactly `count` times."""
+    """Matches a value that is read exactly `count` times."""
     return Predicate(lambda value: len(value.uses) == count, f"{count} consumers")
 
 
 def static_shape() -> Predicate:
-    """Every dimension is known."""
+    """Matches a value whose dimensions are all known."""
     return Predicate(lambda value: _shape(value).is_static, "a static shape")
 
 
 def static_rank() -> Predicate:
-    """The rank is known."""
+    """Matches a value of known rank."""
     return Predicate(lambda value: _shape(value).dims is not None, "a known rank")
 
 
 def static_dims(*axes: int) -> Predicate:
-    """The dimensions of `axes` (negative: from the end) are known."""
+    """Matches a value whose dimensions of `axes` are known; negative axes count from the end."""
     return Predicate(
         lambda value: all(_has_dim(_shape(value), axis) for axis in axes),
         f"known dimensions {list(axes)}",
@@ -88,12 +88,12 @@ def _has_dim(shape: Shape, axis: int) -> bool:
 
 
 def rank_is(*ranks: int) -> Predicate:
-    """The rank is one of `ranks`."""
+    """Matches a value whose rank is one of `ranks`."""
     return Predicate(lambda value: _shape(value).rank in ranks, f"rank {list(ranks)}")
 
 
 def shape_is(*wanted: int | str | None) -> Predicate:
-    """The shape has this rank and these dimensions.
+    """Matches a value of this rank and these dimensions.
 
     None matches any dimension. A name also matches any dimension, but must match the same one
     wherever it occurs.
@@ -102,7 +102,7 @@ def shape_is(*wanted: int | str | None) -> Predicate:
 
 
 def dims(axis: int, size: int) -> Predicate:
-    """The dimension of `axis` is `size`."""
+    """Matches a value whose dimension `axis` is `size`."""
     return Predicate(
         lambda value: _has_dim(_shape(value), axis) and _shape(value).dim(axis) == size,
         f"dimension {axis} = {size}",
@@ -128,7 +128,7 @@ def _same(first: Dim, second: Dim) -> bool:
 
 
 def element_is(*elements: ElementType) -> Predicate:
-    """The element type is one of `elements`."""
+    """Matches a value whose element type is one of `elements`."""
     text = " or ".join(str(element) for element in elements)
     return Predicate(
         lambda value: isinstance(value.type, TensorType) and value.type.element in elements,
@@ -137,7 +137,7 @@ def element_is(*elements: ElementType) -> Predicate:
 
 
 def attributes(**wanted: Any) -> Predicate:
-    """The operation that produces the value has these attribute values."""
+    """Matches a value whose operation has these attribute values."""
     return Predicate(lambda value: _has(value.producer.op, wanted), f"attributes {wanted}")
 
 
@@ -146,10 +146,10 @@ def _has(op: Op, wanted: dict[str, Any]) -> bool:
 
 
 def output_index(index: int) -> Predicate:
-    """The value is output `index` of its node."""
+    """Matches a value that is output `index` of its node."""
     return Predicate(lambda value: value.index == index, f"output index {index}")
 
 
 def producer_is(test: Callable[[Node], bool]) -> Predicate:
-    """The node that produces the value passes a test."""
+    """Matches a value whose node passes a test."""
     return Predicate(lambda value: test(value.producer), test.__name__.strip("_"))

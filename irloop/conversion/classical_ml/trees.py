@@ -63,7 +63,7 @@ class _Descent:
         return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)
 
     def depth(self) -> int:
-        """The number of levels.
+        """The number of levels of the deepest tree.
 
         Raises:
             RefusedError: when a tree has a cycle, or is too deep.

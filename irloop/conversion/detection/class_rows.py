@@ -39,7 +39,7 @@ class Rows:
     items: Size
 
     def taken(self, c: Conversion, order: Value) -> Rows:
-        """Reorder the rows."""
+        """Select rows, and their scores, in the order of the indices `order`."""
         found, values = (forms.gather(c, item, order, 0) for item in (self.found, self.values))
         return Rows(found, values, self.items)
 

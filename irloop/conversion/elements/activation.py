@@ -431,7 +431,7 @@ def export_grn(c: Conversion, op: ov.GRN, x: Value) -> Value:
 
 
 def one_hot(c: Conversion, x: Value, axis: int) -> Value:
-    """1 at the first maximum along `axis`, 0 elsewhere."""
+    """Emit a tensor with 1 at the first maximum along `axis` and 0 elsewhere."""
     rank = c.rank_of(x)
     axis %= rank
     _, where = ov_forms.topk(c, x, c.i64(1), axis)

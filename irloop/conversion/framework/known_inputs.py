@@ -31,7 +31,7 @@ def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
 
 
 def needed_axis(c: Conversion, value: Value) -> int:
-    """The single element of an axis input.
+    """The single element of an axis input, which must be constant.
 
     Raises:
         RefusedError: when the input is computed while the model runs.
@@ -40,7 +40,7 @@ def needed_axis(c: Conversion, value: Value) -> int:
 
 
 def needed_rank(c: Conversion, value: Value, what: str = "input") -> int:
-    """The rank of a value.
+    """The rank of a value that the conversion needs.
 
     Raises:
         RefusedError: when it is not known.

@@ -141,7 +141,7 @@ class Conversion(Builder):
         bodies: tuple[Body, ...] = (),
         types: tuple[ValueType, ...] = (),
     ) -> Node:
-        """Append a node.
+        """Append a node to the target graph and return it.
 
         Raises:
             RefusedError: for an ONNX operation that the target opset does not have.

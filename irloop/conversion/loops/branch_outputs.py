@@ -55,7 +55,7 @@ def loses_an_output(node: Node) -> bool:
 
 
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
-    """Put a Slice between an output of an If and the operations that compute with it."""
+    """Insert a Slice between an output of an If and the operations that compute with it."""
     rank = shape_of(value).rank
     if rank is None or not loses_its_memory(value):
         return

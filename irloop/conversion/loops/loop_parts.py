@@ -75,7 +75,7 @@ def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> C
 
 
 def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> Converted:
-    """Input `position` of the source node.
+    """The converted value of input `position` of the source node.
 
     Raises:
         RefusedError: when it is not connected.

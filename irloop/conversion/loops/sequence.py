@@ -45,7 +45,7 @@ def _items(value: Converted | None, action: str) -> Items:
 @takes_virtual
 @imports(onnx.SequenceConstruct)
 def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | None) -> Items:
-    """SequenceConstruct: the inputs as a list."""
+    """SequenceConstruct -> the inputs as a list."""
     values = [value for value in inputs if isinstance(value, Value)]
     if len(values) != len(inputs):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
@@ -54,7 +54,7 @@ def construct(c: Conversion, op: onnx.SequenceConstruct, *inputs: Converted | No
 
 @imports(onnx.SequenceEmpty)
 def empty(c: Conversion, op: onnx.SequenceEmpty) -> Items:
-    """SequenceEmpty: an empty list."""
+    """SequenceEmpty -> an empty list."""
     return Items(())
 
 
@@ -67,7 +67,7 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert: add an item to the list, or to the items that a loop appends."""
+    """SequenceInsert -> the list with the item, or the item that a loop iteration appends."""
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
@@ -92,7 +92,7 @@ def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
 def erase(
     c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
 ) -> Items | Stacked:
-    """SequenceErase: remove an item."""
+    """SequenceErase -> the list, or the stacked items, without an item."""
     at = -1 if position is None else _index(c, position)
     if not isinstance(sequence, Items) or at is None:
         stack = as_stack(c, sequence, c.node.outputs[0].type)
@@ -107,7 +107,7 @@ def erase(
 @takes_virtual
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
-    """SequenceAt: an item of the list, or a slice of the stacked items."""
+    """SequenceAt -> an item of the list, or a slice of the stacked items."""
     index = _index(c, position)
     if isinstance(sequence, Items) and index is not None:
         values = sequence.values
@@ -121,7 +121,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
 @takes_virtual
 @imports(onnx.SequenceLength)
 def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
-    """SequenceLength: the number of items, a constant for a list."""
+    """SequenceLength -> the number of items, a constant for a list."""
     if isinstance(sequence, Stacked):
         return shape_forms.size_of(c, sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))
@@ -131,7 +131,9 @@ def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value
 def split(
     c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
-    """SplitToSequence: parts of known sizes as a list; parts of one element stacked."""
+    """SplitToSequence -> a list of parts of known sizes, or parts of one element stacked in a
+    tensor.
+    """
     shape = shape_of(value)
     if shape.rank is None:
         raise c.refuse("the rank of the split tensor is not known")
@@ -168,7 +170,7 @@ def _are_ones(c: Conversion) -> bool:
 @takes_virtual
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
-    """ConcatFromSequence: concatenate the items along an axis, or stack them along a new one."""
+    """ConcatFromSequence -> the items, concatenated along an axis or stacked along a new one."""
     if isinstance(sequence, Stacked):
         rank = shape_of(sequence.tensor).rank
         if rank is None:
@@ -226,7 +228,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
 @takes_virtual
 @imports(onnx.Optional)
 def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
-    """Optional: a `Maybe` with the value that it holds, if any."""
+    """Optional -> a `Maybe` with the value that it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
         raise c.refuse(f"it makes an optional of {item}")
     return Maybe(item)
@@ -237,7 +239,7 @@ def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) ->
 def has_element(
     c: Conversion, op: onnx.OptionalHasElement, value: Converted | None = None
 ) -> Value:
-    """OptionalHasElement: a constant, known during conversion."""
+    """OptionalHasElement -> a constant, known during conversion."""
     held = value.item if isinstance(value, Maybe) else value
     return c.constant(held is not None, ElementType.BOOLEAN)
 
@@ -245,7 +247,7 @@ def has_element(
 @takes_virtual
 @imports(onnx.OptionalGetElement)
 def get_element(c: Conversion, op: onnx.OptionalGetElement, value: Converted) -> Converted:
-    """OptionalGetElement: the value that the optional holds."""
+    """OptionalGetElement -> the value that the optional holds."""
     held: Value | Virtual | None = value.item if isinstance(value, Maybe) else value
     if held is None:
         raise c.refuse("the optional is empty")

@@ -80,7 +80,7 @@ def spatial_rank(c: Conversion, data: Value, filters: Value, extra: int) -> int:
 def _onnx_padding(
     op: ov.Windowed, data: Value, kernel: tuple[int, ...] | None, rank: int
 ) -> dict[str, Any]:
-    """The attributes auto_pad and pads of an ONNX convolution."""
+    """The attributes auto_pad and pads of the ONNX convolution that replaces `op`."""
     auto_pad = normalised_auto_pad(op.auto_pad)
     window = Window.of(
         kernel or (1,) * rank,
@@ -98,7 +98,7 @@ def _onnx_padding(
 
 
 def onnx_attributes(op: ov.Windowed, rank: int, kernel: tuple[int, ...] | None) -> dict[str, Any]:
-    """Strides, dilations and kernel_shape of an ONNX convolution."""
+    """The strides, dilations and kernel_shape of the ONNX convolution that replaces `op`."""
     attributes: dict[str, Any] = {"strides": op.strides or (1,) * rank}
     if any(dilation != 1 for dilation in op.dilations):
         attributes["dilations"] = op.dilations
@@ -172,7 +172,7 @@ def export_binary(c: Conversion, op: ov.BinaryConvolution, data: Value, filters:
 def _openvino_attributes(
     op: onnx.Windowed, data: Value, kernel: tuple[int, ...] | None, rank: int
 ) -> dict[str, Any]:
-    """The attributes of an OpenVINO convolution."""
+    """The strides, dilations and padding of the OpenVINO convolution that replaces `op`."""
     begin, end = onnx.halves(op.pads)
     known = kernel or op.kernel_shape or (1,) * rank
     window = Window.of(known, op.strides, op.dilations, begin, end, op.auto_pad)

@@ -80,7 +80,7 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
 
 
 def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
-    """Padding and rounding for unknown sizes."""
+    """The padding and rounding attributes of a pooling of unknown sizes."""
     if window.auto_pad.startswith("same"):
         return {"auto_pad": window.auto_pad.upper()}
     attributes: dict[str, Any] = {}

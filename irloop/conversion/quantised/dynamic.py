@@ -27,7 +27,7 @@ _REDUCE_MIN = classes_of("ReduceMin")
 
 
 class DynamicRanges(MatcherPass):
-    """Replaces the arithmetic of DynamicQuantizeLinear.
+    """Replaces the arithmetic of a dynamic quantisation by DynamicQuantizeLinear.
 
     Given::
 

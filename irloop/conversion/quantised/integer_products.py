@@ -23,7 +23,7 @@ _MOST_TERMS = (2**31 - 1) // 255**2
 
 
 class IntegerProducts(MatcherPass):
-    """Replaces a matrix product of integers that is computed in f32.
+    """Replaces a matrix product of integers that is computed in f32 by MatMulInteger.
 
     Given::
 

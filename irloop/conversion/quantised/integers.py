@@ -17,7 +17,7 @@ __all__ = ["QuantisedIntegers"]
 
 
 class QuantisedIntegers(MatcherPass):
-    """Replaces the arithmetic of a quantisation to integers of 8 bits.
+    """Replaces the arithmetic of a quantisation to 8-bit integers by QuantizeLinear.
 
     Given::
 

@@ -24,7 +24,7 @@ __all__ = ["QuantisedPairs", "quantised"]
 
 
 class QuantisedPairs(MatcherPass):
-    """Replaces the arithmetic of a quantisation whose integers only dequantisation reads.
+    """Replaces the arithmetic of a quantisation that is followed by a dequantisation.
 
     Given::
 

@@ -47,7 +47,8 @@ _Found = tuple[Value, Array, Scale]
 
 
 class QuantisedWeights(MatcherPass):
-    """Replaces the arithmetic that scales integer weights of products with quantised data.
+    """Replaces the arithmetic that scales integer weights of quantised products by
+    DequantizeLinear.
 
     Given::
 

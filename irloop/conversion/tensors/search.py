@@ -190,7 +190,7 @@ def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """SearchSorted -> for each value, the number of elements of its row below it (or not above it)."""
+    """SearchSorted -> for each value, the count of elements of its row below (or not above) it."""
     if needed_rank(c, table, "sorted input") > 1:
         table = onnx_forms.unsqueeze(c, table, [-2])
     return _count_below(c, table, values, not op.right_mode, op.output_type)

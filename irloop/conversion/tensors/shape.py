@@ -126,7 +126,7 @@ def _flatten_by_shape(c: Conversion, data: Value, axis: int) -> Value:
 def export_squeeze(
     c: Conversion, op: ov.Squeeze | ov.Squeeze15, data: Value, axes: Value | None = None
 ) -> Value:
-    """Squeeze -> Squeeze of the listed axes of size 1, because OpenVINO keeps axes of other sizes."""
+    """Squeeze -> Squeeze of the listed axes of size 1; OpenVINO keeps axes of other sizes."""
     known = [] if axes is None else ints(c, axes)
     if known is None:
         assert axes is not None

@@ -17,7 +17,7 @@ __all__ = ["InlineConstantIf"]
 
 
 class InlineConstantIf(MatcherPass):
-    """Removes branches that are never taken.
+    """Replaces an If with a constant condition by the branch that is taken.
 
     Given::
 

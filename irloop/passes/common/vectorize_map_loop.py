@@ -250,7 +250,7 @@ class _Vectoriser:
         return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
     def product(self, node: Node, given: list[_Vectorised]) -> Value:
-        """MatMul: each slice is multiplied by its own matrix or by one that all share."""
+        """Multiply each slice by its own matrix, or by one that all iterations share."""
         left, right = given
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):
@@ -262,11 +262,11 @@ class _Vectoriser:
         return self._node(node, node.op, self._aligned(left, rank), self._aligned(right, rank))
 
     def along_axis(self, node: Node, given: list[_Vectorised]) -> Value:
-        """An operation along the axis in its attribute."""
+        """Apply an operation with an axis attribute to each slice."""
         return self._node(node, _axis_moved(node, given), given[0].value)
 
     def join(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Concat; invariant values are repeated."""
+        """Concatenate the slices of each iteration; invariant values are repeated."""
         parts = [item.value if item.whole else self._repeated(item) for item in given]
         return self._node(node, _axis_moved(node, given), *parts)
 
@@ -280,7 +280,7 @@ class _Vectoriser:
         return self._forms.transposed(given[0].value, [0, *(axis + 1 for axis in order)])
 
     def reduce(self, node: Node, given: list[_Vectorised]) -> Value:
-        """A reduction over constant axes."""
+        """Reduce each slice over constant axes."""
         named = getattr(node.op, "axes", None)
         if isinstance(node.op, onnx_reduction.ByAttribute):
             axes = range(given[0].rank) if named is None else named
@@ -294,9 +294,7 @@ class _Vectoriser:
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Gather: the same elements of every slice, or different elements of one invariant
-        tensor.
-        """
+        """Gather the same elements of every slice, or different elements of an invariant tensor."""
         if getattr(node.op, "batch_dims", 0):
             raise _NotVectorisableError
         data, indices = given[:2]
