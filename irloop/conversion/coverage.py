@@ -59,7 +59,7 @@ class Coverage(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Type and version as people write them, with the domain when there is one."""
+        """The type and version in the usual notation, with the domain if there is one."""
         return (
             f"{self.domain}.{self.type}-{self.since}"
             if self.domain

@@ -113,7 +113,7 @@ class _Case:
         return boxes
 
     def worth(self, scores: Value, first: Value | None) -> Value:
-        """The scores [N, C, P]; priors without an object count as background."""
+        """The scores [N, C, P], in which priors without an object count as background."""
         c = self.c
         wide = forms.cast(c, scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])

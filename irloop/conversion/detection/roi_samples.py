@@ -127,8 +127,9 @@ class Side:
 def side(
     c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
-    """The samples along sides of the given lengths [R, 1, 1, 1, 1], with the bins and their samples
-    along two axes.
+    """Place samples along the sides of regions, whose lengths are [R, 1, 1, 1, 1].
+
+    `axes` are the axis of the bins and the axis of the samples in a bin.
 
     Without a ratio there is about one sample per cell of the map, and at least `least` per bin.
     """

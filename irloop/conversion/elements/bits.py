@@ -276,8 +276,9 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
 
 @imports(onnx.BitShift)
 def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
-    """BitShift -> x * 2^n or x / 2^n; if n reaches the width of the type, only the sign of a right
-    shift remains.
+    """BitShift -> x * 2^n or x / 2^n.
+
+    If n is at least the width of the type, a left shift returns 0, and a right shift 0 or -1.
     """
     element = element_of(x)
     widest = element.bits - 1

@@ -280,7 +280,7 @@ def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
 
 
 def logical_not(c: Conversion, value: Value) -> Value:
-    """Not."""
+    """The logical negation."""
     return c(comparison.Not(), value)
 
 

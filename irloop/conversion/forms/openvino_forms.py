@@ -191,7 +191,7 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def logical_not(c: Conversion, value: Value) -> Value:
-    """LogicalNot."""
+    """The logical negation."""
     return c(comparison.LogicalNot(), value)
 
 

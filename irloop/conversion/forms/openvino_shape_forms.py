@@ -58,7 +58,7 @@ def as_i64(c: Conversion, value: Value) -> Value:
 
 
 def as_list(c: Conversion, value: Value) -> Value:
-    """A scalar or list as a list."""
+    """Reshape a scalar or list to a list."""
     return value if static_shape(value).rank == 1 else _reshaped(c, value, [-1])
 
 

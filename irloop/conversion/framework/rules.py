@@ -35,7 +35,7 @@ class Rules:
         self._reasons: dict[type[Op], str] = {}
 
     def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
-        """Register a rule. `reason` is given for a rule that always refuses.
+        """Register a rule. A rule that always refuses has a `reason`.
 
         Raises:
             TypeError: when the operation has a rule already.

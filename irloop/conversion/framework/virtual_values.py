@@ -1,8 +1,9 @@
 """Represents sequences and optionals during conversion, because IR has tensors only.
 
 A sequence of known length is a list of tensors; a sequence that a loop appends to becomes a tensor
-whose first axis counts the items; an optional is its item or nothing. None of these are written to
-the file: the operations that read them become operations on tensors.
+whose first axis counts the items; an optional is represented by its item, or by nothing if it is
+empty. None of these are written to the file: the operations that read them become operations on
+tensors.
 """
 
 from __future__ import annotations

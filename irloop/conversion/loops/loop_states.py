@@ -185,7 +185,7 @@ def _inside(type: ValueType) -> ValueType:
 
 
 def _item_type(item: Value, type: ValueType) -> ValueType:
-    """The type of the items if `item` is put into a state of this type; shapes are widened."""
+    """The item type of a state of `type`, with shapes widened so that it also fits `item`."""
     return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
 
 

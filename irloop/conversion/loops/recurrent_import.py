@@ -77,7 +77,7 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """A list with the full number of steps for each item, which an omitted sequence_lens means."""
+    """The lengths that replace an omitted sequence_lens: the number of steps, for each item."""
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)

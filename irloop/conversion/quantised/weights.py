@@ -106,7 +106,7 @@ def _weights(value: Value) -> _Found | None:
 
 
 def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
-    """As many zero points as there are scales; None if the type of the weights cannot hold them."""
+    """The zero points in the shape of the scales; None if the weights' type cannot hold them."""
     shape = scale.numbers.shape
     if value is None:
         return np.zeros(shape)

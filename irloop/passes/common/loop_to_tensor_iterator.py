@@ -1,4 +1,4 @@
-"""Converts Loops that only their slices or a constant trip count end to TensorIterators."""
+"""Converts Loops to TensorIterators if only their slices or a constant trip count end them."""
 
 from __future__ import annotations
 
