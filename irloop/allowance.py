@@ -4,10 +4,12 @@ and the budget enforce.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import stat
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from irloop.budget import Budget, Expired, out_of_time
 from irloop.errors import LimitError
 
-__all__ = ["Allowance", "allowance_for"]
+__all__ = ["Allowance", "Holder", "allowance_for"]
 
 #: The limits for a small file, suitable for CI machines. If a command runs the model once, the run
 #: may take `ALL_STEPS`; otherwise each run may take `STEPS`.
@@ -65,15 +67,84 @@ class Allowance:
         The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
         (`Expired`); both catch work that did not ask the budget first.
         """
+        with _bounded_memory(self.memory), _alarm(self.seconds), self._enforced():
+            yield
+
+    @contextmanager
+    def _enforced(self) -> Iterator[None]:
+        """Enter the budget, and turn the exceptions of the system's limits into `LimitError`."""
         # Temporaries of single steps are not counted.
         budget = Budget(self.memory // 3, self.seconds, self.all_steps, self.steps)
-        with _bounded_memory(self.memory), _alarm(self.seconds), budget.entered():
+        with budget.entered():
             try:
                 yield
             except Expired as error:
                 raise out_of_time("the command") from error
             except MemoryError as error:
                 raise LimitError("memory ran out", code="LIM001", found=str(error)) from error
+
+
+class Holder:
+    """Holds one allowance after another, in a process that does nothing else.
+
+    The limits are those of `Allowance.held`. It asks the system for less: the limit of memory stays
+    in force until the next one replaces it, and one handler serves the timers of all blocks. Make
+    it in the main thread; make a new one after a fork.
+    """
+
+    def __init__(self) -> None:
+        self._statm = _opened("/proc/self/statm")
+        self._deadline = math.inf
+        self._extra = _A_PROCESSOR * (os.cpu_count() or 1)
+        self._page = 0
+        self._before = (0, 0)
+        if self._statm is not None:
+            import resource
+
+            self._page = resource.getpagesize()
+            self._before = resource.getrlimit(resource.RLIMIT_AS)
+        self._has_timer = hasattr(signal, "setitimer")
+        if self._has_timer:
+            signal.signal(signal.SIGALRM, self._expire)
+
+    @contextmanager
+    def held(self, allowance: Allowance) -> Iterator[None]:
+        """Limit the work inside the block, as `Allowance.held` does."""
+        self._bound(allowance.memory)
+        self._deadline = time.monotonic() + allowance.seconds
+        if self._has_timer:
+            signal.setitimer(signal.ITIMER_REAL, allowance.seconds)
+        try:
+            with allowance._enforced():
+                yield
+        except BaseException:
+            # What reports the failure may need more memory than is left.
+            self._unbound()
+            raise
+        finally:
+            # The timer runs on, and has no effect any more.
+            self._deadline = math.inf
+
+    def _expire(self, number: int, frame: object) -> None:
+        # Otherwise the signal is that of an earlier block.
+        if time.monotonic() >= self._deadline:
+            raise Expired
+
+    def _bound(self, memory: int) -> None:
+        if self._statm is None:
+            return
+        import resource
+
+        used = int(os.pread(self._statm, 64, 0).split(maxsplit=1)[0]) * self._page
+        soft, hard = _narrowed(used + memory + self._extra, self._before)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+    def _unbound(self) -> None:
+        if self._statm is None:
+            return
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, self._before)
 
 
 def allowance_for(
@@ -121,16 +192,29 @@ def _bounded_memory(memory: int) -> Iterator[None]:
         # Without either of these, only work that asks the budget is limited.
         yield
         return
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    before = resource.getrlimit(resource.RLIMIT_AS)
     wanted = used + memory + _A_PROCESSOR * (os.cpu_count() or 1)
-    for bound in (soft, hard):
-        if bound != resource.RLIM_INFINITY:
-            wanted = min(wanted, bound)
-    resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    resource.setrlimit(resource.RLIMIT_AS, _narrowed(wanted, before))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _narrowed(wanted: int, before: tuple[int, int]) -> tuple[int, int]:
+    """The soft and hard limits in force for `wanted` bytes, within the limits from before."""
+    bounds = [bound for bound in before if bound >= 0]
+    return min(wanted, *bounds) if bounds else wanted, before[1]
+
+
+def _opened(path: str) -> int | None:
+    """A descriptor of a file of the system; None where there is no such file or limit."""
+    try:
+        import resource  # noqa: F401 (Windows has none)
+
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (ImportError, OSError):
+        return None
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from irloop.allowance import Allowance, allowance_for
+from irloop.allowance import Allowance, Holder, allowance_for
 from irloop.diagnostics import Diagnostic, Severity, one_line
 from irloop.errors import (
     InferenceError,
@@ -62,17 +62,17 @@ def main() -> None:
     os.dup2(2, 1)
     end_with(int(os.environ.pop(LIFELINE)))
     _leave_no_core()
-    peak = _Peak()
+    holder, peak = Holder(), _Peak()
     loaded: set[str] = set()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if "data" in request:
-            _send(answers, {"data": _data_files(request["data"])})
+            _send(answers, {"data": _data_files(request["data"], holder)})
             continue
         _load_modules(request["steps"], loaded)
         model = _Model(request)
         for step in request["steps"]:
-            _send(answers, _timed(step, model, peak))
+            _send(answers, _timed(step, model, holder, peak))
         model.file.close()
 
 
@@ -107,11 +107,11 @@ def _leave_no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
-def _data_files(path: str) -> list[str]:
+def _data_files(path: str, holder: Holder) -> list[str]:
     from irloop.formats.onnx.data_files import data_files
 
     try:
-        with allowance_for([path]).held():
+        with holder.held(allowance_for([path])):
             return list(data_files(path))
     except (IrloopError, ValueError):
         # The steps report the problems of the file.
@@ -147,12 +147,12 @@ class _Model:
         self.file = ParsedOnce(self.path)
 
 
-def _timed(step: str, model: _Model, peak: _Peak) -> Answer:
+def _timed(step: str, model: _Model, holder: Holder, peak: _Peak) -> Answer:
     """Run a step; return its answer with the time and the peak memory of this process."""
     peak.forget()
     start = time.perf_counter()
     try:
-        with model.allowance(RUNS.get(step, 1.0)).held():
+        with holder.held(model.allowance(RUNS.get(step, 1.0))):
             answer = _STEPS[step](model)
     except IrloopError as error:
         answer = _failure(error)

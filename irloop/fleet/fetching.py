@@ -184,7 +184,8 @@ def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
         size = os.fstat(stream.fileno()).st_size
         if size > most:
             raise TooBigError
-        while data := stream.read(CHUNK):
+        # A buffer of the size of the file: a large one takes longer than reading a small file.
+        while data := stream.read(min(CHUNK, size + 1)):
             head = head or data[:4096]
             digest.update(data)
             if name.endswith(".onnx") and not found.may_have_data:
