@@ -121,6 +121,10 @@ class _Search:
         sides = [side for side, found in enumerate(self._failures) if found]
         if len(sides) != 1:
             return None
+        if self._seen.models[0].dialect != self._seen.models[1].dialect:
+            found = self._of_first_other_shape()
+            if found is not None:
+                return found
         (side,) = sides
         node, reason = self._failures[side][0]
         twins = self._seen.other if side == 0 else self._seen.twin
@@ -128,6 +132,16 @@ class _Search:
         message = f"`{node.name}` of {self._seen.place(side, node)} cannot be computed: {reason}"
         nodes = (node, twin) if side == 0 else (twin, node)
         return self._seen.cause("failure", message, *nodes)
+
+    def _of_first_other_shape(self) -> Cause | None:
+        """The cause of the first recorded value that has another shape in the other model."""
+        for event in self._seen.recordings[1].events:
+            for value in () if event.is_iteration else event.node.outputs:
+                mine = self._seen.twin.get(value)
+                found = None if mine is None else self._of_other_shape(mine, value, event.at)
+                if found is not None:
+                    return found
+        return None
 
     def _of_nodes(self) -> Cause | None:
         """The cause if no recorded value differs: the first constant or operation that does."""

@@ -21,6 +21,8 @@ from irloop.graph.clone import clone_graph
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Parameter
 from irloop.graph.rewriter import Rewriter
+from irloop.passes.common import LIBRARY
+from irloop.passes.manager import Manager
 
 __all__ = ["cut_at", "drop_dead", "located"]
 
@@ -159,6 +161,9 @@ def cut_at(pair: Pair, place: _Place) -> Pair | None:
     if order is None:
         return None
     right.graph.parameters = [right.graph.parameters[at] for at in order]
+    for model in (left, right):
+        # A loop that fails because of an output that nothing reads is not the same case.
+        Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
     moved = tuple(second[at] for at in order)
     return _with_common_shapes(Pair((left, right), (first, moved)))
 

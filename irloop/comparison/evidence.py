@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from irloop.comparison.likeness import constants_agree, handed_on, origin, unchanged
+from irloop.comparison.copies import unchanged
+from irloop.comparison.likeness import constants_agree, handed_on, origin
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree
 from irloop.comparison.recording import Recording
@@ -23,10 +24,11 @@ __all__ = ["Cause", "Evidence"]
 
 
 #: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
-#: replaces the name in the first model if both models have the same name.
+#: replaces the name in the first model if both models have the same name. What reverses an input
+#: before the loop, or an output after it, may be cut off.
 _CHANGING = re.compile(
-    r" \[computed [^]]*\]|`[^`]*`|'[^']*'|\bit\b|\([^)]*\)|, line \d+|, iteration \d+"
-    r"|; so it runs.*|: .* elements.*|[\d.]+"
+    r" \[computed [^]]*\]|`[^`]*`|'[^']*'|, after it is reversed|, and is reversed afterwards"
+    r"|\bit\b|\([^)]*\)|, line \d+|, iteration \d+|; so it runs.*|: .* elements.*|[\d.]+"
 )
 
 #: The part of the message of a wire by which an output of the loop is recognised.
@@ -83,6 +85,10 @@ class Evidence:
         by_name = pairs.first_by_name
         self.twin = {value: by_name[name] for value, name in pairs.of_second.items()}
         self.other = {own: value for value, own in self.twin.items()}
+        for known in (self.twin, self.other):
+            for value, partner in [*known.items()]:
+                # If a copy is paired, the value that it copies corresponds to the same value.
+                known.setdefault(unchanged(value), partner)
         self.loops = {second: first for first, second in pairs.loops()}
         self.recordings = (Recording(), Recording())
 

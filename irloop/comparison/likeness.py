@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison import weights
+from irloop.comparison.copies import is_copy
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree
 from irloop.dialects.classes import classes_of
@@ -30,13 +31,10 @@ __all__ = [
     "may_correspond",
     "operands",
     "origin",
-    "unchanged",
 ]
 
 #: Operations that only change shape, order or element type of their first input.
 _HANDED_ON = classes_of("Cast", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-_IDENTITIES = classes_of("Identity")
-_MAXIMUM = classes_of("Max", "Maximum")
 _NEGATIONS = classes_of("Not", "LogicalNot", "NotEqual")
 _REDUCTIONS = (onnx_reduction.Reduction, openvino_reduction.Reduction)
 
@@ -80,27 +78,9 @@ def origin(value: Value) -> Value:
 def handed_on(value: Value) -> Value | None:
     """The operand whose elements an operation passes on; None if it computes new elements."""
     inputs, op = value.producer.inputs, value.producer.op
-    if not inputs or not (isinstance(op, _HANDED_ON) or _is_barrier(value)):
+    if not inputs or not (isinstance(op, _HANDED_ON) or is_copy(value)):
         return None
     return inputs[0]
-
-
-def unchanged(value: Value) -> Value:
-    """The value at the start of a chain of copies, which has the same shape and type."""
-    inputs = value.producer.inputs
-    while isinstance(value.producer.op, _IDENTITIES) or _is_barrier(value):
-        if inputs[0] is None:
-            break
-        value = inputs[0]
-        inputs = value.producer.inputs
-    return value
-
-
-def _is_barrier(value: Value) -> bool:
-    """True for the maximum of a value and itself, which avoids a fault of OpenVINO."""
-    inputs = value.producer.inputs
-    is_maximum = isinstance(value.producer.op, _MAXIMUM) and len(inputs) > 1
-    return is_maximum and inputs[0] is inputs[1]
 
 
 def constants_agree(first: Constant, second: Constant, tolerance: Tolerance) -> bool:

@@ -221,7 +221,7 @@ class LoopCauses:
             given = values[0] is not None and values[1] is not None
             if given and not self._seen.differ(values[0], values[1], at):
                 continue
-            words = [content(value) for value in values]
+            words = [self._told(side, value) for side, value in enumerate(values)]
             if words[0] == words[1] or (place == 0 and {*words} <= _UNLIMITED):
                 continue
             message = (
@@ -242,6 +242,14 @@ class LoopCauses:
             return self._seen.worded("condition", condition)
         slices = next(wires.slices(), None)
         return None if slices is None else self._seen.worded("wire", slices)
+
+    def _told(self, side: int, value: Value | None) -> str:
+        """A value in words, with its operation if the other model has no such value."""
+        partners = self._seen.other if side == 0 else self._seen.twin
+        text = content(value)
+        if value is None or value in partners or not value.producer.inputs:
+            return text
+        return f"{value.producer.op.label} {text}"
 
     def _of_constant_condition(
         self, nodes: tuple[Node, Node], ends: tuple[Value, Value]

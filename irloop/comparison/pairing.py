@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from irloop.comparison import measure
+from irloop.comparison.copies import copies, unchanged
 from irloop.comparison.gathered import gathered_slices
 from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance
@@ -102,9 +103,10 @@ class Pairs:
             for name, value in left.items():
                 if name in right:
                     self._add(f"{first.name}/{body.label}/{name}", value, right[name])
+            by_name = {_known(self.of_first, outer): inner for outer, inner in mine.items()}
             for outer, parameter in fed.items():
-                name = self.of_second.get(outer, "")
-                inner = mine.get(self.first_by_name[name]) if name else None
+                name = _known(self.of_second, outer)
+                inner = by_name.get(name) if name else None
                 if inner is not None:
                     self._enter_by(f"{first.name}/{body.label}/{name}", inner, parameter, slices)
             rest = [
@@ -181,6 +183,12 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
         if outer is not None:
             found.setdefault(outer, []).append(body.graph.input(port.parameter))
     return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
+
+
+def _known(names: Mapping[Value, str], value: Value) -> str:
+    """The name of a pair that holds a value, or a copy of it; "" if there is none."""
+    alike = (value, unchanged(value), *copies(value))
+    return next((names[item] for item in alike if item in names), "")
 
 
 def _slices(node: Node, body: Body) -> dict[Value, Value]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from irloop.comparison.pairing import inputs_of
+from irloop.dialects.onnx import control_flow as onnx
+from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.trace import IterationEvent, TraceEvent
+from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
+from irloop.graph.op import Parameter
 
 __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
@@ -47,6 +51,7 @@ class Recording:
             # The tracer sees the parameters of a body only where nodes read them.
             if not value.producer.inputs:
                 self._keep(value, at, made)
+                self._keep_outer(value, at, made)
         for value, made in zip(event.node.outputs, event.outputs, strict=False):
             self._keep(value, at, made)
         if self._left < 0:
@@ -72,6 +77,25 @@ class Recording:
     def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
         """How many iterations the loop ran inside iteration `at`, and whether it ended."""
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
+
+    def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:
+        """Keep a captured value outside its body, too: the node with this body has not ended yet,
+        and never ends if a node inside fails.
+        """
+        graph = value.producer.graph
+        owner = None if graph is None else graph.owner
+        if graph is None or owner is None or not isinstance(value.producer.op, Parameter):
+            return
+        body = next(body for body in owner.bodies if body.graph is graph)
+        port = body.ports.by_parameter.get(graph.inputs.index(value))
+        outer = owner.inputs[port.external] if isinstance(port, Invariant) else None
+        if outer is None or outer.producer.inputs:
+            return
+        is_branch = isinstance(owner.op, onnx.If | ov.If)
+        outside = at if is_branch else at[:-1]
+        if (outer, outside) not in self.values:
+            self._keep(outer, outside, made)
+            self._keep_outer(outer, outside, made)
 
     def _keep(self, value: Value, at: Iterations, made: Any) -> None:
         if (value, at) in self.values:

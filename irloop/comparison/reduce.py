@@ -292,5 +292,7 @@ def _reads_others(signature: str) -> bool:
     if signature.startswith(kinds):
         return True
     # The output returns another value if the two phrases differ only in names.
+    # One format joins the parts, the other stacks them.
+    signature = signature.replace(" stacks ", " joins ")
     second, _, first = signature.partition("; in the first model")
     return signature.startswith("output ") and second.rstrip().endswith(first.strip())

@@ -11,14 +11,18 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from irloop.comparison.copies import unchanged
 from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import may_correspond, operands
+from irloop.comparison.likeness import handed_on, may_correspond, operands
 from irloop.comparison.loop_causes import LOOPS, untransposed
-from irloop.graph.loops import Carried
+from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
 
 __all__ = ["ShapeCauses"]
+
+#: Maximum number of nodes that are searched for the decomposition of one operation.
+MOST_NODES = 100
 
 #: Two values that correspond, and the iterations in which they are compared.
 _Pair = tuple[Value, Value, tuple[int, ...]]
@@ -68,7 +72,7 @@ class ShapeCauses:
         if len(dialects) == 1 or self._carried(pair) is not None:
             return True
         kept = [
-            isinstance(value.producer.op, Parameter) and model.dialect == "openvino"
+            _is_slice(value) and model.dialect == "openvino"
             for value, model in zip(pair[:2], self._seen.models, strict=True)
         ]
         return not any(kept) or np.prod(shapes[0]) != np.prod(shapes[1])
@@ -88,7 +92,8 @@ class ShapeCauses:
 
     def _above(self, pair: _Pair) -> Iterator[_Pair]:
         """The pairs from which two values are computed."""
-        first, second, at = pair
+        first, second, at = unchanged(pair[0]), unchanged(pair[1]), pair[2]
+        pair = first, second, at
         nodes = first.producer, second.producer
         if all(isinstance(node.op, Parameter) for node in nodes):
             yield from self._outside(pair)
@@ -104,6 +109,48 @@ class ShapeCauses:
             same_loop = owners[0].bodies and self._seen.loops.get(owners[1]) is owners[0]
             if same_loop or all(isinstance(node.op, Parameter) for node in owners):
                 yield left, right, at
+            else:
+                yield from self._decomposed(pair)
+
+    def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
+        """The nearest corresponding values above two nodes, one of which may be decomposed.
+
+        If one model keeps the axis of a slice and removes it there, the value without the axis is
+        compared with the slice.
+        """
+        first, second, at = pair
+        above = self._nearest(0, first), self._nearest(1, second)
+        for its in above[1]:
+            mine = self._seen.twin.get(its)
+            if mine in above[0]:
+                yield mine, its, at
+        for side, partners in enumerate((self._seen.other, self._seen.twin)):
+            for value in above[side]:
+                source = handed_on(value)
+                if source is None or value in partners or not _is_slice(source):
+                    continue
+                partner = partners.get(source)
+                if partner in above[1 - side]:
+                    yield (value, partner, at) if side == 0 else (partner, value, at)
+
+    def _nearest(self, side: int, value: Value) -> dict[Value, None]:
+        """The values from which a value is computed: those that have a counterpart, and on the way
+        to them those that only pass on a slice.
+        """
+        partners = self._seen.other if side == 0 else self._seen.twin
+        found: dict[Value, None] = {}
+        pending, seen = [value.producer], {value.producer}
+        while pending and len(seen) < MOST_NODES:
+            for item in pending.pop().inputs:
+                if item is None or item in found:
+                    continue
+                source = handed_on(item)
+                if item in partners or (source is not None and _is_slice(source)):
+                    found[item] = None
+                if item not in partners and item.producer not in seen:
+                    seen.add(item.producer)
+                    pending.append(item.producer)
+        return found
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
         """The pair of outer values that feed two body parameters, or of values that are carried."""
@@ -216,6 +263,19 @@ def _alike(first: Node, second: Node) -> bool:
     if first.op.elementwise and second.op.elementwise:
         return may_correspond(first.op, second.op)
     return first.op.type == second.op.type
+
+
+def _is_slice(value: Value) -> bool:
+    """True for a body parameter that is a slice, also if inner bodies capture it."""
+    body = _body_of(value)
+    if body is None or not isinstance(value.producer.op, Parameter):
+        return False
+    port = body.ports.by_parameter.get(body.graph.inputs.index(value))
+    if isinstance(port, Sliced | ScanInput):
+        return True
+    owner = body.graph.owner
+    source = owner.inputs[port.external] if owner and isinstance(port, Invariant) else None
+    return source is not None and _is_slice(source)
 
 
 def _body_of(value: Value) -> Body | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from irloop.comparison.copies import unchanged
 from irloop.comparison.gathered import Gathered, gathered_slices
-from irloop.comparison.likeness import unchanged
 from irloop.comparison.slice_ways import Way, turned_before, way_of
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx.base import OnnxOp

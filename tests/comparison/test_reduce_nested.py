@@ -109,3 +109,12 @@ def test_a_branch_that_the_first_inputs_do_not_take(tmp_path: Path) -> None:
     found = irloop.reduce(*pair)
     assert max(operations(found.first), operations(found.second)) <= 3
     assert found.comparison.outcome == "different"
+
+
+def test_an_output_that_fails_is_kept(tmp_path: Path) -> None:
+    """The output with the wrong axis makes the loop fail; without that output nothing differs."""
+    source = written(COUNTED, tmp_path)
+    wrong = edited(source, entry("outer", "output", axis="2"))
+    found = irloop.reduce(source, wrong)
+    assert max(operations(found.first), operations(found.second)) <= 3
+    assert "along axis 2" in str(found.comparison).splitlines()[0]
