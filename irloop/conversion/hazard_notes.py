@@ -25,7 +25,7 @@ def hazard_notes(model: Model, runtime: str | None) -> list[Diagnostic]:
         Diagnostic(
             "CNV109",
             Severity.WARNING,
-            f"{match.hazard.engine} gets this wrong ({match.hazard.code}): {match.found}",
+            f"{match.hazard.engine} fails on this pattern ({match.hazard.code}): {match.found}",
             Location(line=match.node.location.line, path=node_path(match.node)),
             cause=f"{match.hazard.title}: {match.hazard.effect.value}",
             fix=match.hazard.fix,

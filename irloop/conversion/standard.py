@@ -32,7 +32,7 @@ def to_standard(model: Model) -> None:
     inference.run(model.graph)
     opset = model.opsets.get("", 0)
     findings = [_refusal(node, inference, opset) for node in left]
-    message = f"operations that cannot be written in standard ones: {len(left)}"
+    message = f"operations that standard operations cannot express: {len(left)}"
     raise UnsupportedError(message, diagnostics=findings)
 
 
@@ -50,6 +50,6 @@ def _refusal(node: Node, inference: Inference, opset: int) -> Diagnostic:
     return Diagnostic(
         "CNV001",
         Severity.ERROR,
-        f"{node.op.label} {path!r} cannot be written in standard operations: {reason}",
+        f"{node.op.label} {path!r} cannot be expressed by standard operations: {reason}",
         location=Location(line=node.location.line, path=path),
     )

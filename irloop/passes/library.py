@@ -71,7 +71,7 @@ def _loaded(point: EntryPoint) -> type[Pass]:
         ) from error
     if not _is_pass(cls):
         raise UsageError(
-            f"the entry point {point.name} of {_package(point)} names no pass",
+            f"the entry point {point.name} of {_package(point)} does not name a pass",
             expected="a subclass of irloop.passes.Pass with a name",
             found=point.value,
         )

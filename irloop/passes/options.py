@@ -63,7 +63,7 @@ def parse_request(text: str) -> Request:
     name, equals, value = head.partition("=")
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise UsageError(
-            f"{text!r} names no pass",
+            f"{text!r} does not name a pass",
             expected="NAME, NAME=VALUE, NAME:OPTION=VALUE:OPTION=VALUE, or FILE.py:CLASS for NAME",
         )
     given = [("", value)] if equals else []

@@ -198,8 +198,7 @@ ATTENTION = """<ir_version: 8, opset_import: ["": 17]>
     v1 = Reshape(z, split)  v2 = Transpose<perm = [0, 2, 1, 3]>(v1)
     s = MatMul(q3, k4)  t = Add(m, s)  p = Softmax<axis = {axis}>(t)  o = MatMul(p, v2)
     r = Transpose<perm = [0, 2, {last}]>(o)  y = Reshape(r, join) }}"""
-#: Models that only resemble attention with separated and joined heads, and one that is such
-#: attention.
+#: One model of attention with separated and joined heads, and models that only resemble it.
 FORMS = {
     "attention": ({}, ["MultiHeadAttention"]),
     "another axis": ({"axis": "-2"}, []),

@@ -100,7 +100,7 @@ def test_an_inferred_size_beside_a_copied_one(
 
 
 #: Shapes of x, of which only the number of channels is declared, patterns, and the results that
-#: OpenVINO documents: -1 is what the dimensions that are not copied have for each other one.
+#: OpenVINO documents: -1 is inferred from the dimensions that are not copied.
 EMPTY_COPIES = [
     ((None, None, 4), (0, -1), (lambda n, m: (n, 4 * m))),
     ((None, None, 4), (0, -1, 2), (lambda n, m: (n, 2 * m, 2))),

@@ -18,7 +18,7 @@ from irloop.conversion import pipelines
 from irloop.formats.onnx import reader
 from irloop.formats.openvino import writer
 
-#: One test for each kind of form, of those for which the CPU plugin returns ONNX's values.
+#: One node test for each kind of form; the CPU plugin returns ONNX's values for all of them.
 NAMES = """
     acosh add_bcast atan batchnorm_epsilon bitwise_and_i16_3d
     bitwise_not_2d cast_FLOAT_to_FLOAT16 ceil_example celu clip dequantizelinear_axis

@@ -19,7 +19,7 @@ onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 
 Rng = np.random.Generator
-#: The type, opset, attributes and inputs of an operation; and the number of inputs that are not
+#: The type, opset, attributes and inputs of an operation, and the number of inputs that are not
 #: constants.
 Case = tuple[str, int, dict[str, Any], list[Any], int]
 

@@ -75,7 +75,7 @@ def test_options_are_read_from_text() -> None:
         ("configured:mode=slow", "option mode of pass configured", "fast|exact"),
         ("configured:size=3", "has no option 'size'", "count, scale, deep, mode, where, shapes"),
         ("configured:count=1:count=2", "option count of pass configured is given twice", ""),
-        ("two words", "'two words' names no pass", "NAME"),
+        ("two words", "'two words' does not name a pass", "NAME"),
     ],
 )
 def test_bad_options_are_refused_by_name(text: str, message: str, expected: str) -> None:
@@ -190,7 +190,7 @@ def test_other_packages_can_provide_passes(installed: Path) -> None:
     [
         ("dead_code = other_passes:Taken", "two passes are called dead_code"),
         ("gone = other_passes:Gone", "the pass gone of other-passes cannot be loaded"),
-        ("no = other_passes:Model", "the entry point no of other-passes names no pass"),
+        ("no = other_passes:Model", "the entry point no of other-passes does not name a pass"),
     ],
 )
 def test_objects_that_are_not_passes_are_refused_by_name(

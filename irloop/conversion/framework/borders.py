@@ -155,7 +155,7 @@ def _refused_border(node: Node, type: str, fix: str) -> Diagnostic:
         Severity.ERROR,
         f"model {side} {node.name!r} is of type {type}; OpenVINO IR has tensors only",
         location=Location(line=node.location.line, path=node.name),
-        fix=fix or "let the model have tensors as inputs and outputs",
+        fix=fix or "use tensors as inputs and outputs of the model",
     )
 
 

@@ -230,7 +230,7 @@ def _merged(c: Conversion, value: Value, axis: int) -> Value:
 def optional(c: Conversion, op: onnx.Optional, item: Converted | None = None) -> Maybe:
     """Optional -> a `Maybe` with the value that it holds, if any."""
     if item is not None and not isinstance(item, Value | Items | Stacked):
-        raise c.refuse(f"it makes an optional of {item}")
+        raise c.refuse(f"it creates an optional of {item}")
     return Maybe(item)
 
 
