@@ -85,7 +85,7 @@ class Coverage(NamedTuple):
 
 
 def operations() -> tuple[Coverage, ...]:
-    """Every operation class of both dialects, by dialect, domain, type and version."""
+    """Every operation class of both dialects, sorted by dialect, domain, type and version."""
     return (*_rows("onnx", ONNX), *_rows("openvino", OPENVINO))
 
 

@@ -67,5 +67,7 @@ def single(
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """True for loops that depend on constants only, and for Ifs whose condition does so."""
+    """True for loops that depend on constants only, and for Ifs whose condition depends on
+    constants only.
+    """
     return node.name in known.constant

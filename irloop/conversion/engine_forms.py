@@ -62,8 +62,9 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """A test that is true for the nodes that have a form when this is called, as long as they keep
-    their operation type.
+    """Return a test for nodes that had a form when this function was called.
+
+    It is true for them as long as they keep their operation type.
     """
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}

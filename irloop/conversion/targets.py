@@ -112,7 +112,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def import_options(target: Target) -> ImportOptions:
-    """The options with which a conversion from ONNX leaves little to adapt to `target`."""
+    """The options of a conversion from ONNX that avoid later changes for `target`."""
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 
@@ -263,9 +263,9 @@ def _unknown_types(node: Node, target: Target) -> list[ElementType]:
 
 
 def _is_empty(node: Node) -> bool:
-    """True for a node with an empty output; constants, which may be shapes, are left out.
+    """True for a node with an empty output.
 
-    A constant that is an output of the model counts.
+    Constants count only if they are outputs of the model, because others may be shapes.
     """
     shapes = [shape_of(value) for value in node.outputs if value.is_used]
     if isinstance(node.op, Constant) and not any(value.is_output for value in node.outputs):

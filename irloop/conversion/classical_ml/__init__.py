@@ -1,1 +1,1 @@
-"""Decision trees, linear models and features of ai.onnx.ml in OpenVINO."""
+"""Conversion of decision trees, linear models and features of ai.onnx.ml to OpenVINO."""

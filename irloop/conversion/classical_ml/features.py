@@ -84,7 +84,7 @@ def _list(c: Conversion, items: Sequence[float], like: Value) -> Value:
 def import_extractor(
     c: Conversion, op: onnx.ArrayFeatureExtractor, data: Value, columns: Value
 ) -> Value:
-    """ArrayFeatureExtractor -> Gather of the last axis."""
+    """ArrayFeatureExtractor -> Gather along the last axis."""
     rank = needed_rank(c, data)
     rows = data if rank > 1 else forms.unsqueeze(c, data, [0])
     return forms.gather(c, rows, forms.reshape(c, columns, [-1]), max(rank, 2) - 1)
@@ -101,7 +101,7 @@ def import_binarizer(c: Conversion, op: onnx.Binarizer, data: Value) -> Value:
 
 @imports(onnx.Imputer)
 def import_imputer(c: Conversion, op: onnx.Imputer, data: Value) -> Value:
-    """Imputer -> a comparison and Select; NaN is found because it does not equal itself."""
+    """Imputer -> a comparison and Select; NaN is detected because it differs from itself."""
     floats = element_of(data).is_float
     replaced = op.replaced_value_float if floats else op.replaced_value_int64
     if math.isnan(replaced):

@@ -159,8 +159,10 @@ def listed(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """The limit and the threshold with which ONNX's "more than the threshold" has the effect of
-    OpenVINO's "at least".
+    """Adapt the limit and the threshold to ONNX, which keeps boxes whose overlap equals the
+    threshold.
+
+    OpenVINO suppresses such boxes.
     """
     import numpy as np
 
@@ -213,8 +215,9 @@ def _single(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _above(c: Conversion, iou: Value | None) -> Value:
-    """The threshold with which OpenVINO's "at least the threshold" has the effect of ONNX's "more
-    than".
+    """Adapt the threshold to OpenVINO, which suppresses boxes whose overlap equals the threshold.
+
+    ONNX keeps such boxes.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Region layers in ONNX."""
+"""Converts the region layers of YOLO to ONNX."""
 
 from __future__ import annotations
 

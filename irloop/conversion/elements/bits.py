@@ -163,7 +163,7 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """Convert narrower types to f32, except f16 in opsets whose test accepts it."""
+    """Convert types narrower than f32 to f32; keep f16 from opset `f16` on, which accepts it."""
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x

@@ -1,4 +1,4 @@
-"""Writes choices of booleans in loops as logic."""
+"""Rewrites Selects of booleans in loops as logical operations."""
 
 from __future__ import annotations
 

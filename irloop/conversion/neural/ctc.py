@@ -81,7 +81,7 @@ def _places(c: Conversion, labels: Value) -> Value:
 def _decoded(
     c: Conversion, labels: Value, valid: Value, blank: Value, *, merge: bool
 ) -> tuple[Value, Value]:
-    """Move the kept labels of rows [N, T] to the front, padded with -1; also return their numbers
+    """Move the kept labels of rows [N, T] to the front, padded with -1; also return their counts
     [N].
     """
     kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
@@ -99,7 +99,7 @@ def changed(c: Conversion, labels: Value) -> Value:
 
 
 def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
-    """Move the kept elements of rows [N, T] to the front, padded with -1; also return their numbers
+    """Move the kept elements of rows [N, T] to the front, padded with -1; also return their counts
     [N].
     """
     number, places = forms.cast(c, kept, I64), _places(c, labels)

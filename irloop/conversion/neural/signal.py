@@ -25,9 +25,7 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """The start and end of the backward slice of half a spectrum whose conjugates are the other
-    half.
-    """
+    """Start and end of a backward slice of half a spectrum; its conjugates are the other half."""
     return (count - 1) // 2, 0
 
 

@@ -25,8 +25,7 @@ _ROUNDING = (DynamicQuantizeLinear, QuantizeLinear13, Round)
 
 
 def quantised_forms() -> list[Pass]:
-    """The passes in their order: how weights are written depends on the data of their product, and
-    biases depend on both.
+    """The passes in order: weights depend on the data of their product, and biases on both.
 
     On x64 processors without VNNI, ONNX Runtime adds products of u8 and i8 in pairs that saturate
     at i16. Weights are i8 nevertheless: with u8 weights, ONNX Runtime would take 1.6 times as long

@@ -113,7 +113,7 @@ def _gather_nd(c: Conversion, batch_dims: int, data: Value, indices: Value) -> V
 
 
 def _with_batch(c: Conversion, indices: Value, batch_dims: int) -> Value:
-    """Prepend the batch coordinates, which GatherND-11 does not have."""
+    """Prepend the batch coordinates to the indices, because GatherND-11 has no batch_dims."""
     if batch_dims == 0:
         return indices
     rank = needed_rank(c, indices, "indices")

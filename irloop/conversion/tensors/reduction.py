@@ -157,7 +157,7 @@ def _import(kind: str) -> Callable[..., Value]:
 
 
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
-    """True if the maximum is known to be of no elements, or if a reader tests it for infinity.
+    """True if `data` is known to be empty, or if a reader tests its maximum for infinity.
 
     The maximum of no elements, or of -inf only, is -inf. OpenVINO's CPU (2026.4) returns the lowest
     finite number.

@@ -1,4 +1,4 @@
-"""Writes scatters that combine duplicates in operations that every opset of a dialect has.
+"""Writes scatters with a reduction as operations that every opset of a dialect has.
 
 A table compares each update with each element; where they do not match, the table holds the neutral
 element of the reduction. The size of the table is the number of updates times the size of the axis

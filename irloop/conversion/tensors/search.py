@@ -211,7 +211,7 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """The type of both operands, or f64, which holds the values of both, if their types differ."""
+    """The common type of two operands: their own if it is the same, else f64."""
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

@@ -32,7 +32,7 @@ MOST_LOST = 0.75
 
 @dataclass
 class Compression:
-    """What was compressed, and the rounding error."""
+    """The number of compressed constants, the bytes saved, and the rounding error."""
 
     constants: int = 0
     bytes_saved: int = 0

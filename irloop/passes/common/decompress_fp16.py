@@ -1,4 +1,4 @@
-"""Stores f16 constants that only conversions read in the type to which they are converted."""
+"""Converts f16 constants that only conversions read to the type of these conversions."""
 
 from __future__ import annotations
 

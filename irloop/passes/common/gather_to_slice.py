@@ -1,4 +1,4 @@
-"""Replaces gathers by the iteration number by slices of the loop."""
+"""Turns gathers by the iteration number into slices of the loop."""
 
 from __future__ import annotations
 
