@@ -49,7 +49,8 @@ def attempt(step: Callable[[], object]) -> bool:
         except irloop.IrloopError as error:
             raw = _RAW.search(str(error))
             if raw is not None:
-                raise AssertionError(f"a message contains {raw.group()}") from None
+                cause = error.__cause__ or error
+                raise AssertionError(f"a message contains {raw.group()}") from cause
             return False
     return True
 

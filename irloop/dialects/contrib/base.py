@@ -47,8 +47,12 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         Raises:
             CannotDecomposeError: as `decompose`.
         """
-        most = self.arity[1]
+        least, most = self.arity
         given = list(inputs)
+        for position in range(least):
+            lacks = position >= len(given) or given[position] is None
+            if lacks and position not in self.omissible:
+                raise CannotDecomposeError(f"input {position} is missing")
         if most is not None:
             given = [*given[:most], *[None] * (most - len(given))]
         try:

@@ -11,6 +11,8 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
+from irloop.dialects.contrib import ContribOp
+from irloop.dialects.onnx.base import ONNX
 from irloop.errors import InternalError, IrloopError, PassError, UnsupportedError
 from irloop.execution.session import Session
 from irloop.graph.walk import all_nodes
@@ -192,3 +194,22 @@ def test_contradictory_attributes_are_refused(line: str, tmp_path: Path) -> None
         with pytest.raises(IrloopError) as caught:
             irloop.convert(path, "onnx" if standard else None, standard=standard)
         assert not isinstance(caught.value, InternalError | PassError)
+
+
+@pytest.mark.parametrize("names", ["", "x, "])
+def test_absent_inputs_are_refused(names: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    least = 2 if names else 0
+    operations = [
+        item for item in ONNX.all() if issubclass(item, ContribOp) and item.arity[0] > least
+    ]
+    assert len(operations) > 20
+    for item in operations:
+        prefix = f"{item.domain}." if item.domain else ""
+        opset = min(item.until or 13, 13)
+        text = f"g (float[2,3,4] x) => (float[2,3,4] y) {{ y = {prefix}{item.type}({names}) }}"
+        model = onnx.parser.parse_model(HEADER.replace("17", str(opset)) + text)
+        path.write_bytes(model.SerializeToString())
+        with pytest.raises(IrloopError) as caught:
+            irloop.convert(path)
+        assert not isinstance(caught.value, InternalError | PassError), item.type
