@@ -9,7 +9,15 @@ from typing import NamedTuple
 from irloop.dialects.attributes import Attribute, attributes_of
 from irloop.dialects.openvino.opsets import opset_of
 from irloop.formats.openvino import problems
-from irloop.formats.openvino.attributes import INTEGER, NO_SUCH_WORD, NUMBER, UNREADABLE
+from irloop.formats.openvino.attributes import (
+    INTEGER,
+    NO_SUCH_WORD,
+    NUMBER,
+    UNREADABLE,
+    parse_bool,
+    parse_choice,
+    parse_items,
+)
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
@@ -118,7 +126,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
     place = at_data(layer, name)
     what = f"{name} of {describe(layer)}"
     least, most = attribute.entries
-    if least and not least <= len(_items(text)) <= (most or len(text)):
+    if least and not least <= len(parse_items(text)) <= (most or len(text)):
         yield Problem(
             "IRL115",
             place,
@@ -128,7 +136,7 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
             fix="correct the list",
         )
     if attribute.kind == "bool":
-        if text.lower() not in ("true", "false", "1", "0"):
+        if parse_bool(text) is None:
             yield Problem(
                 "IRL114",
                 place,
@@ -140,24 +148,15 @@ def _value(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator
     elif attribute.words:
         # IRL111 reports names that are not element types.
         known = attribute.kind == "word" or text.lower() in ELEMENT_NAMES
-        if known and text.strip().lower() not in {word.lower() for word in attribute.words}:
+        if known and parse_choice(attribute.words, text) is None:
             words = ", ".join(attribute.words)
             yield problems.bad_attribute(
                 layer, name, NO_SUCH_WORD, expected=words, fix="write one of these"
             )
     elif attribute.kind in _NUMBERS:
-        items = _items(text) if attribute.kind.endswith("s") else [text]
+        items = parse_items(text) if attribute.kind.endswith("s") else [text]
         for item in items:
             yield from _number(layer, name, item, attribute)
-
-
-def _items(text: str) -> list[str]:
-    if not text.strip():
-        return []
-    items = text.split(",")
-    if not items[-1].strip():
-        items.pop()
-    return [item.strip() for item in items]
 
 
 def _number(layer: Layer, name: str, text: str, attribute: Attribute) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from irloop.dialects.openvino import FAMILIES, OPENVINO
 from irloop.dialects.openvino import recurrent as openvino
+from irloop.formats.openvino.attributes import parse_words
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_integer
 from irloop.formats.openvino.xml import Layer
@@ -70,5 +71,4 @@ def recurrent_layers(context: Context) -> Iterator[Recurrent]:
 
 def activations(layer: Layer) -> list[str]:
     """The names in `activations`, in lower case."""
-    items = layer.data.get("activations", "").split(",")
-    return [item.strip().lower() for item in items if item.strip()]
+    return [name.lower() for name in parse_words(layer.data.get("activations", ""))]

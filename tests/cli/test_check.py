@@ -110,7 +110,7 @@ def test_json_reports_the_same(irloop: Irloop, recurrent: Path, reversed_model: 
     assert not any(item["equal"] for item in report["check"]["outputs"])
 
 
-def test_a_tolerance_wide_enough_passes(
+def test_a_sufficient_tolerance_passes(
     irloop: Irloop, recurrent: Path, reversed_model: Path
 ) -> None:
     assert (
@@ -118,7 +118,7 @@ def test_a_tolerance_wide_enough_passes(
     )
 
 
-def test_given_inputs_and_several_of_them(
+def test_given_inputs_are_used_one_file_for_each_run(
     irloop: Irloop, recurrent: Path, onnx: Path, tmp_path: Path
 ) -> None:
     files = [tmp_path / "a.npz", tmp_path / "b.npz"]

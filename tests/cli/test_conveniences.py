@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_made_is_found_before_models_are_reduced(
     assert "cannot be made" in result.stderr
 
 
-def test_dim_must_name_an_unknown_dimension(irloop: Irloop, tmp_path: Path) -> None:
+def test_the_option_dim_must_name_an_unknown_dimension(irloop: Irloop, tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["" : 17]> m (float[batch,2] x) => (float[batch,2] y) '
     path = tmp_path / "named.onnx"
     onnx.save(onnx.parser.parse_model(text + "{ y = Abs (x) }"), path)
@@ -222,7 +222,7 @@ def test_names_are_completed(words: list[str], some: str) -> None:
     assert all(item.lower().startswith(start) for item in found)
 
 
-def test_the_doctor_knows_versions_and_their_hazards(irloop: Irloop) -> None:
+def test_doctor_lists_versions_and_their_hazards(irloop: Irloop) -> None:
     text = irloop("doctor").stdout
     assert f"engine onnxruntime: {onnxruntime.__version__}" in text
     report = json.loads(irloop("doctor", "--format", "json").stdout)["environment"]

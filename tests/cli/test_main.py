@@ -37,7 +37,7 @@ def test_every_command_has_help_with_examples(irloop: Irloop, command: str) -> N
     assert "--quiet" in result.stdout
 
 
-def test_version(irloop: Irloop) -> None:
+def test_the_option_version_prints_the_version(irloop: Irloop) -> None:
     assert irloop("--version").stdout == f"irloop, version {version('irloop')}\n"
 
 

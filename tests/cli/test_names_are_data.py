@@ -206,7 +206,7 @@ def test_errors_are_one_line(irloop: Irloop, broken_ir: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", ["ops", "rules", "passes"])
-def test_lists_are_what_they_were(irloop: Irloop, command: str) -> None:
+def test_listing_commands_print_no_control_sequences(irloop: Irloop, command: str) -> None:
     for style in ("text", "json"):
         require_harmless(irloop(command, "--format", style))
 

@@ -77,7 +77,7 @@ def test_sarif_recognises_a_finding_after_its_line_moved(irloop: Irloop, folder:
     assert fingerprints() == before
 
 
-def test_sarif_without_findings(irloop: Irloop, folder: Path) -> None:
+def test_a_sarif_report_without_findings_is_valid(irloop: Irloop, folder: Path) -> None:
     result = irloop("validate", "my models/recurrent.xml", "--format", "sarif")
     assert result.exit_code == 0
     assert json.loads(result.stdout)["runs"][0]["results"] == []

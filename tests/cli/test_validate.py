@@ -84,7 +84,7 @@ def test_json_reports_the_same(irloop: Irloop, broken: Path) -> None:
     assert finding["line"] == line_of(broken, 'from-port="9"')
 
 
-def test_select_and_ignore_take_codes_and_groups(irloop: Irloop, broken: Path) -> None:
+def test_select_and_ignore_accept_codes_and_groups(irloop: Irloop, broken: Path) -> None:
     assert irloop("validate", broken, "--select", "IRL1,IRL3").exit_code == 0
     assert irloop("validate", broken, "--select", "irl2").exit_code == 1
     assert irloop("validate", broken, "--ignore", "IRL203").exit_code == 0
@@ -115,7 +115,7 @@ def test_patterns_are_expanded(irloop: Irloop, broken: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("path", ["missing.xml", "*.onnx", "."])
-def test_no_match_is_not_a_success(
+def test_a_pattern_that_matches_nothing_is_an_error(
     irloop: Irloop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -144,7 +144,9 @@ def test_fail_on_warning(irloop: Irloop, recurrent: Path, tmp_path: Path) -> Non
     assert "warning IRL107" in result.stdout
 
 
-def test_weights_elsewhere(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_weights_in_another_folder_are_given_by_an_option(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "m.xml"
     shutil.copy(recurrent, path)
     assert "IRL301" in irloop("validate", path).stdout

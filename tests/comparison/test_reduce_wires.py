@@ -85,7 +85,7 @@ def test_a_constant_trip_count_is_lowered(tmp_path: Path) -> None:
     assert operations(found.second) == 1
 
 
-def test_a_model_that_stops_is_reduced(tmp_path: Path) -> None:
+def test_a_model_that_fails_at_run_time_is_reduced(tmp_path: Path) -> None:
     """Six elements cannot be cut into slices of four, so the second model computes nothing."""
     text = RECURRENT.read_text(encoding="utf-8")
     wrong = tmp_path / "wrong.xml"

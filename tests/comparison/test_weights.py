@@ -19,7 +19,7 @@ from irloop.graph.types import ElementType
 SOURCE = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 
 
-def test_distance_by_hand() -> None:
+def test_distances_match_those_computed_by_hand() -> None:
     """The norms are 5 and sqrt(3^2 + 5.5^2) = 6.26498; the difference has norm 1.5, which is 0.3 of
     5.
     """
@@ -40,7 +40,7 @@ def test_changed_types_and_shapes_are_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "text"),
     [
         # The numbers differ by 1, which float64 cannot express here.
         (np.array([0, 2**60]), np.array([0, 2**60 + 1]), "1 of 2 elements of i64[2] differ"),
@@ -65,11 +65,13 @@ def test_changed_types_and_shapes_are_described() -> None:
         (np.array([255, 7], np.uint8), np.array([0, 7], np.uint8), "by 255 at most"),
     ],
 )
-def test_numbers_of_all_kinds(old: weights.Array, new: weights.Array, said: str) -> None:
-    assert said in weights.distance(ArrayTensor(old), ArrayTensor(new))
+def test_distances_are_measured_in_every_element_type(
+    old: weights.Array, new: weights.Array, text: str
+) -> None:
+    assert text in weights.distance(ArrayTensor(old), ArrayTensor(new))
 
 
-def test_four_bits(tmp_path: Path) -> None:
+def test_distances_of_4_bit_constants_are_measured_by_element(tmp_path: Path) -> None:
     """0x21 contains 1 (in the low bits) and 2."""
     path = tmp_path / "w.bin"
     path.write_bytes(b"\x21\x31")
@@ -121,6 +123,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
-    said, grown = done.stdout.splitlines()
-    assert re.match(rf"1 of {count} elements of f32\[{count}\] differ, by 3 at most", said)
+    text, grown = done.stdout.splitlines()
+    assert re.match(rf"1 of {count} elements of f32\[{count}\] differ, by 3 at most", text)
     assert int(grown) < 200 * 1024

@@ -63,7 +63,7 @@ def test_the_iterations_of_an_inner_loop_know_those_around_them() -> None:
         np.testing.assert_array_equal(step.values["add"], X * (2 + number))
 
 
-def test_all_loops_inner_iterations_first() -> None:
+def test_iterations_of_inner_loops_come_before_those_of_outer_loops() -> None:
     found = [step.loop for step in irloop.iterations(nested(), [X])]
     assert found == ["outer/body/inner", "outer/body/inner", "outer"] * 3
 

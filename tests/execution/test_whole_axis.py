@@ -80,7 +80,7 @@ def test_all_slices_at_once_give_the_same_as_one_by_one(
         np.testing.assert_allclose(found[name], value, rtol=1e-6, atol=1e-6)
 
 
-def test_little_memory_means_slice_by_slice() -> None:
+def test_slices_are_processed_one_by_one_if_memory_is_short() -> None:
     subject = model("2,3", "y = Tanh (x)")
     xs = np.ones((10_000, 2, 3), np.float32)
     start, ones = np.zeros((2, 3), np.float32), np.ones((3, 4), np.float32)

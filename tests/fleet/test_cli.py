@@ -86,7 +86,7 @@ def test_without_the_extra_the_command_names_it(tmp_path: Path, irloop: Irloop) 
         (("--scheduler", "tcp://127.0.0.1:9", "--workers", "2"), "--workers"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_contradictory_options_are_refused(
     zoo: Path, tmp_path: Path, irloop: Irloop, arguments: tuple[str, ...], text: str
 ) -> None:
     done = irloop("sweep", zoo, "-o", tmp_path / "results", *arguments)

@@ -130,7 +130,7 @@ def test_a_check_without_a_conversion_keeps_no_model(
     assert not (Path(plan.target) / "models").exists()
 
 
-def test_what_is_done_is_not_done_again(zoo: Path) -> None:
+def test_finished_steps_are_not_repeated(zoo: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     before = rows(plan.target, (*COLUMNS, "time"))
@@ -141,7 +141,7 @@ def test_what_is_done_is_not_done_again(zoo: Path) -> None:
     assert rows(plan.target, (*COLUMNS, "time")) == before
 
 
-def test_another_version_or_target_is_done(zoo: Path) -> None:
+def test_steps_are_repeated_for_another_target(zoo: Path) -> None:
     plan = plan_of(zoo)
     sweep(plan, InlineCluster())
     state = sweep(replace(plan, to="ir-v11"), InlineCluster())

@@ -85,7 +85,9 @@ def test_softmax_before_13_takes_all_dimensions_from_the_axis() -> None:
         (kernels.shrink(1.0, 2.0), [-3.0, -2.0, 3.0], [-2.0, 0.0, 2.0]),
     ],
 )
-def test_far_and_near(function: Any, x: list[float], expected: list[float]) -> None:
+def test_values_near_zero_and_far_from_it(
+    function: Any, x: list[float], expected: list[float]
+) -> None:
     for dtype in (np.float32, np.float16, ml_dtypes.bfloat16):
         result = function(np.array(x, dtype))
         assert result.dtype == dtype

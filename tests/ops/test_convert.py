@@ -63,12 +63,12 @@ def test_saturation_of_8_bit_floats() -> None:
 @pytest.mark.parametrize(
     ("mode", "expected"), [("up", [4.0, 2.0]), ("down", [2.0, 2.0]), ("nearest", [4.0, 2.0])]
 )
-def test_powers_of_two(mode: str, expected: list[float]) -> None:
+def test_round_modes_of_the_type_of_powers_of_two(mode: str, expected: list[float]) -> None:
     convert = kernels.cast(np.dtype(ml_dtypes.float8_e8m0fnu), saturate=True, round_mode=mode)
     assert convert(np.array([3.0, 2.0], np.float32)).astype(np.float32).tolist() == expected
 
 
-def test_strings() -> None:
+def test_strings_convert_to_numbers_and_back() -> None:
     texts = np.array(["1.5", "-2", "NaN", "INF"], dtype=object)
     numbers = onnx.Cast6(ElementType.F32).kernel()(texts)
     assert numbers[:2].tolist() == [1.5, -2.0]
@@ -89,7 +89,9 @@ def test_strings() -> None:
         (ElementType.U64, ElementType.I32, ElementType.F32),
     ],
 )
-def test_common_types(left: ElementType, right: ElementType, expected: ElementType) -> None:
+def test_two_types_are_promoted_to_their_common_type(
+    left: ElementType, right: ElementType, expected: ElementType
+) -> None:
     builder = Builder(Graph("g"))
     values = [builder.parameter("x", TensorType(item, Shape.of(2))) for item in (left, right)]
     node = builder.emit(ov.ConvertPromoteTypes(promote_unsafe=True), *values)

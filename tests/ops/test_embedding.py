@@ -49,7 +49,7 @@ def i64(*dims: int | None) -> TensorType:
 TABLE = np.array([[1, 2], [10, 20], [100, 200]], np.float32)
 
 
-def test_empty_bags() -> None:
+def test_empty_bags_are_zero_or_the_default_row() -> None:
     indices, offsets = np.array([0, 2, 1]), np.array([0, 2, 2])
     run = ov.EmbeddingBagOffsetsSum().kernel()
     assert run(TABLE, indices, offsets).tolist() == [[101, 202], [0, 0], [10, 20]]

@@ -91,7 +91,7 @@ def test_the_length_of_a_range() -> None:
         inferred(ov.Range4(ElementType.F32), f32(2), f32(), f32())
 
 
-def test_one_number_everywhere() -> None:
+def test_a_tensor_is_filled_with_one_number() -> None:
     two = ArrayTensor(np.array([2], np.int8))
     found = onnx.ConstantOfShape(two).kernel()(np.array([2, 1]))
     assert found.tolist() == [[2], [2]]

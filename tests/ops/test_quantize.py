@@ -67,7 +67,7 @@ def test_blocks_share_a_scale() -> None:
     assert result.tolist() == [[1, 2, 30, 40, 500]]
 
 
-def test_four_bits() -> None:
+def test_quantised_values_saturate_at_4_bits() -> None:
     quantize = onnx.QuantizeLinear13(output_dtype=ElementType.I4).kernel()
     result = quantize(f32(-20, -1.5, 20), f32(1)[0])
     assert result.dtype == ml_dtypes.int4

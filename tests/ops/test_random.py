@@ -57,7 +57,7 @@ def test_a_seed_repeats_the_numbers(op: Op) -> None:
     assert seeded.kernel()().tolist() == seeded.kernel()().tolist()
 
 
-def test_distributions() -> None:
+def test_samples_have_the_requested_distribution() -> None:
     like = np.zeros((100, 100), np.float64)
     normal = onnx.RandomNormalLike(mean=3.0, scale=2.0, seed=1.0).kernel()(like)
     assert normal.shape == like.shape

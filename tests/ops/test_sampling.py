@@ -26,7 +26,7 @@ def test_onnx_values(backend_case: str, check_backend: Callable[[str], None]) ->
 @pytest.mark.parametrize(
     ("align", "places"), [(0, [-0.75, -0.25, 0.25, 0.75]), (1, [-1, -1 / 3, 1 / 3, 1])]
 )
-def test_places_that_stay(align: int, places: list[float]) -> None:
+def test_the_identity_matrix_does_not_move_positions(align: int, places: list[float]) -> None:
     """With the identity matrix, positions are the centres of 4 columns and 1 row."""
     theta = np.array([[[1, 0, 0], [0, 1, 0.5]]], np.float32)
     found = AffineGrid(align_corners=align).kernel()(theta, np.array([1, 3, 1, 4]))

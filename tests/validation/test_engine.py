@@ -141,7 +141,7 @@ def test_an_unselected_rule_suppresses_findings_of_a_selected_one() -> None:
 
 
 @pytest.mark.parametrize("group", ["IRL999", "", "foo"])
-def test_unknown_group(group: str) -> None:
+def test_an_unknown_group_is_refused(group: str) -> None:
     if group == "":
         assert codes(LOOP, select=[group], ignore=["IRL301"]) == []
         return
@@ -204,7 +204,7 @@ def test_missing_file_is_a_finding(tmp_path: Path) -> None:
     assert item.severity is Severity.ERROR
 
 
-def test_encodings(tmp_path: Path) -> None:
+def test_files_in_other_encodings_are_validated(tmp_path: Path) -> None:
     text = LOOP.read_text(encoding="utf-8")
     for encoding in ("utf-8-sig", "utf-16"):
         path = tmp_path / f"{encoding}.xml"

@@ -48,7 +48,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda fixture: fixture.name)
-def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
+def test_a_fixture_has_exactly_the_expected_findings(fixture: Fixture, tmp_path: Path) -> None:
     report = validate(fixture.model(tmp_path))
     found = {item.code for item in report}
     if not fixture.is_bad:

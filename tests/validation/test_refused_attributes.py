@@ -58,6 +58,10 @@ IMAGE, PICTURE, ROIS = (1, 2, 8), (1, 8, 6, 6), (3, 5)
 Case = tuple[str, int, str, Sequence[tuple[int, ...]], tuple[int, ...], str, str, str]
 CASES: dict[str, Case] = {
     "stride": ("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7), 'strides="1"', 'strides=""', "IRL115"),
+    "space that is not ASCII": (
+        *("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7)),
+        *('strides="1"', 'strides="\u00a01"', "IRL115"),
+    ),
     "padding": (
         *("AvgPool", 1, AVERAGE, [IMAGE], (1, 2, 7)),
         *('pads_begin="0"', 'pads_begin="2"', "IRL404"),

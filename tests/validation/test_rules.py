@@ -19,7 +19,7 @@ IR_FIXTURES = fixtures(".xml")
 
 
 @pytest.mark.parametrize("fixture", IR_FIXTURES, ids=lambda fixture: fixture.name)
-def test_fixture(fixture: Fixture, tmp_path: Path) -> None:
+def test_a_fixture_has_exactly_the_expected_findings(fixture: Fixture, tmp_path: Path) -> None:
     # Findings about an old runtime are reported only on request.
     asked = any(code == "IRL901" for _, code in fixture.expected())
     engines = ["openvino-2021.4"] if asked else []

@@ -79,7 +79,7 @@ def test_a_comment_for_the_file(tmp_path: Path) -> None:
     assert found(path) == ([], ["IRL401"])
 
 
-def test_utf16(tmp_path: Path) -> None:
+def test_a_comment_in_a_utf16_file_suppresses_a_finding(tmp_path: Path) -> None:
     path = written(tmp_path, (MULTIPLY, f"<!-- irloop: ignore IRL401 -->\n{MULTIPLY}"))
     path.write_bytes(path.read_text(encoding="utf-8").encode("utf-16"))
     assert found(path) == ([], ["IRL401"])
@@ -114,11 +114,13 @@ def on_another_node(model: onnx.ModelProto) -> None:
 
 
 @pytest.mark.parametrize("change", [on_the_node, on_the_model, in_the_text])
-def test_onnx(change: Callable[[onnx.ModelProto], None], tmp_path: Path) -> None:
+def test_an_onnx_model_or_node_suppresses_a_finding(
+    change: Callable[[onnx.ModelProto], None], tmp_path: Path
+) -> None:
     assert found(unsorted(tmp_path, change)) == ([], ["ONX305"])
 
 
-def test_onnx_elsewhere(tmp_path: Path) -> None:
+def test_another_onnx_node_suppresses_nothing(tmp_path: Path) -> None:
     assert found(unsorted(tmp_path, on_another_node)) == (["ONX305"], [])
 
 

@@ -7,7 +7,7 @@ to the first character that does not belong to them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -34,6 +34,10 @@ __all__ = [
     "AttributeProblem",
     "Codec",
     "codec_of",
+    "parse_bool",
+    "parse_choice",
+    "parse_items",
+    "parse_words",
 ]
 
 
@@ -73,13 +77,40 @@ NO_SUCH_WORD = "has an unknown value"
 INTEGER = "an integer of 64 bits"
 NUMBER = "a number (inf, -inf, nan in lower case)"
 
+#: White space around the entries of a list; OpenVINO refuses other spaces of Unicode.
+_SPACE = " \t\n\r\f\v"
 _BOOLS = {"true": True, "1": True, "false": False, "0": False}
 #: Marks an invalid text that OpenVINO ignores, so that the default applies.
 _IGNORED = object()
 
 
+def parse_bool(text: str) -> bool | None:
+    """The boolean in a text; None for a text that OpenVINO ignores."""
+    return _BOOLS.get(text.lower())
+
+
+def parse_items(text: str) -> list[str]:
+    """The entries of a list, separated by commas; an empty last entry is ignored."""
+    if not text.strip(_SPACE):
+        return []
+    items = [item.strip(_SPACE) for item in text.split(",")]
+    return items if items[-1] else items[:-1]
+
+
+def parse_words(text: str) -> tuple[str, ...]:
+    """The words of a list, separated by commas; empty entries are ignored."""
+    return tuple(item for item in parse_items(text) if item)
+
+
+def parse_choice(choices: Iterable[Any], text: str) -> Any:
+    """The one of `choices` that a text names in any letter case; None if there is none."""
+    lower = text.strip().lower()
+    return next((choice for choice in choices if str(choice).lower() == lower), None)
+
+
 def _read_bool(text: str) -> Any:
-    return _BOOLS.get(text.lower(), _IGNORED)
+    value = parse_bool(text)
+    return _IGNORED if value is None else value
 
 
 def _read_int(text: str) -> int:
@@ -123,25 +154,14 @@ def _read_shape(text: str) -> Shape:
 
 
 def _read_list(item: Callable[[str], Any], text: str) -> tuple[Any, ...]:
-    if not text.strip():
-        return ()
-    texts = text.split(",")
-    if not texts[-1].strip():
-        texts.pop()
-    return tuple(item(text) for text in texts)
-
-
-def _read_names(text: str) -> tuple[str, ...]:
-    items = (item.strip() for item in text.split(","))
-    return tuple(item for item in items if item)
+    return tuple(map(item, parse_items(text)))
 
 
 def _read_choice(choices: tuple[Any, ...], text: str) -> Any:
-    lower = text.strip().lower()
-    for choice in choices:
-        if str(choice).lower() == lower:
-            return choice
-    raise AttributeProblem(NO_SUCH_WORD, expected=", ".join(map(str, choices)))
+    choice = parse_choice(choices, text)
+    if choice is None:
+        raise AttributeProblem(NO_SUCH_WORD, expected=", ".join(map(str, choices)))
+    return choice
 
 
 # --- to text
@@ -218,7 +238,7 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
         return (lambda text: _read_choice(arguments, text)), str
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         if arguments[0] is str:
-            return _read_names, ",".join
+            return parse_words, ",".join
         read, write = _text_forms(arguments[0])
         return (lambda text: _read_list(read, text)), (lambda values: ",".join(map(write, values)))
     raise TypeError(f"no text form for an attribute of type {kind}")

@@ -47,9 +47,8 @@ def signed(text: str | None) -> int | None:
     if text is None:
         return None
     if len(text) < _CERTAIN and text.isdecimal() and text.isascii():
-        return int(
-            text
-        )  # nearly every number in a file is like this, and regular expressions are slower
+        # Nearly every number in a file is like this, and regular expressions are slower.
+        return int(text)
     match = _SIGNED.fullmatch(text)
     return None if match is None else _number(match)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.markup import parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
 from irloop.formats.openvino.xml import Layer, Port
@@ -105,5 +105,4 @@ def _names(layer: Layer, port: Port) -> set[str]:
     if len(layer.outputs) > 1:
         number = next(k for k, item in enumerate(layer.outputs) if item is port)
         name = f"{name}.{number}"
-    tensor_names = re.split(r"(?<!\\),", port.names) if port.names else []
-    return {name, *(item.replace("\\,", ",") for item in tensor_names)}
+    return {name, *parse_names(port.names)}

@@ -50,7 +50,9 @@ def written(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("text", [DAMAGED, BRANCH_DAMAGED], ids=["main", "branch"])
-def test_no_crash_when_saving(tmp_path: Path, text: str) -> None:
+def test_saving_a_model_that_crashes_the_inference_of_onnx_is_an_error(
+    tmp_path: Path, text: str
+) -> None:
     # The model is saved in another process, because a crash would end this one.
     program = "import sys, irloop; irloop.save_model(irloop.read_model(sys.argv[1]), sys.argv[2])"
     target = tmp_path / "saved.onnx"
@@ -66,7 +68,7 @@ def test_no_crash_when_saving(tmp_path: Path, text: str) -> None:
     assert not target.exists()
 
 
-def test_no_crash_when_expanding(tmp_path: Path) -> None:
+def test_expanding_a_model_that_crashes_the_inference_of_onnx_is_an_error(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "irloop", "validate", str(written(tmp_path, EXPANDED))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -82,11 +84,11 @@ def test_no_crash_when_expanding(tmp_path: Path) -> None:
     ],
     ids=["error", "branch", "unknown"],
 )
-def test_unsound(tmp_path: Path, text: str) -> None:
+def test_damaged_and_unknown_operations_are_not_sound(tmp_path: Path, text: str) -> None:
     assert not is_sound(irloop.read_model(written(tmp_path, text)))
 
 
-def test_sound_and_types_kept(tmp_path: Path) -> None:
+def test_judging_soundness_keeps_the_types(tmp_path: Path) -> None:
     text = """
     g (float[2,3] x, int64 n) => (float[M,N] y) <float[3] w = {1, 2, 3}> {
       h = Add (x, w)
@@ -102,7 +104,7 @@ def test_sound_and_types_kept(tmp_path: Path) -> None:
     assert added.outputs[0].type == before
 
 
-def test_check_in_time(tmp_path: Path) -> None:
+def test_the_checker_has_a_time_limit(tmp_path: Path) -> None:
     path = written(tmp_path, "g (float[2] x) => (float[2] y) { y = Relu (x) }")
     apart.check(str(path), full_check=True)
     with Budget(seconds=0.0).entered(), pytest.raises(LimitError) as caught:
@@ -110,7 +112,7 @@ def test_check_in_time(tmp_path: Path) -> None:
     assert caught.value.diagnostics[0].code == "LIM002"
 
 
-def test_messages_of_the_checker(tmp_path: Path) -> None:
+def test_messages_of_the_checker_are_passed_on(tmp_path: Path) -> None:
     model = irloop.read_model(written(tmp_path, "g (float[2] x) => (float[3] y) { y = Relu (x) }"))
     with pytest.raises(WriteError) as here:
         irloop.save_model(model, tmp_path / "saved.onnx")

@@ -86,11 +86,11 @@ def value(name: str, text: str) -> Any:
         ("mode", "CEIL_TORCH", "ceil_torch"),
     ],
 )
-def test_reads(name: str, text: str, expected: Any) -> None:
+def test_attribute_texts_are_read(name: str, text: str, expected: Any) -> None:
     assert value(name, text) == expected
 
 
-def test_reads_nan() -> None:
+def test_nan_is_read() -> None:
     assert math.isnan(value("ratio", "nan"))
 
 
@@ -122,7 +122,7 @@ def test_reads_nan() -> None:
         ("mode", ""),
     ],
 )
-def test_refuses(name: str, text: str) -> None:
+def test_invalid_attribute_texts_are_refused(name: str, text: str) -> None:
     with pytest.raises(AttributeProblem) as caught:
         value(name, text)
     assert name in str(caught.value)
@@ -130,18 +130,18 @@ def test_refuses(name: str, text: str) -> None:
     assert caught.value.name == name
 
 
-def test_mandatory_attribute() -> None:
+def test_a_missing_mandatory_attribute_is_refused() -> None:
     with pytest.raises(AttributeProblem, match="missing"):
         Codec(Needs).read({})
 
 
-def test_unknown_attributes_are_handed_back() -> None:
+def test_unknown_attributes_are_returned() -> None:
     op, unknown = Codec(Needs).read({"axis": "1", "zzz": "kept"})
     assert op == Needs(1)
     assert unknown == {"zzz": "kept"}
 
 
-def test_written_forms() -> None:
+def test_attributes_are_written_in_one_form() -> None:
     op = Everything(
         flag=False,
         count=-3,
@@ -189,7 +189,7 @@ def test_floats_survive_writing_and_reading(number: float) -> None:
         ("0", Shape((0,))),
     ],
 )
-def test_shapes(text: str, shape: Shape) -> None:
+def test_shape_texts_are_read(text: str, shape: Shape) -> None:
     assert parse_shape(text) == shape
     assert parse_shape(shape_text(shape)) == shape
 
@@ -198,19 +198,19 @@ def test_shapes(text: str, shape: Shape) -> None:
     "text",
     ["1,,2", "1,2,", "a", "1x2", "1.5", "?,...", "-2", "5..1", "9" * 30, "..18446744073709551616"],
 )
-def test_no_shapes(text: str) -> None:
+def test_invalid_shape_texts_are_refused(text: str) -> None:
     assert parse_shape(text) is None
 
 
 @pytest.mark.parametrize(
     ("text", "dim"), [("2", 2), (" 2 ", 2), ("2.7", 2), ("2x", 2), ("0", 0), ("-1", UNKNOWN_DIM)]
 )
-def test_dims(text: str, dim: object) -> None:
+def test_dim_texts_are_read(text: str, dim: object) -> None:
     assert parse_dim(text) == dim
 
 
 @pytest.mark.parametrize("text", ["?", "", "-2", "x", "9" * 30])
-def test_no_dims(text: str) -> None:
+def test_invalid_dim_texts_are_refused(text: str) -> None:
     assert parse_dim(text) is None
 
 
@@ -230,12 +230,12 @@ def test_no_dims(text: str) -> None:
         ("dynamic", ElementType.DYNAMIC),
     ],
 )
-def test_precisions(name: str, element: ElementType) -> None:
+def test_precisions_are_read(name: str, element: ElementType) -> None:
     assert element_of_precision(name) is element
 
 
 @pytest.mark.parametrize("name", ["fp32", "MIXED", "CUSTOM", "Q78", "UNDEFINED", "", "C64", "I2"])
-def test_no_precisions(name: str) -> None:
+def test_unknown_precisions_are_refused(name: str) -> None:
     assert element_of_precision(name) is None
 
 

@@ -183,7 +183,7 @@ def _validates(path: Path) -> bool:
         ("7" * 100_000, None),
     ],
 )
-def test_structure(text: str | None, number: int | None) -> None:
+def test_integers_of_the_structure_are_parsed(text: str | None, number: int | None) -> None:
     assert signed(text) == number
     assert unsigned(text) == (None if number is None or number < 0 else number)
 
@@ -203,6 +203,8 @@ def test_structure(text: str | None, number: int | None) -> None:
         ("9223372036854775808", None, None),
     ],
 )
-def test_dims_and_attributes(text: str, dim: int | None, attribute: int | None) -> None:
+def test_integers_of_dims_and_attributes_are_parsed(
+    text: str, dim: int | None, attribute: int | None
+) -> None:
     assert dim_integer(text) == dim
     assert attribute_integer(text) == attribute

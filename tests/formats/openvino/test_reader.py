@@ -298,7 +298,9 @@ def test_an_assign_is_a_sink(ir_file: IrFile) -> None:
         (parameter(0).replace(' name="p0"', "") + result(1), "0.0 > 1.0", "IRL103", "name"),
     ],
 )
-def test_refuses(ir_file: IrFile, layers: str, edges: str, code: str, says: str) -> None:
+def test_invalid_layers_are_refused(
+    ir_file: IrFile, layers: str, edges: str, code: str, says: str
+) -> None:
     error = fails(ir_file(layers, edges))
     (finding,) = error.diagnostics
     assert finding.code == code
@@ -437,7 +439,7 @@ def test_a_result_may_have_several_outputs(ir_file: IrFile) -> None:
         (INPUTS + entry("output", 2, 3, 'axis=""'), "", "IRL104"),
     ],
 )
-def test_refuses_wires(ir_file: IrFile, maps: str, back: str, code: str) -> None:
+def test_invalid_port_maps_are_refused(ir_file: IrFile, maps: str, back: str, code: str) -> None:
     (finding,) = fails(ir_file(iterator(maps, back), EDGES)).diagnostics
     assert finding.code == code
     assert (finding.location.path, finding.location.layer_id) == ("n2", "2")

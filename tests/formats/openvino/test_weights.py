@@ -60,7 +60,7 @@ CASES: list[tuple[str, bytes, str, list[object]]] = [
 
 
 @pytest.mark.parametrize(("element", "raw", "shape", "values"), CASES)
-def test_element_types(
+def test_constants_of_every_element_type_are_read(
     ir_file: IrFile, element: str, raw: bytes, shape: str, values: list[object]
 ) -> None:
     # The constant begins at byte 3, because nothing is aligned in a .bin.
@@ -72,7 +72,7 @@ def test_element_types(
     assert tensor.numpy().reshape(-1).astype(object).tolist() == values
 
 
-def test_strings(ir_file: IrFile) -> None:
+def test_string_constants_are_read(ir_file: IrFile) -> None:
     raw = struct.pack("<5i", 3, 0, 5, 8, 8) + "hellowö".encode()
     tensor = tensor_of(ir_file(const("string", "3", 0, 28), "0.0 > 1.0", weights=raw))
     assert isinstance(tensor, StringTensor)
@@ -91,7 +91,7 @@ def test_strings(ir_file: IrFile) -> None:
         struct.pack("<5i", -3, 0, -5, 8, 8) + bytes(8),
     ],
 )
-def test_damaged_strings(ir_file: IrFile, raw: bytes) -> None:
+def test_damaged_string_constants_are_refused(ir_file: IrFile, raw: bytes) -> None:
     path = ir_file(const("string", "3", 0, len(raw)), "0.0 > 1.0", weights=raw)
     with pytest.raises(ReadError, match="table of strings"):
         read(path)
@@ -126,7 +126,7 @@ def test_empty_constants_need_no_bytes(ir_file: IrFile) -> None:
         (const().replace("<data", "<no"), "IRL305"),
     ],
 )
-def test_refuses(ir_file: IrFile, layers: str, code: str) -> None:
+def test_invalid_constants_are_refused(ir_file: IrFile, layers: str, code: str) -> None:
     with pytest.raises(ReadError) as caught:
         read(ir_file(layers, "0.0 > 1.0", weights=bytes(8)))
     (finding,) = caught.value.diagnostics
@@ -143,7 +143,9 @@ def test_refuses(ir_file: IrFile, layers: str, code: str) -> None:
         (b'<?xml version="1.0"?><net/>', "XML"),
     ],
 )
-def test_no_weights(ir_file: IrFile, content: bytes | None, says: str) -> None:
+def test_a_file_that_is_not_weights_is_refused(
+    ir_file: IrFile, content: bytes | None, says: str
+) -> None:
     with pytest.raises(ReadError, match=says) as caught:
         read(ir_file(const(), "0.0 > 1.0", weights=content))
     (finding,) = caught.value.diagnostics
@@ -160,7 +162,7 @@ def test_a_missing_bin_matters_only_to_constants(ir_file: IrFile) -> None:
     assert read(ir_file(const() + layers, "5.0 > 1.0")).graph.inputs
 
 
-def test_other_weights(ir_file: IrFile, tmp_path: Path) -> None:
+def test_weights_of_another_path_are_read(ir_file: IrFile, tmp_path: Path) -> None:
     other = tmp_path / "elsewhere.weights"
     other.write_bytes(struct.pack("<2f", 4, 5))
     model = read(ir_file(const(), "0.0 > 1.0"), other)

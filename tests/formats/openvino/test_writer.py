@@ -135,7 +135,7 @@ def test_a_value_used_twice_by_a_body_gets_two_ports(tmp_path: Path) -> None:
     assert again.body().ports.inputs == (Invariant(0, 0), Sliced(1, 1, 0))
 
 
-def test_a_branch_result_given_twice_is_doubled(tmp_path: Path) -> None:
+def test_a_branch_result_used_for_two_outputs_is_written_twice(tmp_path: Path) -> None:
     graph = Graph("g")
     which, x = graph.add_parameter("which", BOOL), graph.add_parameter("x", F32_2)
     bodies = []
