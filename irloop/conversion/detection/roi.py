@@ -61,13 +61,15 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
 
 
 def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) -> Value:
-    """Sample the item of each region at a grid from corner to corner; 0 outside."""
+    """Sample the item of each region at a grid from corner to corner; 0 outside the map."""
     item, *box = _columns(c, rois)
     return up_to_the_end(c, item, _sampled(c, size, _items(c, data, item), box))
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
-    """Sample maps [R, C, H, W] at a grid in boxes x1, y1, x2, y2 of 0..1; 0 outside."""
+    """Sample maps [R, C, H, W] at a grid in a box x1, y1, x2, y2, relative to 0..1; 0 outside the
+    map.
+    """
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
     # The positions of both coordinates, [R, h, w]

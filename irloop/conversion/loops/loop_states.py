@@ -113,7 +113,7 @@ class LoopStates:
                 self.results += self._values(state.view, result, state.type)
 
     def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
-        """The tensors of a result, as many as the state has."""
+        """The tensors of a body result, one for each tensor of the state."""
         inner = self._loop.inner
         if isinstance(view, Items):
             return as_items(inner, result, len(view.values))

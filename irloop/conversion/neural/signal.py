@@ -1,5 +1,5 @@
-"""Converts Fourier transforms to ONNX's DFT and STFT (since opset 17), and to the operations before
-and after them.
+"""Converts Fourier transforms to ONNX: DFT and STFT, which exist since opset 17, or matrix
+products.
 """
 
 from __future__ import annotations

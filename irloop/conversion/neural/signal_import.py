@@ -1,6 +1,4 @@
-"""Converts ONNX's Fourier transforms to OpenVINO's DFT (since opset7), and to the operations before
-and after it.
-"""
+"""Converts ONNX's Fourier transforms to OpenVINO's DFT, which exists since opset7, and STFT."""
 
 from __future__ import annotations
 
