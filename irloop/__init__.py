@@ -646,7 +646,7 @@ def run(
     """
     from irloop.execution import session
 
-    source = _told(model, shapes, types)
+    source = _with_input_types(model, shapes, types)
     return session.run(source, inputs, limits=limits, trace=trace, profile=profile)
 
 
@@ -892,7 +892,7 @@ def random_inputs(
     from irloop.comparison.sizes import require_dimensions
     from irloop.execution import session
 
-    source = _told(model, shapes, types)
+    source = _with_input_types(model, shapes, types)
     require_dimensions(dims, [source])
     found = settling.settled(source, seed=seed, given=dims)
     trial = inputs.made_trials(
@@ -1002,7 +1002,7 @@ def editor_schema(version: int = 11) -> str:
     return module.editor_schema(version)
 
 
-def _told(
+def _with_input_types(
     model: Model | Path,
     shapes: Mapping[str, Shape | Sequence[int | None]] | None,
     types: Mapping[str, str] | None,

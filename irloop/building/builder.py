@@ -342,7 +342,7 @@ class BranchBuilder:
             ),
         )
         inputs, outputs = tuple(self._inputs), tuple(self._promises)
-        self._around._emitpromised(self._operation, inputs, bodies, outputs, self._name)
+        self._around._emit_promised(self._operation, inputs, bodies, outputs, self._name)
 
 
 def _require_text(name: Any) -> None:

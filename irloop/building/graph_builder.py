@@ -250,7 +250,7 @@ class OperationBuilder:
         names = self._inner.names
         self._inner.result(value, names.fresh(f"{value.producer.name}/out"))
 
-    def _emitpromised(
+    def _emit_promised(
         self,
         op: Op,
         inputs: tuple[Value | None, ...],

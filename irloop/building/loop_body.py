@@ -303,7 +303,7 @@ class LoopBody(OperationBuilder):
         bodies = (Body("body", self.graph, wired.ports),)
         inputs = (*self._fixed, *wired.inputs)
         outer = self._around
-        outer._emitpromised(self._operation, inputs, bodies, wired.outputs, self._name)
+        outer._emit_promised(self._operation, inputs, bodies, wired.outputs, self._name)
 
     def _onnx_wires(self) -> Wired:
         if self._kind == "Scan" and not self._wires.parts:

@@ -86,7 +86,7 @@ def compare(
     dialects = (_dialect(first), _dialect(second))
     lanes, missing = lanes_of(engines, (engine_a, engine_b), dialects)
     with Lanes(lanes, max_memory) as processes:
-        sides = _told((_side(first), _side(second)), shapes or {}, types or {})
+        sides = _with_input_types((_side(first), _side(second)), shapes or {}, types or {})
         work = _Work(sides, lanes, missing, processes, tolerance or Tolerance(), seconds)
         require_dimensions(sizes, [side.model for side in sides])
         problems = list(_structure(sides))
@@ -141,7 +141,7 @@ def _side(given: Model | Path) -> Side:
     return Side(read_side(given), None if isinstance(given, Model) else os.fspath(given))
 
 
-def _told(
+def _with_input_types(
     sides: tuple[Side, Side],
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
@@ -224,7 +224,7 @@ class _Work:
         first, second = (side.model for side in self._sides)
         trials = _with_refusals(trials, own)
         futures = self._processes.start(0, trials, self._seconds)
-        others = self._others(trials)
+        others = self._for_second_model(trials)
         runs: dict[Lane, Sequence[Run]] = {}
         if Lane(0, NUMPY) in self._lanes:
             runs[Lane(0, NUMPY)] = own
@@ -315,7 +315,7 @@ class _Work:
             self.widen,
         )
 
-    def _others(self, trials: Sequence[Trial]) -> list[Trial]:
+    def _for_second_model(self, trials: Sequence[Trial]) -> list[Trial]:
         """The arrays of the first model in the order and with the integer types of the second
         model.
         """

@@ -105,7 +105,7 @@ def diff(first: Model, second: Model, *, metadata: bool = False) -> ModelDiff:
         )
     changes = [*_heads(first, second)]
     if metadata:
-        changes += _said("", first.metadata, second.metadata)
+        changes += _metadata_changes("", first.metadata, second.metadata)
     files = [model.source if model.dialect == "openvino" else None for model in (first, second)]
     differ = _Differ(first.graph, second.graph, _Files(files[0], files[1]), metadata=metadata)
     changes += differ.changes()
@@ -129,7 +129,9 @@ def _heads(first: Model, second: Model) -> Iterator[Change]:
             yield from _border(kind, old_node, new_node)
 
 
-def _said(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _metadata_changes(
+    path: str, old: Mapping[str, Any], new: Mapping[str, Any]
+) -> Iterator[Change]:
     for name in sorted({*old, *new}, key=str):
         before, after = old.get(name, "absent"), new.get(name, "absent")
         if before != after:
@@ -191,12 +193,12 @@ class _Differ:
                 yield from self._between(old, node)
         if self._metadata:
             for left, right in self._partner.items():
-                yield from _said(node_path(right), left.info, right.info)
+                yield from _metadata_changes(node_path(right), left.info, right.info)
         # A difference in the results of a body is reported at the wires that read these results.
         results = () if self._new.owner else zip(self._old.results, self._new.results, strict=False)
         for at, (left, right) in enumerate(results):
             if not self._same_source(left.inputs[0], right.inputs[0]):
-                message = _moved(left.inputs[0], right.inputs[0])
+                message = _sources_in_words(left.inputs[0], right.inputs[0])
                 yield Change("changed", f"{node_path(right)} (result {at})", message)
         for node in self._old.nodes:
             if node not in self._partner:
@@ -285,7 +287,7 @@ class _Differ:
             yield f"{len(old.inputs)} inputs -> {len(new.inputs)}"
         for at, (left, right) in enumerate(zip(old.inputs, new.inputs, strict=False)):
             if not self._same_source(left, right):
-                yield f"input {at} {_moved(left, right)}"
+                yield f"input {at} {_sources_in_words(left, right)}"
 
     def _bodies(self, old: Node, new: Node, path: str) -> Iterator[Change]:
         labels = {body.label: body for body in old.bodies}
@@ -353,7 +355,7 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
     return list(zip(old.parameters, new.parameters, strict=False))
 
 
-def _moved(old: Value | None, new: Value | None) -> str:
+def _sources_in_words(old: Value | None, new: Value | None) -> str:
     """Text for where a value comes from now and where it came from; two outputs may have the same
     name.
     """
@@ -382,10 +384,10 @@ def _operations(old: Node, new: Node) -> Iterator[str]:
     for name in sorted({*left, *right}):
         before, after = left.get(name, "absent"), right.get(name, "absent")
         if before != after:
-            yield f"{name} {_shown(before, after)}"
+            yield f"{name} {_change_in_words(before, after)}"
 
 
-def _shown(before: Any, after: Any) -> str:
+def _change_in_words(before: Any, after: Any) -> str:
     """Describe a change of an attribute; for a tensor, with the difference of its elements."""
     if isinstance(before, Tensor) and isinstance(after, Tensor):
         return weights.distance(before, after)

@@ -97,10 +97,10 @@ class Explainer:
         """The reason why an output of a trial differs from `wanted`; None if none is found."""
         key = (lane, number, place)
         if key not in self._reasons:
-            self._reasons[key] = self._found(lane, number, place, wanted)
+            self._reasons[key] = self._search_reason(lane, number, place, wanted)
         return self._reasons[key]
 
-    def _found(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
+    def _search_reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
         found = self.judge.ordered(lane, self.runs[lane][number])[place]
         looks = [self._rounding, self._one_step]
         if lane.engine != NUMPY:

@@ -221,7 +221,7 @@ class LoopCauses:
             given = values[0] is not None and values[1] is not None
             if given and not self._seen.differ(values[0], values[1], at):
                 continue
-            words = [self._told(side, value) for side, value in enumerate(values)]
+            words = [self._value_in_words(side, value) for side, value in enumerate(values)]
             if words[0] == words[1] or (place == 0 and {*words} <= _UNLIMITED):
                 continue
             message = (
@@ -243,7 +243,7 @@ class LoopCauses:
         slices = next(wires.slices(), None)
         return None if slices is None else self._seen.worded("wire", slices)
 
-    def _told(self, side: int, value: Value | None) -> str:
+    def _value_in_words(self, side: int, value: Value | None) -> str:
         """A value in words, with its operation if the other model has no such value."""
         partners = self._seen.other if side == 0 else self._seen.twin
         text = content(value)

@@ -152,7 +152,7 @@ class Comparison:
         ran = sum(trial.compared for trial in self.trials)
         words = {"different": "NOT equal"}.get(self.outcome, self.outcome)
         trials = f"{ran} of {len(self.trials)} trials ran" if self.trials else "no trial ran"
-        lines = [f"{words}: {trials}; {self._who()}"]
+        lines = [f"{words}: {trials}; {self._engines_in_words()}"]
         if self.cause is not None:
             lines = [f"{words}: {self.cause}", lines[0].replace(f"{words}:", " ", 1)]
         # An outcome is inconclusive if, for example, the outputs hold only NaN. Listing the outputs
@@ -167,7 +167,7 @@ class Comparison:
         lines += [f"  not compared: {item}" for item in self.not_compared]
         return "\n".join(map(one_line, lines))
 
-    def _who(self) -> str:
+    def _engines_in_words(self) -> str:
         """The engines that took part, and those that are not installed."""
         sides = [
             [item for item in self.runs if item.model == model] for model in ("first", "second")

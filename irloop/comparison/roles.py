@@ -91,12 +91,12 @@ def roles(model: Model) -> list[Role]:
 def _role(value: Value) -> Role:
     role = Role()
     for node, position in _readers(value, _TRANSPARENT):
-        _steer(role, node, position)
+        _mark_loop_roles(role, node, position)
         _classify(role, node, position)
     if role == Role():
         # An input without another role is a trip count if the model computes a trip count from it.
         for node, position in _readers(value, (*_TRANSPARENT, *_COUNTING)):
-            _steer(role, node, position)
+            _mark_loop_roles(role, node, position)
         if not isinstance(value.type, TensorType) or not value.type.element.is_integer:
             role.trip = False
     names = (value.producer.name if value.producer else "", *value.names)
@@ -104,7 +104,7 @@ def _role(value: Value) -> Role:
     return role
 
 
-def _steer(role: Role, node: Node, position: int) -> None:
+def _mark_loop_roles(role: Role, node: Node, position: int) -> None:
     role.trip |= TripCount(position) in node.op.meanings
     role.condition |= Condition(position) in node.op.meanings
 

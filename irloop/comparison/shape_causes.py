@@ -50,7 +50,7 @@ class ShapeCauses:
                 return found
             above = next((pair for pair in self._above(here) if self._is_other(pair)), None)
             if above is None or above in visited:
-                return self._told(here)
+                return self._described_cause(here)
             visited.add(above)
             here = above
 
@@ -240,7 +240,7 @@ class ShapeCauses:
         found = wires.joined(first.index, second.index, shapes)
         return None if found is None else self._seen.worded("output", found)
 
-    def _told(self, pair: _Pair) -> Cause | None:
+    def _described_cause(self, pair: _Pair) -> Cause | None:
         """The cause in words, which names the values where the difference begins."""
         joined = self._joined(pair)
         shapes = self._shapes(pair)

@@ -71,7 +71,7 @@ def shrunk(
                 found = todo[place]
                 told("changes", tries, tries + len(todo) - place)
                 tries += 1
-                changed = _made(pair, found[1])
+                changed = _applied(pair, found[1])
                 if changed is not None and found[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
@@ -122,7 +122,7 @@ def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
     )
 
 
-def _made(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
+def _applied(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
     """The changed pair without unread values; None if the change cannot be made."""
     try:
         copies = tuple(clone_model(model) for model in pair.models)

@@ -77,13 +77,13 @@ def tried(
     if any(isinstance(node.op, _STATEFUL) for node in all_nodes(runner.graph)):
         trials = list(_in_steps(trials))
     runs = run_trials(session, trials, seconds, affordable)
-    for trial, run in _added(model, runner, session, settled.sizes, runs, seconds):
+    for trial, run in _further_trials(model, runner, session, settled.sizes, runs, seconds):
         trials.append(trial)
         runs.append(run)
     return trials, runs
 
 
-def _added(
+def _further_trials(
     model: Model,
     runner: Model,
     session: Session,
@@ -91,7 +91,7 @@ def _added(
     runs: Sequence[Run],
     seconds: float,
 ) -> Iterator[tuple[Trial, Run]]:
-    """Trials that take ways through loops and branches that `runs` did not take."""
+    """Further trials, which reach branches and trip counts that `runs` did not reach."""
     missed = set(reachable(runner)) - reached(runs)
     if not missed or any(run.late for run in runs):
         return

@@ -42,14 +42,14 @@ def conform(
     for form in FORMATS:
         if form in chosen.dialects:
             cases += program_cases(programs, seed, form)
-    cases = _wanted(cases, features, names)
+    cases = _selected_cases(cases, features, names)
     outcomes = run_cases(
         chosen, cases, seconds=seconds, memory=max_memory, jobs=jobs, progress=progress
     )
     return Conformance(chosen, tuple(outcomes))
 
 
-def _wanted(cases: list[Case], features: Sequence[str], names: Sequence[str]) -> list[Case]:
+def _selected_cases(cases: list[Case], features: Sequence[str], names: Sequence[str]) -> list[Case]:
     known = {case.name for case in cases}
     for name in names:
         if name not in known:

@@ -65,14 +65,14 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
         maker = _maker(first["engine"])
     except Exception as error:
         requests.get()
-        wire.send(answers, {"error": _words(error)})
+        wire.send(answers, {"error": _error_text(error)})
         return
     head, _ = requests.get()
     try:
         runner = maker(head["model"], head["options"]) if head["options"] else maker(head["model"])
     except Exception as error:
         # Any exception of an engine is its answer.
-        wire.send(answers, {"error": _words(error)})
+        wire.send(answers, {"error": _error_text(error)})
         return
     wire.send(answers, {})
     while True:
@@ -82,7 +82,7 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
                 runner.reset()
             outputs = list(runner(values))
         except Exception as error:
-            wire.send(answers, {"error": _words(error)})
+            wire.send(answers, {"error": _error_text(error)})
             continue
         wire.send(answers, {}, outputs)
 
@@ -101,7 +101,7 @@ def _maker(engine: str) -> Maker:
     return maker
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:LONGEST]
 

@@ -128,7 +128,9 @@ class BatchedScan(OnnxScan):
             self._item(context, self._cut(inputs, item, lengths[item]), lengths[item], longest)
             for item in range(size)
         ]
-        outputs = [self._together(items, index, longest) for index in range(len(self.node.outputs))]
+        outputs = [
+            self._stacked_items(items, index, longest) for index in range(len(self.node.outputs))
+        ]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _lengths(self, given: Any, size: int, longest: int) -> list[int]:
@@ -178,7 +180,7 @@ class BatchedScan(OnnxScan):
                 outputs[port.external] = outcome.results[port.result]
         return outputs
 
-    def _together(self, items: Sequence[Sequence[Any]], index: int, longest: int) -> Array:
+    def _stacked_items(self, items: Sequence[Sequence[Any]], index: int, longest: int) -> Array:
         if items:
             parts = [np.asarray(item[index]) for item in items]
             shapes = {part.shape for part in parts}

@@ -1,4 +1,4 @@
-"""Computes the steps of a body that depend on slices alone once over the whole axis.
+"""Computes steps of a body once for all slices, if they depend only on slices.
 
 In an iteration such a step reads one slice; here it reads all slices, [n, ...]. Only operations
 whose results are then the same qualify: elementwise operations, operations that only reshape a

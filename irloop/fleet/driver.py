@@ -289,7 +289,9 @@ class _Sweep:
         self._cluster.reconnect()
 
     def _write(self) -> None:
-        """Append the new rows; for models that are known by digest, copies of the earlier rows."""
+        """Append the new rows to the table. For a model with a known digest, append copies of its
+        earlier rows.
+        """
         rows = [row for row in self._rows if row["verdict"]]
         old = [row for row in self._rows if not row["verdict"]]
         if old:

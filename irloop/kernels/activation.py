@@ -384,7 +384,9 @@ def hardmax(axis: int) -> Function:
 
 
 def per_row(function: Function, axis: int) -> Function:
-    """Apply `function` to the operand as a matrix whose rows hold the dimensions from `axis` on."""
+    """Flatten the dimensions from `axis` on to rows of a matrix, and apply `function` to the
+    matrix.
+    """
 
     def apply(x: Array) -> Any:
         # An axis equal to the rank is allowed: then each element is a row.

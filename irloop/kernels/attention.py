@@ -60,7 +60,7 @@ def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
     return np.matmul(widened(left), widened(right)).astype(dtype, copy=False)
 
 
-def _seen(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
+def _visible_keys(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
     """A mask [queries, keys]: true if the query may attend to the key, by their positions.
 
     None means that each query may attend to all keys.
@@ -101,7 +101,7 @@ def _bias(
     offset: Any = past
     if lengths is not None:
         offset = lengths.reshape(-1, 1, 1, 1) - queries
-    limits = [_seen(how, queries, keys, offset)]
+    limits = [_visible_keys(how, queries, keys, offset)]
     if lengths is not None:
         limits.append(np.arange(keys) < lengths.reshape(-1, 1, 1, 1))
     for seen in limits:

@@ -42,16 +42,18 @@ def in_tiles(
     """
     height, width = target.shape[1:]
     rows, step = min(_ROWS, height), window.strides[0]
-    filters = _moved(w.reshape(len(w), *window.kernel), window, rows)
+    filters = _left_operands(w.reshape(len(w), *window.kernel), window, rows)
     images = _Shifted(x, window, begins, (height, width), fill)
     whole = height // rows
     done = whole * rows
     for first in range(0, len(x), images.most):
         block = images.block(first)
         left, made = filters[first : first + len(block)], target[first : first + len(block)]
-        np.matmul(left, _tiles(block, rows, whole, window), out=_as_tiles(made, rows, whole))
+        np.matmul(
+            left, _right_operands(block, rows, whole, window), out=_as_tiles(made, rows, whole)
+        )
         if done < height:
-            rest = _tiles(block, height - done, 1, window, done * step)
+            rest = _right_operands(block, height - done, 1, window, done * step)
             np.matmul(left[:, :, : height - done, : rest.shape[2]], rest, out=made[:, None, done:])
         if np.isnan(np.add.reduce(made, axis=None)):
             return False
@@ -97,7 +99,7 @@ class _Shifted:
         return self._made[:count]
 
 
-def _moved(w: Array, window: Window, rows: int) -> Array:
+def _left_operands(w: Array, window: Window, rows: int) -> Array:
     """The left operands [C, 1, rows, image rows * kernel columns] for filters [C, kernel]."""
     columns = w.shape[2]
     span = (rows - 1) * window.strides[0] + window.extent(0)
@@ -110,7 +112,7 @@ def _moved(w: Array, window: Window, rows: int) -> Array:
     return made
 
 
-def _tiles(images: Array, rows: int, count: int, window: Window, first: int = 0) -> Array:
+def _right_operands(images: Array, rows: int, count: int, window: Window, first: int = 0) -> Array:
     """The right operands [C, count, image rows * kernel columns, W] of tiles of `rows` rows.
 
     They begin at the row `first` of the images.

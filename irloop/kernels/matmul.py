@@ -89,7 +89,7 @@ def multiplications(left: Array, right: Array) -> int:
     return max(left.size * columns, right.size * rows)
 
 
-def _turned(array: Array) -> Array:
+def _transposed(array: Array) -> Array:
     return array.swapaxes(-1, -2) if array.ndim > 1 else array
 
 
@@ -99,7 +99,9 @@ def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
         return product
 
     def turned(left: Array, right: Array) -> tuple[Array, Array]:
-        return _turned(left) if transpose_a else left, _turned(right) if transpose_b else right
+        return _transposed(left) if transpose_a else left, _transposed(
+            right
+        ) if transpose_b else right
 
     def writer(left: Array, right: Array) -> Writer | None:
         chosen = _product_writer(*turned(left, right))

@@ -61,7 +61,7 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
     return numbers.reshape(pool.shape), np.where(known[place] == items, place, -1)
 
 
-def _found(grams: Array, windows: Array) -> Array:
+def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 for none.
 
     Prefixes get new codes with every item that is appended, so that no code overflows.
@@ -104,7 +104,7 @@ def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
                 spend_each(len(grams) * length + reads, 100, "counting n-grams")
                 budget.spend(40 * length, "counting n-grams")
                 window = np.arange(places)[:, None] + np.arange(length) * step
-                row, place = np.nonzero((found := _found(numbers, items[:, window])) >= 0)
+                row, place = np.nonzero((found := _matching_ngrams(numbers, items[:, window])) >= 0)
                 np.add.at(counts, (row, first + found[row, place]), 1)
         return counts
 

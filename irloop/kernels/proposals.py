@@ -197,7 +197,7 @@ def proposals(
     return apply
 
 
-def _moved(
+def _moved_boxes(
     image: Sequence[float], anchors: Array, moves: Array, scores: Array, border: float
 ) -> tuple[Array, Array]:
     """Boxes [K, 4] inside the image and scores [K], ordered by row, column and anchor."""
@@ -217,7 +217,7 @@ def single_image_proposals(selection: Selection) -> Function:
 
     def apply(image: Array, anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
-            boxes, worth = _moved(
+            boxes, worth = _moved_boxes(
                 image.reshape(-1).astype(np.float32).tolist(),
                 widened(anchors),
                 widened(moves),
@@ -244,7 +244,7 @@ def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized
     share = _overlap(border)
 
     def one(image: list[float], anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:
-        boxes, worth = _moved(image, anchors, moves, scores, border)
+        boxes, worth = _moved_boxes(image, anchors, moves, scores, border)
         least = selection.smallest * image[2], selection.smallest * image[-1]
         ranked = _best(selection, worth)
         ranked = ranked[_large_enough(boxes[ranked], border, *least)]

@@ -37,10 +37,10 @@ def depth_to_space(block: int, blocks_first: bool) -> Callable[[Array], Array]:
         blocks = [block] * k
         if blocks_first:
             parts = data.reshape(batch, *blocks, depth, *sizes)
-            order = [0, k + 1, *_woven(range(k + 2, 2 * k + 2), range(1, k + 1))]
+            order = [0, k + 1, *_interleaved(range(k + 2, 2 * k + 2), range(1, k + 1))]
         else:
             parts = data.reshape(batch, depth, *blocks, *sizes)
-            order = [0, 1, *_woven(range(k + 2, 2 * k + 2), range(2, k + 2))]
+            order = [0, 1, *_interleaved(range(k + 2, 2 * k + 2), range(2, k + 2))]
         return parts.transpose(order).reshape(batch, depth, *(size * block for size in sizes))
 
     return run
@@ -53,7 +53,7 @@ def space_to_depth(block: int, blocks_first: bool) -> Callable[[Array], Array]:
         batch, channels, *sizes = data.shape
         k = len(sizes)
         smaller = [size // block for size in sizes]
-        parts = data.reshape(batch, channels, *_woven(smaller, [block] * k))
+        parts = data.reshape(batch, channels, *_interleaved(smaller, [block] * k))
         outer, inner = range(2, 2 * k + 2, 2), range(3, 2 * k + 3, 2)
         order = [0, *inner, 1, *outer] if blocks_first else [0, 1, *inner, *outer]
         return parts.transpose(order).reshape(batch, channels * block**k, *smaller)
@@ -61,7 +61,7 @@ def space_to_depth(block: int, blocks_first: bool) -> Callable[[Array], Array]:
     return run
 
 
-def _woven(left: Sequence[int], right: Sequence[int]) -> list[int]:
+def _interleaved(left: Sequence[int], right: Sequence[int]) -> list[int]:
     return [item for pair in zip(left, right, strict=True) for item in pair]
 
 
@@ -70,7 +70,7 @@ def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Arr
     blocks = listed(block)[1:]
     rank, count = data.ndim, math.prod(blocks)
     parts = data.reshape(*blocks, data.shape[0] // count, *data.shape[1:])
-    order = [rank - 1, *_woven(range(rank, 2 * rank - 1), range(rank - 1))]
+    order = [rank - 1, *_interleaved(range(rank, 2 * rank - 1), range(rank - 1))]
     wide = [size * times for size, times in zip(data.shape[1:], blocks, strict=True)]
     whole = parts.transpose(order).reshape(data.shape[0] // count, *wide)
     crops = zip(whole.shape, listed(begins), listed(ends), strict=True)
@@ -84,7 +84,7 @@ def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Arr
     padded = np.pad(data, pads)
     rank = data.ndim
     smaller = [size // times for size, times in zip(padded.shape[1:], blocks, strict=True)]
-    parts = padded.reshape(padded.shape[0], *_woven(smaller, blocks))
+    parts = padded.reshape(padded.shape[0], *_interleaved(smaller, blocks))
     order = [*range(2, 2 * rank, 2), 0, *range(1, 2 * rank - 1, 2)]
     return parts.transpose(order).reshape(padded.shape[0] * math.prod(blocks), *smaller)
 

@@ -72,7 +72,7 @@ class Forest:
             spend_each(row.size, 300, "descending in trees")
             budget.reserve(200 * row.size, "descending in trees")
             node = at[row, tree]
-            holds = self._holds(node, x[row, self.features[node]])
+            holds = self._passes_test(node, x[row, self.features[node]])
             at[row, tree] = np.where(holds, self.true[node], self.false[node])
         raise ValueError("the nodes of a tree form a cycle")
 
@@ -87,7 +87,7 @@ class Forest:
         if ends.size and not 0 <= ends.min() <= ends.max() < len(self.modes):
             raise ValueError("a branch leads to a node that does not exist")
 
-    def _holds(self, node: Array, value: Array) -> Array:
+    def _passes_test(self, node: Array, value: Array) -> Array:
         split, mode = self.splits[node], self.modes[node]
         tests = (
             value <= split,

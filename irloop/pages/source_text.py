@@ -25,7 +25,7 @@ def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
                 if not text:
                     break
                 if line in wanted:
-                    found[line] = _shown(text)
+                    found[line] = _line_text(text)
                     shown += len(found[line])
                 read += len(text)
                 line += 1
@@ -35,6 +35,6 @@ def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
     return found
 
 
-def _shown(text: bytes) -> str:
+def _line_text(text: bytes) -> str:
     decoded = text[: 4 * MOST_LINE].decode("utf-8", "replace").strip()
     return decoded if len(decoded) <= MOST_LINE else f"{decoded[:MOST_LINE]}…"

@@ -298,16 +298,16 @@ def _type_of(users: list[Attribute], fixed: str) -> list[str]:
     (kind,) = kinds
     words = sorted({word for item in users for word in item.words})
     if kind in ("word", "element") and all(item.words for item in users):
-        return _words(words)
+        return _enumeration(words)
     if kind == "bool":
-        return _words(["true", "false"], "[01]")
+        return _enumeration(["true", "false"], "[01]")
     if kind == "element":
         return ['<xs:simpleType><xs:restriction base="element_type"/></xs:simpleType>']
     base = {"int": "integer", "float": "number", "ints": "integers", "shape": "shape"}
     return [f'<xs:simpleType><xs:restriction base="{base.get(kind, "text")}"/></xs:simpleType>']
 
 
-def _words(words: Iterable[str], pattern: str = "") -> list[str]:
+def _enumeration(words: Iterable[str], pattern: str = "") -> list[str]:
     """An enumeration of words, which editors complete; like OpenVINO, it ignores upper and lower
     case.
     """
@@ -359,7 +359,7 @@ def _simple_types(version: int) -> Iterator[str]:
     yield from _restricted("integers", "xs:string", r"\s*([+\-]?[0-9]+(\s*,\s*[+\-]?[0-9]+)*)?\s*")
     yield from _enumerated("input_purpose", {"current_iteration": _TEXTS["purpose"]})
     yield from _enumerated("output_purpose", {"execution_condition": _TEXTS["purpose"]})
-    first, *inner, last = _words(sorted(ELEMENT_NAMES))
+    first, *inner, last = _enumeration(sorted(ELEMENT_NAMES))
     yield "  " + first.replace("<xs:simpleType>", '<xs:simpleType name="element_type">')
     yield from (f"  {line}" for line in [*inner, last])
     yield from _enumerated("precision", precisions)
