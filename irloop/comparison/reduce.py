@@ -22,6 +22,7 @@ from irloop.comparison.cutting import cut_at, drop_dead, located
 from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.roles import roles
+from irloop.comparison.runs import reason_of
 from irloop.comparison.shrink import shrunk
 from irloop.comparison.sizes import sizes_of
 from irloop.comparison.trials import tried
@@ -109,6 +110,10 @@ class _Reduction:
         self._tolerance = tolerance
         self._seconds = seconds
         self._kind: tuple[str, bool, bool] | None = None
+        #: Whether the models returned equal outputs for some inputs, and why other inputs could not
+        #: be compared.
+        self._found_equal = False
+        self._uncompared = ""
         self.steps: list[str] = []
 
     def judge(self, pair: Pair) -> Comparison:
@@ -135,9 +140,15 @@ class _Reduction:
             pair = pair or self._first_different(models, self._tried(models[0]))
         if pair is not None:
             return pair
+        if self._found_equal or not self._uncompared:
+            raise UsageError(
+                "the models do not differ, so there is nothing to reduce",
+                fix="give inputs with which they differ",
+            )
         raise UsageError(
-            "the models do not differ, so there is nothing to reduce",
-            fix="give inputs with which they differ",
+            "the models could not be compared, so there is nothing to reduce",
+            cause=self._uncompared,
+            fix="give inputs with which both models run",
         )
 
     def _tried(self, model: Model) -> Sequence[Trial]:
@@ -165,9 +176,12 @@ class _Reduction:
     def _differ(self, pair: Pair) -> bool:
         try:
             found = self.judge(pair)
-        except IrloopError:
+        except IrloopError as error:
+            self._uncompared = self._uncompared or reason_of(error)
             return False
         if found.outcome != "different" or not (found.compared or found.cause):
+            self._found_equal |= found.outcome == "equal"
+            self._uncompared = self._uncompared or "; ".join(found.problems[:1])
             return False
         # Models that now differ for another reason are not the same case.
         return self._kind is None or _kind(found) == self._kind
