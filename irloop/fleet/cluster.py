@@ -8,6 +8,7 @@ import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from irloop.diagnostics import one_line
@@ -222,7 +223,6 @@ def _local(workers: int) -> Any:
         }
     )
     from distributed import LocalCluster
-    from distributed.security import Security
 
     return LocalCluster(
         n_workers=workers,
@@ -230,10 +230,50 @@ def _local(workers: int) -> Any:
         processes=True,
         host="127.0.0.1",
         protocol="tls://",
-        security=Security.temporary(),
+        security=_temporary(),
         dashboard_address="127.0.0.1:0",
         # Models run in child processes, which have their own limits.
         memory_limit=0,
         resources={BIG: 1},
         silence_logs=logging.CRITICAL,
+    )
+
+
+def _temporary() -> Any:
+    """A new key and certificate, which are only in the memory of this sweep's processes.
+
+    Dask's own (`Security.temporary`) have RSA keys: to make one takes 0.1 s or more, and every
+    connection some milliseconds. Keys of elliptic curves take less than one.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from distributed.security import Security
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "irloop-sweep")])
+    now = datetime.now(UTC)
+    public = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=365))
+        .sign(key, hashes.SHA256())
+        .public_bytes(serialization.Encoding.PEM)
+        .decode()
+    )
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=public,
+        **{f"tls_{role}_key": secret for role in roles},
+        **{f"tls_{role}_cert": public for role in roles},
     )

@@ -43,13 +43,16 @@ TIRED = 1 << 30
 LONGEST = 16 << 20
 
 #: Models of at most SMALL bytes, with requests of at most SHORT characters, are sent before earlier
-#: models are finished. At most AHEAD are sent, which together are less than a pipe holds. More are
-#: sent when only FEW are unfinished; until then, answers are read every PAUSE seconds.
+#: models are finished, TOGETHER if the child has other work. At most AHEAD are sent, which together
+#: are less than a pipe holds. More are sent when only FEW are unfinished. Until then, this process
+#: sleeps for as long as the child probably needs: at least SHORTEST and at most PAUSE seconds.
 SMALL = 1 << 20
 SHORT = 1000
-AHEAD = 24
-FEW = 8
-PAUSE = 0.03
+AHEAD = 60
+FEW = 15
+TOGETHER = 8
+SHORTEST = 0.002
+PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,10 @@ class Runner:
         self._lifeline = -1
         self._unread = b""
         self._given: deque[Task] = deque()
+        #: Requests for tasks in `_given` that are not sent yet; they are sent together.
+        self._unsent: list[str] = []
+        #: The mean of the seconds that the child reported for its last models.
+        self._mean = 0.0
         #: When the child began its current model, and when its memory was last measured.
         self._since = 0.0
         self._looked = 0.0
@@ -127,7 +134,8 @@ class Runner:
         assert not self._given
         memory, seconds = self.limits.outside(size, 1.0)
         try:
-            self._send(json.dumps({"data": path}))
+            self._unsent.append(json.dumps({"data": path}))
+            self._send()
             self._since = time.monotonic()
             while not (lines := self._lines(memory, seconds)):
                 continue
@@ -169,12 +177,14 @@ class Runner:
         if not self._given:
             self._since = time.monotonic()
         self._given.append(task)
-        # A child that has died is noticed when its answers are read.
-        with suppress(_LostError):
-            self._send(request)
+        self._unsent.append(request)
+        if len(self._unsent) in (len(self._given), TOGETHER):
+            # The child has nothing to do, or soon has nothing to do.
+            self._send_if_alive()
 
     def _finished(self, most: int) -> Iterator[Any]:
         """Wait until at most `most` tasks are unfinished; return the finished ones."""
+        self._send_if_alive()
         while len(self._given) > most:
             task = self._given[0]
             factor = 10.0 if task.left[0] in ("check", "conform") else 1.0
@@ -195,6 +205,7 @@ class Runner:
         task.answers.append({**answer, "step": task.left[0]})
         if not task.left:
             self._given.popleft()
+            self._mean += (_seconds_of(task) - self._mean) / FEW
             yield task
 
     def _lost(self, error: _LostError) -> Iterator[Task]:
@@ -208,10 +219,12 @@ class Runner:
         unfinished, self._given = self._given, deque()
         for other in unfinished:
             self._give(other, self._request(other))
+        self._send_if_alive()
 
     def close(self) -> None:
         """End the child process and its own children."""
         child, self._child, self._unread = self._child, None, b""
+        self._unsent.clear()
         if child is None:
             return
         try:
@@ -255,11 +268,20 @@ class Runner:
         self._child, self._lifeline, self._unread = child, theirs, b""
         return child
 
-    def _send(self, request: str) -> None:
+    def _send_if_alive(self) -> None:
+        # A child that has died is noticed when its answers are read.
+        with suppress(_LostError):
+            self._send()
+
+    def _send(self) -> None:
+        if not self._unsent:
+            return
         child = self._child or self._start()
         assert child.stdin is not None
+        requests = "".join(f"{request}\n" for request in self._unsent)
+        self._unsent.clear()
         try:
-            left = memoryview(request.encode() + b"\n")
+            left = memoryview(requests.encode())
             while left:
                 left = left[child.stdin.write(left) :]
         except OSError:
@@ -274,9 +296,10 @@ class Runner:
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        if len(self._given) > FEW:
+        more = len(self._given) - FEW
+        if more > 0:
             # The child has enough to do, so read several answers at once.
-            time.sleep(PAUSE)
+            time.sleep(min(PAUSE, max(SHORTEST, more * self._mean)))
         lines: list[bytes] = []
         if select.select([child.stdout], [], [], PERIOD)[0]:
             data = os.read(child.stdout.fileno(), 1 << 16)
@@ -301,7 +324,7 @@ class Runner:
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
-            found = json.loads(line)
+            found = json.loads(line.decode("ascii"))
         except ValueError:
             found = None
         if not isinstance(found, dict):
@@ -319,6 +342,13 @@ class Runner:
         self.close()
         how = f"signal {-code}" if code < 0 else f"status {code}"
         return _LostError("crashed", f"the process ended with {how}")
+
+
+def _seconds_of(task: Task) -> float:
+    """The seconds that a task took, as the child reported them; it cannot be relied on."""
+    reported = (answer.get("seconds") for answer in task.answers)
+    total = sum(seconds for seconds in reported if isinstance(seconds, float))
+    return total if 0.0 <= total <= PAUSE else PAUSE
 
 
 def _given_up(steps: Sequence[str], error: _LostError) -> Iterator[dict[str, Any]]:

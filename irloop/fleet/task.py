@@ -293,7 +293,7 @@ class _Work:
         # The child reads the converted model again in later steps, so it is moved only at the end.
         if kept:
             self._keep(model.output)
-        else:
+        elif "check" in model.steps:
             _remove(model.output)
         self._drop(model.found)
 
@@ -438,7 +438,13 @@ def _refusal(item: Row) -> Row:
 
 def _line(value: Any) -> str:
     """Shorten a text to one line that terminals and CI services do not interpret."""
-    return _text(one_line(str(value)[:LONGEST]))
+    return _line_of(str(value)[:LONGEST])
+
+
+@functools.lru_cache(maxsize=1024)
+def _line_of(text: str) -> str:
+    """The same for a text; many models have the same verdicts, codes and messages."""
+    return _text(one_line(text))
 
 
 def _text(value: Any) -> str:
