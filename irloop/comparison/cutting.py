@@ -5,15 +5,18 @@ The values that agree before it become inputs, everything after it is dropped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from irloop.budget import current
 from irloop.comparison.changes import Pair
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
+from irloop.comparison.recording import KEPT_BYTES, OVERHEAD
 from irloop.comparison.shortcuts import reshaped
 from irloop.execution.memory import type_of
 from irloop.execution.trace import TraceEvent
@@ -30,18 +33,39 @@ Key = tuple[Value, tuple[int, ...]]
 
 
 class _Everything:
-    """Records every value of a run, and the order in which values were computed."""
+    """Records the values of a run, and the order in which values were computed.
+
+    Values that no longer fit into `KEPT_BYTES`, or into a quarter of the memory of the budget, are
+    not recorded.
+    """
 
     def __init__(self) -> None:
         self.values: dict[Key, Any] = {}
         self.made: list[Key] = []
+        self._left = min(KEPT_BYTES, (current().memory or math.inf) // 4)
+        #: The identities of the recorded arrays: loops pass the same array to every iteration.
+        self._known: set[int] = set()
 
     def __call__(self, event: TraceEvent) -> None:
         for value, held in inputs_of(event):
-            self.values.setdefault((value, event.iterations), held)
+            key = (value, event.iterations)
+            if key not in self.values:
+                self._keep(key, held)
         for value, held in zip(event.node.outputs, event.outputs, strict=False):
-            self.values[value, event.iterations] = held
-            self.made.append((value, event.iterations))
+            key = (value, event.iterations)
+            if self._keep(key, held):
+                self.made.append(key)
+
+    def _keep(self, key: Key, held: Any) -> bool:
+        items = held if isinstance(held, list) else [held]
+        new = [item for item in items if id(item) not in self._known]
+        size = OVERHEAD + sum(getattr(item, "nbytes", 0) for item in new)
+        if size > self._left:
+            return False
+        self._left -= size
+        self._known.update(map(id, new))
+        self.values[key] = held
+        return True
 
 
 class _Place(NamedTuple):

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import irloop
-from irloop.comparison import recording
+from irloop.budget import Budget
+from irloop.comparison import cutting, recording
 from irloop.comparison.pairing import traced
 from irloop.comparison.recording import Recording
 
@@ -41,3 +42,35 @@ def test_large_values_are_not_kept(
     traced(irloop.read_model(path), [np.ones(10, np.float32)], made, 60.0, None)
     assert [value.nbytes for value in made.values.values()] == kept
     assert len(made.events) == events
+
+
+#: Each iteration adds a value of 400 bytes, and reads the same input of 400 bytes.
+LOOP = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[100] x) => (float[100] y) <int64 n = {50}> {
+  y = Loop(n, , x) <body = b (int64 i, bool c, float[100] s) => (bool k, float[100] t) {
+    k = Identity(c)
+    t = Add(s, x)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(4 * 20_000, 20_000), (None, 65_536)])
+def test_cutting_records_what_fits_into_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: int | None, kept: int
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(LOOP).SerializeToString())
+    monkeypatch.setattr(cutting, "KEPT_BYTES", 65_536)
+    model = irloop.read_model(path)
+    with Budget(memory=memory).entered():
+        made = cutting._Everything()
+    traced(model, [np.ones(100, np.float32)], made, 60.0, None)
+    arrays = {id(held): held for held in made.values.values()}
+    assert sum(array.nbytes for array in arrays.values()) + 200 * len(made.values) <= kept
+    # An iteration takes 1,500 bytes at most: 400 for `t`, 1 each for the conditions, and 200 for
+    # each of five values.
+    sums = [float(held[0]) for (value, _), held in made.values.items() if "t" in value.names]
+    assert sums == [float(2 + number) for number in range(len(sums))]
+    assert len(sums) >= kept // 1_500 - 1
+    assert all(key in made.values for key in made.made)
