@@ -79,7 +79,10 @@ def spend_product(left: Array, right: Array) -> None:
     Raises:
         LimitError: when fewer steps are left in the budget.
     """
-    spend_products(multiplications(left, right), left.dtype, "a matrix product")
+    count = multiplications(left, right)
+    is_vector = 1 in (*left.shape[:-1][-1:], *right.shape[1:][-1:]) or 1 in (left.ndim, right.ndim)
+    read = left.size + right.size
+    spend_products(count, left.dtype, "a matrix product", read=read, is_vector=is_vector)
 
 
 def multiplications(left: Array, right: Array) -> int:

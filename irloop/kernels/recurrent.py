@@ -16,7 +16,7 @@ import numpy as np
 from irloop import budget
 from irloop.kernels.matmul import widened
 from irloop.kernels.recurrent_activations import activation, clipped
-from irloop.kernels.work import spend_each, spend_products
+from irloop.kernels.work import FEW, spend_each, spend_products
 
 __all__ = [
     "Array",
@@ -200,10 +200,14 @@ class RnnCell:
 Cell = LstmCell | GruCell | RnnCell
 
 
-def _spend_steps(weights: Weights, count: int) -> None:
-    """Charge the products and the gates of one item in one step, `count` times."""
+def _spend_steps(weights: Weights, steps: int, items: int) -> None:
+    """Charge the products and the gates of all items in all steps."""
     what = "a recurrent operation"
-    spend_products(count * (weights.w.size + weights.r.size), weights.w.dtype, what)
+    count = steps * items
+    products = count * (weights.w.size + weights.r.size)
+    # Each step reads a matrix that is too large for the cache.
+    read = steps * weights.r.size if weights.r.size > FEW else 0
+    spend_products(products, weights.w.dtype, what, read=read, is_vector=items == 1)
     spend_each(count * weights.r.shape[-2], A_GATE, what)
 
 
@@ -239,7 +243,7 @@ def cell(kind: Cell, n_outputs: int) -> Function:
         assert r is not None
         added, own = _summed_bias(kind, bias, h.shape[-1])
         weights = Weights(w, r, added, own)
-        _spend_steps(weights, len(x))
+        _spend_steps(weights, 1, len(x))
         with np.errstate(all="ignore"):
             new_h, new_c = kind.step(weights)(_projected(widened(x), weights), widened(h), c)
         if not has_state:
@@ -274,7 +278,7 @@ def _run(
         order = _reversed_places(lengths, steps)
         x = x[order, np.arange(items)]
     budget.spend(4 * steps, "a recurrent operation")
-    _spend_steps(weights, steps * items)
+    _spend_steps(weights, steps, items)
     projected = _projected(x, weights)
     lasting = items > 1 and steps >= LASTING_STEPS
     step = kind.step(replace(weights, lasting=lasting))

@@ -30,6 +30,10 @@ OF_FLOATS = 100_000
 #: Multiplications of integers per step of the budget; they use one processor.
 OF_INTEGERS = 5_000
 
+#: Elements of large matrices that a product reads, per step of the budget: a product with few rows
+#: waits for the memory. A product with one row reads a matrix where it lies, another one packs it.
+OF_READ_ONCE, OF_PACKED = 15_000, 6_000
+
 #: Nanoseconds in a step of the budget.
 A_STEP = 5_000
 
@@ -62,14 +66,24 @@ def spend_each(count: int, nanoseconds: int, what: str) -> None:
     budget.spend(count * nanoseconds // A_STEP, what)
 
 
-def spend_products(count: int, dtype: np.dtype[Any], what: str) -> None:
+def spend_products(
+    count: int, dtype: np.dtype[Any], what: str, *, read: int = 0, is_vector: bool = False
+) -> None:
     """Spend the steps for `count` multiplications in sums of products.
+
+    `read` is the number of elements of the matrices that are multiplied, by a vector if `is_vector`
+    is true.
 
     Raises:
         LimitError: when fewer steps are left in the budget.
     """
+    steps = 0
     if count > FEW:
-        budget.spend(count // (OF_FLOATS if dtype.kind == "f" else OF_INTEGERS), what)
+        steps += count // (OF_FLOATS if dtype.kind == "f" else OF_INTEGERS)
+    if read > FEW:
+        steps += read // (OF_READ_ONCE if is_vector else OF_PACKED)
+    if steps:
+        budget.spend(steps, what)
 
 
 def spend_overlaps(count: int, nanoseconds: int) -> None:

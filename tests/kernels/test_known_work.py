@@ -11,6 +11,7 @@ import pytest
 from irloop import LimitError
 from irloop.budget import Budget
 from irloop.dialects.contrib.tensors import Inverse
+from irloop.dialects.onnx.recurrent import LSTM
 from irloop.dialects.openvino.recurrent import GRUCell
 from irloop.graph.tensor import unpack
 from irloop.graph.types import ElementType
@@ -154,6 +155,11 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
         *[np.zeros((3, 1), np.float32)] * 2,
         np.zeros(3, np.float32),
     ),
+    "reads of the weights of a cell": lambda: LSTM(hidden_size=600).kernel()(
+        np.zeros((100, 1, 1), np.float32),
+        np.zeros((1, 2400, 1), np.float32),
+        np.zeros((1, 2400, 600), np.float32),
+    ),
     "repeats of a tile": lambda: shape.tile(np.zeros((2, 3)), np.full((2, 7), 2)),
     "steps of a written-out inverse": lambda: Inverse().kernel()(np.eye(200, dtype=np.float32)),
     "a window": lambda: generate.window("Hann", True, np.dtype("f4"))(np.array(50_000)),
@@ -198,3 +204,15 @@ def test_a_view_of_an_operand_costs_nothing_and_another_view_costs_its_size() ->
     made = (data + 1).reshape(-1)
     assert work.steps_of_values([data], [made]) == data.nbytes / work.MADE + data.nbytes / work.READ
     assert work.steps_of_values([data], [made], parts=True) == data.nbytes / work.MADE
+
+
+@pytest.mark.parametrize(("rows", "steps"), [(1, 40 + 266), (2, 80 + 667), (2000, 80_000 + 1333)])
+def test_a_product_pays_for_reading_its_operands(rows: int, steps: int) -> None:
+    """A step is 100,000 multiplications, and 15,000 elements that are read for a vector or 6,000
+    for a matrix.
+    """
+    left, right = np.zeros((rows, 2000), np.float32), np.zeros((2000, 2000), np.float32)
+    with Budget(operations=steps - 1).entered(), pytest.raises(LimitError):
+        matmul.product(left, right)
+    with Budget(operations=steps).entered():
+        assert matmul.product(left, right).shape == (rows, 2000)
