@@ -236,13 +236,13 @@ MEANINGS = {
     "look for a loop that does not end.",
     "LIM003": "The work on one model takes more steps than allowed, or the model is nested too "
     "deeply.",
-    "RUN001": "Running the model went wrong; the node and the iteration are named.",
+    "RUN001": "Running the model failed; the message names the node and the iteration.",
     "RUN002": "A limit on iterations, memory or time was reached. Raise it with --max-iterations, "
     "--max-memory or --max-seconds, or find out why the loop does not end.",
     "RUN003": "The built-in executor has no kernel for an operation of the model.",
     "RUN004": "An output of a loop has no value, because the loop ran zero iterations and no back "
     "edge carries the result; zeros are given.",
-    "SWP001": "A model twice ended the process that worked on it, so the sweep does not try it "
+    "SWP001": "The process that worked on a model died twice, so the sweep does not try it "
     "again. Run the same step on the model alone: irloop validate, irloop convert.",
     "SWP002": "A sweep could not fetch a model: it is not there, the store refuses it, one of its "
     "files is bigger than --max-size allows, or is a Git LFS pointer.",

@@ -51,7 +51,9 @@ ALLOWANCES = (
     Allowance(
         ("float32", "complex64"), 1e-4, 2e-5, "sums are added up in another order, and in loops"
     ),
-    Allowance(("float16",), 1e-2, 2e-3, "11 bits, rounded after each operation or after all"),
+    Allowance(
+        ("float16",), 1e-2, 2e-3, "11 bits; engines round after each operation, or once at the end"
+    ),
     Allowance(("bfloat16",), 4e-2, 2e-2, "8 bits, likewise"),
     Allowance(("float8_e4m3fn", "float8_e4m3fnuz"), 0.13, 2**-9, "one step of 4 bits"),
     Allowance(("float8_e5m2", "float8_e5m2fnuz"), 0.26, 2**-16, "one step of 3 bits"),

@@ -52,7 +52,7 @@ def inlined(pair: Pair) -> Iterator[Change]:
 def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | None]:
     def change(pair: Pair) -> Pair | None:
         for model, place in zip(pair.models, places, strict=True):
-            node = _at(model, place)
+            node = next(islice(all_nodes(model.graph), place, None))
             graph = node.graph
             if graph is None:
                 return None
@@ -168,8 +168,3 @@ def reshaped(
     tensor = ArrayTensor(np.array(dims, np.int64), ElementType.I64)
     shape = rewriter.insert_constant(tensor, before=before, name=f"{name}_shape")
     return rewriter.insert(op, (source, shape), before=before, name=name).output
-
-
-def _at(model: Model, place: int) -> Node:
-    """The node at a position in the order of `all_nodes`."""
-    return next(islice(all_nodes(model.graph), place, None))

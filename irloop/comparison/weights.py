@@ -77,14 +77,11 @@ class _Sums:
             unequal &= ~(np.isnan(a) & np.isnan(b))
             sizes = [np.abs(item) for item in (a, b, a - b)]
             self.unequal += int(np.count_nonzero(unequal))
-            self.most = max(self.most, _largest(sizes[2][unequal]))
+            distances = sizes[2][unequal]
+            self.most = max(self.most, float(np.nanmax(distances, initial=0.0)))
             self.old += _squares(sizes[0])
             self.new += _squares(sizes[1])
             self.apart += _squares(sizes[2][unequal])
-
-
-def _largest(sizes: Array) -> float:
-    return float(np.max(sizes[~np.isnan(sizes)], initial=0.0))
 
 
 def _squares(sizes: Array) -> float:

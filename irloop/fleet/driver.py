@@ -318,7 +318,9 @@ class _Sweep:
         for head in heads:
             row = found.get((head["digest"], head["step"]))
             if row is None:
-                row = failure("unavailable", "the row of an earlier sweep is gone", "SWP002")
+                row = failure(
+                    "unavailable", "the row of the earlier sweep no longer exists", "SWP002"
+                )
             copied = {**row, **{key: value for key, value in head.items() if key != "verdict"}}
             self._state.verdicts[copied["step"], copied["verdict"]] += 1
             if (head["path"], head["digest"], head["step"]) not in named:

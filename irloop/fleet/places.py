@@ -196,11 +196,8 @@ def remove_older(folder: str, seconds: float) -> None:
     place = place_of(folder)
     with suppress(Exception):
         for path in place.fs.ls(place.path, detail=False):
-            age = datetime.now(UTC) - _as_utc(place.fs.modified(path))
-            if age.total_seconds() > seconds:
+            time = place.fs.modified(path)
+            # fsspec returns times without a zone in UTC.
+            written = time if time.tzinfo else time.replace(tzinfo=UTC)
+            if (datetime.now(UTC) - written).total_seconds() > seconds:
                 place.fs.rm_file(path)
-
-
-def _as_utc(time: datetime) -> datetime:
-    # fsspec returns times without a zone in UTC.
-    return time if time.tzinfo else time.replace(tzinfo=UTC)

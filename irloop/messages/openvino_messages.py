@@ -127,7 +127,7 @@ _BODIES = (
         _OV,
         r"type of then_body output (?P<then>\w+) is not equal type of else_body output "
         r"?(?P<other>\w+)",
-        "the branches of an If give {then} and {other} for one output",
+        "the branches of an If return {then} and {other} for one output",
         ("IRL703",),
         "insert a Convert into one of the branches",
     ),

@@ -49,7 +49,7 @@ _FILES = (
     Message(
         _OV,
         r"Empty weights data in bin file or bin file cannot be found",
-        "the .bin is not there: it has to lie beside the .xml under the same name, or be passed",
+        "the .bin is missing: it must be next to the .xml under the same name, or be passed",
         ("IRL301",),
         "copy the .bin beside the .xml, or pass it (irloop: --bin FILE)",
     ),
