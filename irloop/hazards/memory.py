@@ -46,7 +46,7 @@ __all__ = [
     "moving",
     "needs_barrier",
     "readers_of",
-    "shows_parameter",
+    "shares_memory_with",
 ]
 
 #: Operations that always compute into their own memory; others may work in place.
@@ -138,7 +138,7 @@ def moving(body: Body) -> set[Value]:
     return found
 
 
-def shows_parameter(value: Value, parameters: AbstractSet[Value]) -> bool:
+def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
     """True if a concatenated value shares its memory with one of these parameters.
 
     Moving parameters are overwritten before the value is concatenated; for invariants the copy is

@@ -15,7 +15,7 @@ from irloop.dialects.openvino import activation, comparison, elementwise, matmul
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
-__all__ = ["labelled", "of_two", "transformed"]
+__all__ = ["label_of_two", "labelled", "transformed"]
 
 F32 = ElementType.F32
 
@@ -55,7 +55,7 @@ def labelled(c: Conversion, scores: Value, labels: Sequence[int]) -> Value:
     return forms.gather(c, c.i64(list(labels)), forms.squeeze(c, best, [1]), 0)
 
 
-def of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
+def label_of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: float) -> Value:
     """Choose one of two labels per row by the score [N, 1] of the second label."""
     above = c(comparison.Greater(), score, forms.scalar(c, threshold, score))
     place = forms.squeeze(c, forms.convert(c, above, ElementType.I64), [1])
@@ -87,7 +87,7 @@ def import_classifier(c: Conversion, op: onnx.LinearClassifier, x: Value) -> lis
     share = c(activation.Sigmoid(), scores) if op.post_transform == "LOGISTIC" else scores
     other = forms.subtract(c, forms.scalar(c, 1.0, share), share)
     both = forms.concat(c, [other, share], 1)
-    return [of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
+    return [label_of_two(c, scores, op.classlabels_ints, 0.0), both][: len(c.node.outputs)]
 
 
 @imports(onnx.SVMRegressor)
@@ -96,7 +96,7 @@ def import_support_vectors(c: Conversion, op: onnx.SVMRegressor, x: Value) -> Va
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     rows = forms.converted(c, x, F32)
-    alike = _likeness(c, op, rows, op.n_supports) if op.n_supports else rows
+    alike = _kernel_values(c, op, rows, op.n_supports) if op.n_supports else rows
     weights = c.constant(np.array(op.coefficients, np.float32).reshape(-1, 1), F32)
     scores = c(matmul.MatMul(), alike, weights)
     scores = forms.add(c, scores, forms.scalar(c, op.rho[0] if op.rho else 0.0, scores))
@@ -124,7 +124,7 @@ def import_vector_classifier(c: Conversion, op: onnx.SVMClassifier, x: Value) ->
     if needed_rank(c, x) == 1:
         x = forms.unsqueeze(c, x, [0])
     duels = op.duels()
-    alike = _likeness(c, op, forms.converted(c, x, F32), sum(op.vectors_per_class))
+    alike = _kernel_values(c, op, forms.converted(c, x, F32), sum(op.vectors_per_class))
     scores = c(matmul.MatMul(transpose_b=True), alike, c.constant(duels.weights, F32))
     scores = forms.add(c, scores, c.constant(list(op.rho), F32))
     label = labelled(c, _votes(c, scores, duels.count), op.classlabels_ints)
@@ -150,7 +150,7 @@ def _votes(c: Conversion, scores: Value, count: int) -> Value:
     return forms.add(c, moved, c.constant(second.sum(axis=0), F32))
 
 
-def _likeness(
+def _kernel_values(
     c: Conversion, op: onnx.SVMRegressor | onnx.SVMClassifier, rows: Value, count: int
 ) -> Value:
     """The kernel values [N, S] of rows [N, F] and `count` support vectors [S, F]."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.conversion.classical_ml.linear_models import labelled, of_two, transformed
+from irloop.conversion.classical_ml.linear_models import label_of_two, labelled, transformed
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion, imports
@@ -169,7 +169,7 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
     if len(op.classlabels_int64s) == 2 and len(voted) == 1:
         scores = forms.gather(c, scores, c.i64(voted.tolist()), 1)
         share = bool((descent.forest.weights >= 0).all())
-        found = of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
+        found = label_of_two(c, scores, op.classlabels_int64s, 0.5 if share else 0.0)
         scores = _scores_of_both_labels(c, scores, share=share, how=op.post_transform)
     else:
         found = labelled(c, scores, op.classlabels_int64s)

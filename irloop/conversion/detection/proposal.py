@@ -41,7 +41,7 @@ class _Image:
         height, width, high, along = (forms.reshape(c, part, [-1, 1, 1]) for part in parts)
         return cls(height, width, (high, along))
 
-    def less_border(self, c: Conversion, border: float) -> tuple[Value, Value]:
+    def largest_coordinates(self, c: Conversion, border: float) -> tuple[Value, Value]:
         """The largest coordinates in the image, (y, x)."""
         if not border:
             return self.height, self.width
@@ -135,7 +135,7 @@ def export_proposal(
     move = forms.div(c, _by_place(c, forms.cast(c, moves, F32), 4), scales)
     boxes = geometry.refined(c, boxes, move, border, ends=False)
     if op.clip_before_nms:
-        boxes = geometry.clipped(c, boxes, *turned.less_border(c, border))
+        boxes = geometry.clipped(c, boxes, *turned.largest_coordinates(c, border))
     large = geometry.large_enough(c, boxes, border, frame.least(c, op.min_size))
     worth = forms.mul(c, worth, forms.cast(c, large, F32))
     found = _best(c, boxes, worth, op.pre_nms_topn)
@@ -179,7 +179,7 @@ def _moved(c: Conversion, frame: _Image, anchors: Value, moves: Value, border: f
     listed = forms.reshape(c, forms.cast(c, anchors, F32), [1, -1, 4])
     move = _by_place(c, forms.cast(c, moves, F32), 4)
     boxes = geometry.refined(c, listed, move, border, ends=True, limit=_MAX_GROWTH)
-    return geometry.clipped(c, boxes, *frame.less_border(c, border))
+    return geometry.clipped(c, boxes, *frame.largest_coordinates(c, border))
 
 
 @exports(ov.ExperimentalDetectronGenerateProposalsSingleImage)

@@ -42,7 +42,7 @@ from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.hazards.memory import needs_barrier, shows_parameter
+from irloop.hazards.memory import needs_barrier, shares_memory_with
 from irloop.passes.common.body_barriers import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]
@@ -236,7 +236,7 @@ class OpenVinoLoopBuilder:
         parameters = set(self.inner.graph.inputs)
         return [
             replace(scan, value=copied(self.inner, scan.value))
-            if shows_parameter(scan.value, parameters)
+            if shares_memory_with(scan.value, parameters)
             else scan
             for scan in scans
         ]

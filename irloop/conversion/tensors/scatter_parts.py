@@ -18,7 +18,14 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
 
-__all__ = ["ONNX", "OPENVINO", "Words", "elements_by_comparing", "neutral", "rows_by_comparing"]
+__all__ = [
+    "ONNX",
+    "OPENVINO",
+    "DialectForms",
+    "elements_by_comparing",
+    "neutral",
+    "rows_by_comparing",
+]
 
 #: Maximum number of elements of a table; larger ones are refused.
 LARGEST_TABLE = 2**26
@@ -27,7 +34,7 @@ _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class DialectForms:
     """The forms of one dialect, and the operations whose names differ between the dialects."""
 
     forms: ModuleType
@@ -49,8 +56,8 @@ class Words:
         return found
 
 
-ONNX = Words(onnx_forms, onnx_forms.shape, onnx_forms.where, onnx_forms.mul)
-OPENVINO = Words(
+ONNX = DialectForms(onnx_forms, onnx_forms.shape, onnx_forms.where, onnx_forms.mul)
+OPENVINO = DialectForms(
     openvino_forms, openvino_forms.shape_of, openvino_forms.select, openvino_forms.multiply
 )
 
@@ -71,7 +78,7 @@ def neutral(reduction: str, element: ElementType) -> float:
 
 def elements_by_comparing(
     c: Conversion,
-    words: Words,
+    dialect: DialectForms,
     reduction: str,
     axis: int,
     inputs: tuple[Value, Value, Value],
@@ -84,26 +91,26 @@ def elements_by_comparing(
         one, or the table would be too large.
     """
     data, indices, updates = inputs
-    f = words.forms
+    f = dialect.forms
     rank = needed_rank(c, data)
     at = axis % rank
     _require_same_sides(c, data, indices, at)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
-    size = words.size(c, data, at)
-    where = _non_negative(c, words, f.as_i64(c, indices), size)
+    size = dialect.size(c, data, at)
+    where = _non_negative(c, dialect, f.as_i64(c, indices), size)
     # Compare indices [.., n, ..], as [.., n, 1, ..], with 0, 1, ... along the new axis.
     positions = f.range_(c, c.i64(0), size, c.i64(1))
     positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
     meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
     blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
-    table = words.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
+    table = dialect.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
     found = f.reduce(c, _KINDS[reduction], table, [at], keep=False)
-    return words.combined(c, reduction, data, found)
+    return dialect.combined(c, reduction, data, found)
 
 
-def _non_negative(c: Conversion, words: Words, indices: Value, size: Value) -> Value:
-    f = words.forms
-    return words.select(c, f.less(c, indices, c.i64(0)), f.add(c, indices, size), indices)
+def _non_negative(c: Conversion, dialect: DialectForms, indices: Value, size: Value) -> Value:
+    f = dialect.forms
+    return dialect.select(c, f.less(c, indices, c.i64(0)), f.add(c, indices, size), indices)
 
 
 def _require_same_sides(c: Conversion, data: Value, indices: Value, axis: int) -> None:
@@ -125,7 +132,7 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
 
 
 def rows_by_comparing(
-    c: Conversion, words: Words, reduction: str, inputs: tuple[Value, Value, Value]
+    c: Conversion, dialect: DialectForms, reduction: str, inputs: tuple[Value, Value, Value]
 ) -> Value:
     """ScatterND of the inputs data, indices and updates, with a reduction; coordinates become flat
     indices.
@@ -134,14 +141,14 @@ def rows_by_comparing(
         RefusedError: if the number of coordinates is not known, or the table would be too large.
     """
     data, indices, updates = inputs
-    f = words.forms
+    f = dialect.forms
     depth = shape_of(indices).dim(-1) if shape_of(indices).rank else None
     if not isinstance(depth, int):
         raise c.refuse("the number of its coordinates is not known", "declare the input shapes")
     _require_small(c, shape_of(updates).count(), shape_of(data).count())
-    dims = words.shape(c, data)
+    dims = dialect.shape(c, data)
     lead = f.slice_(c, dims, [0], [depth], [0])
-    places = _places(c, words, f.as_i64(c, indices), lead, depth)
+    places = _places(c, dialect, f.as_i64(c, indices), lead, depth)
     count = f.reduce(c, "Prod", lead, [0], keep=False)
     numbers = f.unsqueeze(c, f.range_(c, c.i64(0), count, c.i64(1)), [0])
     meets = f.unsqueeze(c, f.equal(c, places, numbers), [2])
@@ -150,18 +157,18 @@ def rows_by_comparing(
     inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
     rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
     blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
-    table = words.select(c, meets, rows, blank)
+    table = dialect.select(c, meets, rows, blank)
     found = f.reduce(c, _KINDS[reduction], table, [0], keep=False)
-    return words.combined(c, reduction, data, f.reshape_to(c, found, dims))
+    return dialect.combined(c, reduction, data, f.reshape_to(c, found, dims))
 
 
-def _places(c: Conversion, words: Words, indices: Value, lead: Value, depth: int) -> Value:
+def _places(c: Conversion, dialect: DialectForms, indices: Value, lead: Value, depth: int) -> Value:
     """Coordinates [.., depth] as indices into the flat data, [updates, 1]."""
-    f = words.forms
-    flat = _non_negative(c, words, f.reshape(c, indices, [-1, depth]), lead)
+    f = dialect.forms
+    flat = _non_negative(c, dialect, f.reshape(c, indices, [-1, depth]), lead)
     place = c.i64([[0]])
     for at in range(depth):
         size = f.slice_(c, lead, [at], [at + 1], [0])
         step = f.slice_(c, flat, [at], [at + 1], [1])
-        place = f.add(c, words.multiply(c, place, size), step)
+        place = f.add(c, dialect.multiply(c, place, size), step)
     return place

@@ -12,7 +12,7 @@ from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import is_overwritten, needs_barrier, shows_parameter
+from irloop.hazards.memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
@@ -73,7 +73,7 @@ class BodyBarriers(LoopPass):
                 leaving.value = item.result
         for leaving in wires.outputs:
             joined = isinstance(leaving.port, Concatenated)
-            if joined and shows_parameter(leaving.value, parameters):
+            if joined and shares_memory_with(leaving.value, parameters):
                 leaving.value = copied(leaving.value)
         for item in wires.invariants:
             if is_overwritten(item.parameter):
