@@ -147,7 +147,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
 def exit_of(comparison: Comparison) -> Exit:
     """The exit status; it is 2 if nothing could be compared."""
     exits = {"equal": Exit.FINE, "different": Exit.FINDINGS}
-    return exits.get(comparison.outcome, Exit.COULD_NOT_LOOK)
+    return exits.get(comparison.outcome, Exit.NOT_CHECKED)
 
 
 def comparison_text(comparison: Comparison) -> str:

@@ -15,6 +15,6 @@ class Exit(IntEnum):
     #: The model is invalid, cannot be converted or run, or the two models differ.
     FINDINGS = 1
     #: The check was impossible: wrong usage, no matching file, an unreadable file, a bug in irloop.
-    COULD_NOT_LOOK = 2
+    NOT_CHECKED = 2
     #: The user pressed Ctrl-C; nothing was written. (Shells use this number.)
     INTERRUPTED = 130

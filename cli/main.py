@@ -94,7 +94,7 @@ class IrloopGroup(click.Group):
             _leave(leaving)
         except OSError:
             # Neither the output nor the reason can be written.
-            os._exit(Exit.COULD_NOT_LOOK)
+            os._exit(Exit.NOT_CHECKED)
         return None
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
@@ -156,7 +156,7 @@ def _leave(leaving: SystemExit) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        os._exit(Exit.COULD_NOT_LOOK)
+        os._exit(Exit.NOT_CHECKED)
     os._exit(leaving.code)
 
 
@@ -183,7 +183,7 @@ def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
     click.echo(one_line(named(f"irloop: error: {message}")), err=True)
     for row in rows:
         click.echo(one_line(named(f"  {row}")), err=True)
-    ctx.exit(Exit.COULD_NOT_LOOK)
+    ctx.exit(Exit.NOT_CHECKED)
 
 
 def _rows(error: IrloopError) -> list[str]:
@@ -216,7 +216,7 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
 def _reader_left() -> NoReturn:
     # Buffered output has nowhere to go; without this the interpreter complains at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(Exit.COULD_NOT_LOOK)
+    sys.exit(Exit.NOT_CHECKED)
 
 
 @click.group(

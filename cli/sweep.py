@@ -197,7 +197,7 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
         raise UsageError("no models found", fix="give .xml or .onnx files")
     if state.findings:
         ctx.exit(Exit.FINDINGS)
-    ctx.exit(Exit.COULD_NOT_LOOK if state.unknown else Exit.FINE)
+    ctx.exit(Exit.NOT_CHECKED if state.unknown else Exit.FINE)
 
 
 def _interrupt(number: int, frame: object) -> None:

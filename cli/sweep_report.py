@@ -98,7 +98,7 @@ def report_command(
     failing = found.findings if found.changes is None else found.changes.counts["broken"]
     if failing:
         ctx.exit(Exit.FINDINGS)
-    ctx.exit(Exit.COULD_NOT_LOOK if found.unknown and found.changes is None else Exit.FINE)
+    ctx.exit(Exit.NOT_CHECKED if found.unknown and found.changes is None else Exit.FINE)
 
 
 def _writer(file: str) -> Callable[[Summary], str]:

@@ -284,7 +284,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     else:
         write_whole("-", shown)
     if len(readable) < len(models) or leaving:
-        ctx.exit(Exit.COULD_NOT_LOOK)
+        ctx.exit(Exit.NOT_CHECKED)
     if any(item.severity.rank <= found.worst.rank for item in findings):
         ctx.exit(Exit.FINDINGS)
 

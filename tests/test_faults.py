@@ -152,7 +152,7 @@ def test_a_disk_that_fills_leaves_the_old_files(tmp_path: Path, command: str) ->
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_reader_that_leaves_does_no_harm(tmp_path: Path, command: str) -> None:
+def test_closing_the_progress_pipe_does_not_stop_the_work(tmp_path: Path, command: str) -> None:
     """The pipe for progress output is closed, but the work is still done."""
     reader, writer = os.pipe()
     os.close(reader)

@@ -33,7 +33,7 @@ def test_a_conversion_is_equivalent_to_its_source(tmp_path: Path) -> None:
     assert assert_equivalent(irloop.read_model(SOURCE), converted, rtol=1e-5, atol=1e-5).equal
 
 
-def test_a_difference_fails_with_the_report(tmp_path: Path) -> None:
+def test_a_failed_assertion_contains_the_report(tmp_path: Path) -> None:
     other = edited(tmp_path, 'type="Tanh"', 'type="Sigmoid"')
     with pytest.raises(AssertionError) as failed:
         assert_equivalent(SOURCE, other, seeds=1)

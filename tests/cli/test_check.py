@@ -56,7 +56,7 @@ def test_every_installed_engine_takes_part(irloop: Irloop, recurrent: Path, onnx
     )
 
 
-def test_nothing_compared_is_neither_equal_nor_different(
+def test_a_check_without_a_finished_run_is_inconclusive(
     irloop: Irloop, recurrent: Path, onnx: Path
 ) -> None:
     """Nothing can be compared, because the time limit is exceeded before anything has run."""
@@ -77,7 +77,7 @@ main()
 """
 
 
-def test_without_any_engine(recurrent: Path, tmp_path: Path) -> None:
+def test_a_check_runs_without_installed_engines(recurrent: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.onnx"
     command = [sys.executable, "-c", HIDDEN, "convert", str(recurrent), "-o", str(output)]
     done = subprocess.run([*command, "--check"], capture_output=True, text=True, check=False)
@@ -99,7 +99,9 @@ def test_different_models_and_their_first_divergence(
     assert "first divergence: `rnn/body/" in result.stdout
 
 
-def test_json_reports_the_same(irloop: Irloop, recurrent: Path, reversed_model: Path) -> None:
+def test_the_json_report_names_the_same_divergence(
+    irloop: Irloop, recurrent: Path, reversed_model: Path
+) -> None:
     result = irloop("check", recurrent, reversed_model, "--engines", "numpy", "--format", "json")
     assert result.exit_code == 1
     report = json.loads(result.stdout)

@@ -80,7 +80,7 @@ def test_reports_call_the_standard_input_by_name(recurrent: Path) -> None:
         assert b"irloop-scratch" not in broken.stdout + broken.stderr
 
 
-def test_json_under_both_names(irloop: Irloop, recurrent: Path) -> None:
+def test_the_options_json_and_format_json_agree(irloop: Irloop, recurrent: Path) -> None:
     first, second = (
         irloop("inspect", recurrent, *arguments).stdout
         for arguments in (["--json"], ["--format", "json"])
@@ -255,7 +255,7 @@ def test_a_converted_model_on_stdout(recurrent: Path, tmp_path: Path) -> None:
         assert b"-o -" in refused.stderr
 
 
-def test_arrays_and_passes_in_a_pipe(halving: Path, tmp_path: Path) -> None:
+def test_run_and_transform_work_in_a_pipe(halving: Path, tmp_path: Path) -> None:
     """The state is halved until it is below 1: 5, 2.5, 1.25, 0.625."""
     given = io.BytesIO()
     np.savez(given, x=np.array([[10, -3]], np.float32))

@@ -254,7 +254,7 @@ def test_a_missing_input_is_wrong_usage(irloop: Irloop, tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
 
 
-def test_a_target_that_cannot_read_the_model_says_why(
+def test_a_model_that_the_target_cannot_read_is_refused_with_the_reason(
     irloop: Irloop, recurrent: Path, halving: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "m.xml"
@@ -298,7 +298,9 @@ def test_hostile_files_are_findings(
         assert os.listdir(tmp_path) == [name]
 
 
-def test_findings_and_logs_do_not_mix(process: Process, recurrent: Path, tmp_path: Path) -> None:
+def test_the_written_file_is_reported_on_stderr(
+    process: Process, recurrent: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "m.onnx"
     done = process("convert", recurrent, "-o", output)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", f"wrote {output}\n")

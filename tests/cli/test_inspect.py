@@ -39,7 +39,7 @@ def test_the_end_of_a_loop_is_described(irloop: Irloop, halving: Path) -> None:
     assert f"    runs at most 50 times, {stop}" in lines
 
 
-def test_depth_leaves_bodies_out(irloop: Irloop, recurrent: Path) -> None:
+def test_the_option_depth_omits_deeper_bodies(irloop: Irloop, recurrent: Path) -> None:
     result = irloop("inspect", recurrent, "--depth", 0)
     assert "TensorIterator" in result.stdout
     assert "Tanh" not in result.stdout
@@ -56,7 +56,7 @@ def test_reversed_slices_and_ranges(irloop: Irloop, recurrent: Path, tmp_path: P
     assert "joined along axis 1, reversed" in result.stdout
 
 
-def test_json_is_the_same_tree(irloop: Irloop, recurrent: Path) -> None:
+def test_json_has_the_same_tree(irloop: Irloop, recurrent: Path) -> None:
     tree = json.loads(irloop("inspect", recurrent, "--json").stdout)
     assert (tree["schema"], tree["dialect"], tree["version"]) == (
         "irloop-inspect/1", "openvino", 10,

@@ -79,7 +79,7 @@ def test_every_format_is_bounded(irloop: Irloop, repeated: Path, style: str) -> 
         assert "150 more of IRL206" in result.stdout
 
 
-def test_each_severity_counts_for_itself() -> None:
+def test_each_severity_has_its_own_limit() -> None:
     """Milder findings of a code do not hide the error that determines the exit status."""
     cap = Cap(1)
     items = [Diagnostic("IRL1", severity, "") for severity in (Severity.INFO,) * 5]
@@ -88,7 +88,9 @@ def test_each_severity_counts_for_itself() -> None:
     assert [item.severity for item in cap.rest()] == [Severity.INFO]
 
 
-def test_a_baseline_knows_all_findings(irloop: Irloop, repeated: Path, tmp_path: Path) -> None:
+def test_a_baseline_contains_findings_beyond_the_limit(
+    irloop: Irloop, repeated: Path, tmp_path: Path
+) -> None:
     known = str(tmp_path / "known.json")
     wrote = irloop("validate", str(repeated), "--baseline", known, "--write-baseline")
     assert wrote.exit_code == 0

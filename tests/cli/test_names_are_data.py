@@ -110,7 +110,7 @@ FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "azure", "rdjso
 
 
 @pytest.mark.parametrize("style", FORMATS)
-def test_validate(
+def test_hostile_names_in_findings_are_escaped(
     irloop: Irloop, hostile_ir: Path, broken_ir: Path, tmp_path: Path, style: str
 ) -> None:
     wrong = onnx_model(tmp_path / "::error::wrong.onnx", kind=f"::error::k{IN_PROTOBUF}")
@@ -171,7 +171,9 @@ def test_hostile_names_in_differences_are_escaped(
         require_harmless(result)
 
 
-def test_errors_are_one_line(irloop: Irloop, broken_ir: Path, tmp_path: Path) -> None:
+def test_error_messages_are_printed_on_one_line(
+    irloop: Irloop, broken_ir: Path, tmp_path: Path
+) -> None:
     unknown = onnx_model(tmp_path / "unknown.onnx", kind=f"::error::k{IN_PROTOBUF}")
     arrays = tmp_path / "arrays.npz"
     api.write_arrays(arrays, {f"k\n::error::{MARK}\x1b": np.zeros(2)})
@@ -230,7 +232,7 @@ def test_one_line(text: str, shown: str) -> None:
     assert one_line(shown) == shown
 
 
-def test_a_diagnostic_is_one_line_for_each_of_its_parts() -> None:
+def test_each_part_of_a_diagnostic_is_printed_on_one_line() -> None:
     item = Diagnostic(
         "IRL1",
         Severity.ERROR,

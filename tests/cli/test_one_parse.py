@@ -28,7 +28,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [(), ("--check", "--engines", "numpy"), ("--no-validate",)])
-def test_to_onnx(
+def test_converting_to_onnx_parses_the_ir_once(
     irloop: Irloop,
     halving: Path,
     tmp_path: Path,
@@ -40,7 +40,7 @@ def test_to_onnx(
     assert parsed == [str(halving)]
 
 
-def test_weights_of_another_name(
+def test_weights_of_another_name_do_not_require_a_second_parse(
     irloop: Irloop, halving: Path, tmp_path: Path, parsed: list[str]
 ) -> None:
     model = tmp_path / "model.xml"

@@ -138,7 +138,7 @@ def one_line(recurrent: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_region_is_the_element(irloop: Irloop, one_line: Path) -> None:
+def test_the_region_of_a_finding_is_its_element(irloop: Irloop, one_line: Path) -> None:
     log = json.loads(irloop("validate", one_line, "--format", "sarif").stdout)
     (result,) = log["runs"][0]["results"]
     region = result["locations"][0]["physicalLocation"]["region"]

@@ -112,7 +112,7 @@ def test_github_annotations(irloop: Irloop, folder: Path) -> None:
     assert "%0Aexpected: " in first[4]
 
 
-def test_github_shows_ten_of_a_kind(irloop: Irloop, folder: Path) -> None:
+def test_github_annotations_are_limited_to_ten_of_each_kind(irloop: Irloop, folder: Path) -> None:
     path = folder / "halving.xml"
     text = path.read_text(encoding="utf-8")
     extra = '<edge from-layer="0" from-port="7" to-layer="3" to-port="2"/>\n'

@@ -138,7 +138,7 @@ def test_generated_inputs_follow_the_seed(irloop: Irloop, recurrent: Path) -> No
     assert irloop("run", recurrent, "--seed", 2).stdout != first.stdout
 
 
-def test_values_that_numpy_files_cannot_hold(tmp_path: Path) -> None:
+def test_values_without_a_numpy_type_survive_writing_and_reading(tmp_path: Path) -> None:
     import ml_dtypes
 
     values: dict[str, Any] = {

@@ -73,7 +73,7 @@ def test_the_settings_of_the_folder_above_up_to_the_repository(
     assert irloop("validate", "m.xml").exit_code == 1
 
 
-def test_the_longest_code_determines_the_severity(irloop: Irloop, project: Path) -> None:
+def test_the_most_specific_code_determines_the_severity(irloop: Irloop, project: Path) -> None:
     settle(project, 'severity = {IRL2 = "info", IRL203 = "warning"}\n')
     result = irloop("validate", "models", "--format", "json")
     assert (result.exit_code, codes(result)) == (0, [("IRL203", "warning")])
@@ -150,7 +150,7 @@ def test_the_baseline_does_not_depend_on_the_current_folder(
     assert irloop("validate", "m.xml").exit_code == 0
 
 
-def test_repaired_findings_are_reported_and_removed(
+def test_findings_that_no_longer_occur_are_reported_and_removed(
     irloop: Irloop, project: Path, recurrent: Path
 ) -> None:
     shutil.copytree(project / "models", project / "others")

@@ -102,7 +102,9 @@ def test_the_profile_is_a_table_and_a_file(irloop: Irloop, recurrent: Path, tmp_
     assert float(rows[1]["milliseconds"]) > 0
 
 
-def test_pictures_before_and_after_a_pass(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_the_option_draw_writes_pictures_before_and_after_a_pass(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "pictures"
     result = irloop(
         *("transform", recurrent, "--pass", "dead_code", "--pass", "unroll"),
@@ -191,7 +193,7 @@ class Wrong(MatcherPass):
 '''
 
 
-def test_a_wrong_pass_is_found_out_and_nothing_is_written(
+def test_a_pass_that_changes_results_is_named_and_nothing_is_written(
     irloop: Irloop, recurrent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "wrong_passes.py").write_text(WRONG)

@@ -35,13 +35,13 @@ def line_of(path: Path, text: str) -> int:
     return number
 
 
-def test_a_good_model_has_no_findings(irloop: Irloop, recurrent: Path) -> None:
+def test_a_valid_model_has_no_findings(irloop: Irloop, recurrent: Path) -> None:
     result = irloop("validate", recurrent)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "no findings in 1 file\n"
 
 
-def test_information_does_not_fail(
+def test_findings_of_severity_info_do_not_change_the_exit_status(
     irloop: Irloop, recurrent: Path, halving: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "halving.xml"
@@ -215,7 +215,7 @@ def test_names_in_a_file_do_not_control_the_terminal(irloop: Irloop, broken: Pat
     assert "\u202e" not in result.stdout
 
 
-def test_progress_and_logs_stay_off_stdout(process: Process, recurrent: Path) -> None:
+def test_progress_and_logs_are_not_written_to_stdout(process: Process, recurrent: Path) -> None:
     done = process("validate", recurrent, "-v")
     assert done.stdout == "no findings in 1 file\n"
     assert done.stderr == f"validated {recurrent}\n"
@@ -291,7 +291,9 @@ def test_a_report_is_not_written_over_a_model(
     assert (tmp_path / name).read_bytes() == before
 
 
-def test_a_report_goes_through_a_link(irloop: Irloop, recurrent: Path, tmp_path: Path) -> None:
+def test_a_report_is_written_through_a_symbolic_link(
+    irloop: Irloop, recurrent: Path, tmp_path: Path
+) -> None:
     link, target = tmp_path / "link", tmp_path / "target"
     target.write_text("", "utf-8")
     link.symlink_to(target)

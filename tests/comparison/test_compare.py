@@ -268,7 +268,7 @@ def test_a_model_that_refuses_generated_inputs_is_not_called_equal() -> None:
     assert "no generated inputs could be run" in found.problems[0]
 
 
-def test_engines_that_cannot_run_the_models_are_refused() -> None:
+def test_unknown_engines_and_engines_of_the_other_format_are_refused() -> None:
     onnx_model = loop()
     with pytest.raises(UsageError, match="no engine 'torch'"):
         compare(onnx_model, onnx_model, engines="torch,numpy")
@@ -327,7 +327,7 @@ def test_a_crash_of_an_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
     assert "crashed" in found.problems[0]
 
 
-def test_an_engine_that_refuses_says_why(tmp_path: Path) -> None:
+def test_the_message_of_an_engine_that_refuses_is_reported(tmp_path: Path) -> None:
     proto = onnx.parser.parse_model(HEADER + "m (float[2] x) => (float[2] y) { y = Abs (x) }")
     proto.graph.node[0].op_type = "NoSuchOperation"
     file = tmp_path / "model.onnx"
@@ -366,7 +366,7 @@ def test_an_undefined_output_is_not_compared() -> None:
     assert "y has no value there (seed 0, trip count 0 and 1 more)" in found.not_exercised
 
 
-def test_plain_data_for_reports() -> None:
+def test_comparisons_convert_to_plain_data() -> None:
     found = compare(loop(), loop(RATE="0.6")).to_dict()
     assert found["equal"] is False
     assert found["verdict"] in {item.name.lower() for item in Verdict}

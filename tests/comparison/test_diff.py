@@ -97,7 +97,7 @@ def test_changes_are_not_shown_as_python_objects(tmp_path: Path) -> None:
         assert word not in text
 
 
-def test_another_wire(tmp_path: Path) -> None:
+def test_an_operand_from_another_value_is_reported(tmp_path: Path) -> None:
     """The bias is added to itself instead of to the sum."""
     old, new = (
         f'<edge from-layer="{layer}" from-port="{port}" to-layer="10" to-port="0"/>'
@@ -154,7 +154,7 @@ def test_other_formats_are_refused() -> None:
         diff(model, converted)
 
 
-def test_plain_data(tmp_path: Path) -> None:
+def test_changes_convert_to_plain_data(tmp_path: Path) -> None:
     found = changed(tmp_path, ('name="x_W"', 'name="product"'))
     assert found.to_dict() == {
         "same": True,

@@ -224,7 +224,7 @@ def test_sizes_that_the_model_rules_out_are_left_out() -> None:
     assert not found.not_exercised
 
 
-def test_trip_counts_that_are_computed_are_exercised() -> None:
+def test_computed_trip_counts_are_exercised() -> None:
     text = """
     m (int64 n, float[2] x) => (float[2] y) {
        one = Constant <value_int = 1> ()
@@ -322,7 +322,7 @@ def test_models_with_variables_are_compared_over_several_steps(tmp_path: Path) -
     assert [trial.equal for trial in found.trials[:3]] == [True, False, False]
 
 
-def test_plain_data_names_every_engine() -> None:
+def test_the_plain_data_of_a_comparison_names_every_engine() -> None:
     subject = model("m (float[2] x) => (float[2] y) { y = Abs (x) }")
     found = compare(subject, subject, engines="numpy", inputs=[np.ones(2, np.float32)]).to_dict()
     assert found["outcome"] == "equal"

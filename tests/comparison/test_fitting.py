@@ -56,7 +56,7 @@ def test_unnamed_sizes_are_fitted_one_by_one() -> None:
     assert found["a"].shape[1] == found["b"].shape[1]
 
 
-def test_a_size_that_must_be_divisible_is() -> None:
+def test_sizes_that_must_be_divisible_are_chosen_so() -> None:
     text = """
     m (float[n,c,h,w] x) => (float[n,c,h,w] y) {
        a = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x)

@@ -44,7 +44,7 @@ def test_indices_stay_within_their_axis() -> None:
         Session(subject).run(trial.arrays)
 
 
-def test_indices_are_seen_through_casts_and_bodies() -> None:
+def test_inputs_used_as_indices_are_recognised_through_casts_and_bodies() -> None:
     text = """
     m (int32[1] at, float[6] x) => (float[?,1] y) {
        n = Constant <value_int = 2> ()

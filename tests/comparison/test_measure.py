@@ -66,7 +66,7 @@ def test_integers_are_exact_at_any_size() -> None:
     assert measure(wide, wide - np.uint64(2), Tolerance()).absolute == 2
 
 
-def test_strings_and_nothing() -> None:
+def test_strings_and_empty_arrays_are_compared() -> None:
     words = np.array(["a", "b"], object)
     assert measure(words, words.copy(), Tolerance()).equal
     assert measure(words, np.array(["a", "c"], object), Tolerance()).worst == (1,)
@@ -154,7 +154,7 @@ def test_arrays_of_many_parts_are_measured_as_a_whole() -> None:
     assert measure(x, y, Tolerance(1e-4, 0.0)).wrong == 2
 
 
-def test_equal_bits_are_equal_without_a_unit() -> None:
+def test_equal_bits_are_equal_and_nan_alone_has_no_ulp_distance() -> None:
     nothing = np.full(5, np.nan, np.float32)
     assert measure(nothing, nothing.copy(), Tolerance()).ulp is None
     mixed = np.array([np.nan, np.inf, -0.0], np.float32)

@@ -41,7 +41,7 @@ def test_cases_quote_the_sentence_of_the_specification_that_they_test() -> None:
     [case for case in CASES if isinstance(case.model, str) and not case.may_be_refused],
     ids=lambda case: case.name,
 )
-def test_the_onnx_checker_accepts(case: Case, tmp_path: Path) -> None:
+def test_the_onnx_checker_accepts_the_cases(case: Case, tmp_path: Path) -> None:
     _, path = write_case(case, tmp_path)
     onnx.checker.check_model(str(path), full_check=True)
 
@@ -50,7 +50,7 @@ SUITE = [case for case in CASES if not (case.may_be_refused or case.on_demand)]
 
 
 @pytest.mark.parametrize("case", [*SUITE, *PROGRAMS], ids=lambda case: f"{case.name}-{case.format}")
-def test_the_executor_is_right(case: Case, tmp_path: Path) -> None:
+def test_the_executor_passes_every_case(case: Case, tmp_path: Path) -> None:
     model, _ = write_case(case, tmp_path)
     session = Session(model)
     for item in case.runs:

@@ -72,7 +72,7 @@ def test_reasons_of_refusals_are_found_in_what_a_rule_calls() -> None:
     assert refusals.reasons("openvino", "Abs", 1) == ()
 
 
-def test_pages_ask_for_all_that_is_generated_and_for_nothing_else() -> None:
+def test_pages_include_exactly_the_generated_parts() -> None:
     assert asked_for("generated") == set(site.BLOCKS)
     assert {request.split(" ")[0] for request in asked_for("picture")} == set(EXAMPLES)
 

@@ -53,7 +53,7 @@ def test_commands(page: Path, tmp_path: Path, environment: Mapping[str, str]) ->
 
 
 @pytest.mark.parametrize("page", SCRIPTS, ids=lambda path: path.relative_to(PAGES).as_posix())
-def test_pages_leave_out_last_bits(page: Path) -> None:
+def test_outputs_on_pages_omit_digits_that_depend_on_the_processor(page: Path) -> None:
     # The difference between two models depends on the processor, whose kernels sum in different
     # orders.
     shown = [step for step in steps(page.read_text(encoding="utf-8")) if isinstance(step, Command)]

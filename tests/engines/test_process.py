@@ -203,7 +203,7 @@ def test_inputs_that_do_not_fit_raise(tmp_path: Path) -> None:
     assert right.outputs[0].tolist() == [1, 1]
 
 
-def test_a_module_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_module_of_a_custom_engine_is_named(tmp_path: Path) -> None:
     with Process(engine_of("no_such_module:make"), tmp_path / "m.onnx") as process:
         answer = process.run([], seconds=SECONDS)
     assert not engine_of("no_such_module:make").installed

@@ -158,7 +158,7 @@ def fixed_order(body: str) -> str:
 
 @pytest.mark.parametrize(("body", "results", "outputs"), BODIES)
 @pytest.mark.parametrize(("trip", "left"), [(0, 99.0), (3, 99.0), (200, 999.0), (200, 18.0)])
-def test_what_outlives_an_iteration_is_kept(
+def test_values_that_outlive_an_iteration_are_kept(
     body: str, results: str, outputs: str, trip: int, left: float
 ) -> None:
     """Few half-units are left, so the condition ends the loop during iterations without checks."""

@@ -69,7 +69,7 @@ def test_inputs_that_do_not_fit_are_refused(given: Any, message: str, found: str
     assert error.value.diagnostics[0].found == found
 
 
-def test_ranges_of_dimensions_hold() -> None:
+def test_inputs_outside_the_range_of_a_dimension_are_refused() -> None:
     graph = Graph()
     builder = Builder(graph)
     shape = Shape((DynamicDim(2, 4),))
@@ -148,7 +148,7 @@ def test_limits_take_their_earlier_names() -> None:
     assert Limits(7).max_iterations == 7
 
 
-def test_memory_that_is_let_go_does_not_count() -> None:
+def test_released_memory_does_not_count() -> None:
     lines = "".join(f"v{at + 1} = Add (v{at}, v{at}) " for at in range(50))
     subject = model(f"m (float[n] v0) => (float[n] v50) {{ {lines} }}")
     # The arrays take 4 MB at a time, 200 MB in total.
@@ -157,7 +157,7 @@ def test_memory_that_is_let_go_does_not_count() -> None:
     assert found["v50"].shape == (10**6,)
 
 
-def test_overflow_and_division_by_zero_are_values() -> None:
+def test_overflow_and_division_by_zero_return_values() -> None:
     subject = model(
         "m (float[3] a, float[3] b) => (float[3] c, float[3] d) { c = Div (a, b) d = Mul (a, a) }"
     )
@@ -202,7 +202,7 @@ def test_describe() -> None:
     assert describe(np.array([np.nan, 2.0]), clean=False) == "float64[2] min 2.0 max 2.0 NaN 1 of 2"
 
 
-def test_a_session_runs_again_and_tells_what_was_done() -> None:
+def test_a_session_runs_repeatedly_and_reports_counts_and_branches() -> None:
     session = Session(model(LOG))
     x = np.array([1, 10], np.float32)
     for count in (1, 0, 3):

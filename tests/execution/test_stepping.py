@@ -69,7 +69,7 @@ def test_iterations_of_inner_loops_come_before_those_of_outer_loops() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["onnx", "openvino"])
-def test_a_million_iterations_may_be_left_early(dialect: Any) -> None:
+def test_stepping_may_end_before_a_long_loop_does(dialect: Any) -> None:
     b = irloop.Builder(dialect)
     with b.loop(None) as body:
         state = body.state(np.float32(1), name="state")

@@ -77,7 +77,7 @@ def test_a_body_longer_than_one_function() -> None:
     "kernel",
     [elementwise.exp, elementwise.tanh, elementwise.sqrt, activation.sigmoid, activation.softplus],
 )
-def test_bare_kernels_compute_the_same_numbers(kernel: Any) -> None:
+def test_kernels_without_wrappers_compute_the_same_numbers(kernel: Any) -> None:
     x = np.linspace(0.1, 3, 7, dtype=np.float32)
     half = x.astype(np.float16)
     whole = np.arange(1, 4)

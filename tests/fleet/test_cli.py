@@ -48,7 +48,7 @@ def test_a_local_cluster_and_reports(
     assert (suite.get("tests"), suite.get("failures")) == ("6", "4")
 
 
-def test_names_are_data(tmp_path: Path, irloop: Irloop, zoo: Path) -> None:
+def test_hostile_names_are_escaped_in_reports(tmp_path: Path, irloop: Irloop, zoo: Path) -> None:
     name = "a\n::error::<script>\x1b[2J"
     folder = tmp_path / "hostile"
     folder.mkdir()
@@ -95,7 +95,7 @@ def test_contradictory_options_are_refused(
     assert not (tmp_path / "results").exists()
 
 
-def test_a_killed_sweep_goes_on_where_it_was(
+def test_a_killed_sweep_continues_where_it_stopped(
     zoo: Path, tmp_path: Path, irloop: Irloop, verdicts: ReadVerdicts
 ) -> None:
     """The driver is killed while a model hangs; the next sweep, in which the model does not hang,

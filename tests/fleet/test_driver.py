@@ -180,7 +180,7 @@ def test_steps_of_a_changed_model_are_repeated(zoo: Path) -> None:
     assert sweep(plan, InlineCluster()).done == 1
 
 
-def test_all_parts_together_are_the_whole(zoo: Path, verdicts: ReadVerdicts) -> None:
+def test_all_shards_together_contain_every_model(zoo: Path, verdicts: ReadVerdicts) -> None:
     for number in (1, 2, 3):
         sweep(plan_of(zoo, shard=Shard(number, 3)), InlineCluster())
     assert verdicts(plan_of(zoo).target) == EXPECTED

@@ -137,7 +137,7 @@ def test_names_in_archives_never_become_paths(tmp_path: Path) -> None:
         assert Path(item.path).read_bytes() == content
 
 
-def test_bombs_stop_at_the_limit(tmp_path: Path) -> None:
+def test_archive_bombs_are_extracted_only_up_to_the_limit(tmp_path: Path) -> None:
     archive = tmp_path / "bomb.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("a.onnx", b"\x08\x01" * 5_000_000)

@@ -89,14 +89,16 @@ def damaged() -> bytes:
         (b"hello", "neither a ZIP"),
     ],
 )
-def test_the_fault_is_named(tmp_path: Path, data: bytes, said: str) -> None:
+def test_a_damaged_file_is_refused_with_the_reason(tmp_path: Path, data: bytes, said: str) -> None:
     path = tmp_path / "x.npz"
     path.write_bytes(data)
     with pytest.raises(irloop.UsageError, match=said):
         irloop.read_arrays(path)
 
 
-def test_the_sum_of_all_arrays_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_total_size_of_all_arrays_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(npy, "MOST_BYTES", 10_000)
     path = tmp_path / "x.npz"
     a = np.zeros(1000, np.float32)

@@ -53,7 +53,7 @@ def test_integers_that_may_be_sizes_are_read() -> None:
     assert inference.dims(weights) == (1, 2, 3, 4)
 
 
-def test_a_loop_pass_without_loops_infers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_pass_infers_nothing_if_there_are_no_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(ArrayTensor(np.ones(4, np.float32)), ElementType.F32, weights_first=False)
 
     def refuse(*_: object) -> None:

@@ -54,7 +54,9 @@ def test_fields_are_given_by_position_or_name_or_have_defaults() -> None:
         (lambda: _any(Plain)(1), "has the attributes none"),
     ],
 )
-def test_a_wrong_call_says_what_is_wrong(call: Callable[[], Op], message: str) -> None:
+def test_a_wrong_call_names_missing_and_unknown_attributes(
+    call: Callable[[], Op], message: str
+) -> None:
     with pytest.raises(TypeError, match=message):
         call()
 

@@ -135,7 +135,7 @@ def test_of_two_back_edges_the_first_one_is_kept(tmp_path: Path) -> None:
     assert irloop.fix(path).after == RECURRENT.read_bytes()
 
 
-def test_a_lost_back_edge_is_announced_and_restored_only_on_request(tmp_path: Path) -> None:
+def test_a_lost_back_edge_is_restored_only_with_unsafe_fixes(tmp_path: Path) -> None:
     path = edited(tmp_path, ('<edge from-layer="15" to-layer="1"/>', ""))
     safe = irloop.fix(path)
     assert (safe.repairs, safe.after) == ((), safe.before)

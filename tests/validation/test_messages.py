@@ -88,7 +88,7 @@ def test_a_message_in_a_log_is_found(irloop_command: Callable[..., Result]) -> N
     assert "IRL104" in result.stdout
 
 
-def test_words_need_no_quotes(irloop_command: Callable[..., Result]) -> None:
+def test_messages_need_no_quotes_on_the_command_line(irloop_command: Callable[..., Result]) -> None:
     result = irloop_command("explain", "TensorIterator", "has", "no", "body.")
     assert result.exit_code == 0
     assert "IRL501" in result.stdout

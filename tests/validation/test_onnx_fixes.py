@@ -61,7 +61,7 @@ def test_an_operation_of_a_newer_opset_is_imported_with_it(tmp_path: Path) -> No
     np.testing.assert_allclose(computed(path), wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_operations_that_change_with_the_opset_are_announced(tmp_path: Path) -> None:
+def test_the_fix_names_operations_whose_meaning_changes_with_the_opset(tmp_path: Path) -> None:
     """Softmax of opset 11 flattens its input from axis 1 on; Softmax of opset 14 normalises one
     axis.
     """

@@ -66,7 +66,7 @@ def refusal(path: Path, weights: Path) -> Diagnostic | None:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_is_valid_can_be_read(group: str, tmp_path: Path) -> None:
+def test_files_that_validate_accepts_can_be_read(group: str, tmp_path: Path) -> None:
     valid = refused = 0
     for path, weights in mutants(group, tmp_path):
         report = validate(path, weights=weights)
@@ -110,7 +110,7 @@ STRICTER = {"IRL101", "IRL105", "IRL108", "IRL112", "IRL301", "IRL516"}
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_what_openvino_reads_can_be_read(group: str, tmp_path: Path) -> None:
+def test_files_that_openvino_reads_can_be_read(group: str, tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     given = mutants(group, tmp_path)
     child = subprocess.run(

@@ -237,7 +237,7 @@ def simple(op: Any, inputs: int = 1, **keywords: Any) -> Graph:
     return graph
 
 
-def test_refuses_what_an_ir_cannot_express(tmp_path: Path) -> None:
+def test_models_that_an_ir_cannot_express_are_refused(tmp_path: Path) -> None:
     scan = PortMap((ScanInput(0, 0), Invariant(1, 1)), (LastValue(0, 0),))
     gap = Graph("g")
     x = gap.add_parameter("x", F32_2)

@@ -135,7 +135,7 @@ def test_lines_past_the_limit_of_libxml2() -> None:
         "text",
     ],
 )
-def test_tolerates_what_openvino_does(data: bytes) -> None:
+def test_documents_that_openvino_tolerates_are_parsed(data: bytes) -> None:
     document = parse(data)
     assert shape_of(document) == shape_of(parse(SMALL.encode()))
     # libxml2 must accept what expat accepted.
