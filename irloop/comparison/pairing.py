@@ -48,6 +48,8 @@ class Pairs:
         for name, value in left.items():
             if name in right:
                 self._add(name, value, right[name])
+        self._same_format = first.dialect == second.dialect
+        self._pair_in_order(first.graph, second.graph)
         self._pair_results(first, second)
         entered: set[Node] = set()
         pending = [*self._named_loops()]
@@ -63,10 +65,25 @@ class Pairs:
 
     def _add(self, name: str, value: Value, other: Value) -> None:
         if value not in self.of_first and other not in self.of_second:
+            while name in self.first_by_name:
+                # Loops in different bodies may have the same name.
+                name += "+"
             self.of_first[value] = name
             self.of_second[other] = name
             self.first_by_name[name] = value
             self._new.append(other)
+
+    def _pair_in_order(self, first: Graph, second: Graph) -> None:
+        """Pair values by their places, if two graphs of one format have nodes of the same names in
+        the same order; some of these names may occur more than once.
+        """
+        left, right = [*first.parameters, *first.nodes], [*second.parameters, *second.nodes]
+        if not self._same_format or [item.name for item in left] != [item.name for item in right]:
+            return
+        for node, other in zip(left, right, strict=True):
+            if len(node.outputs) == len(other.outputs):
+                for value, twin in zip(node.outputs, other.outputs, strict=True):
+                    self._add(f"{node.name}.{value.index}", value, twin)
 
     def _pair_results(self, first: Model, second: Model) -> None:
         """Pair the values that corresponding outputs return, whatever their names."""
@@ -103,6 +120,7 @@ class Pairs:
             for name, value in left.items():
                 if name in right:
                     self._add(f"{first.name}/{body.label}/{name}", value, right[name])
+            self._pair_in_order(body.graph, other.graph)
             by_name = {_known(self.of_first, outer): inner for outer, inner in mine.items()}
             for outer, parameter in fed.items():
                 name = _known(self.of_second, outer)

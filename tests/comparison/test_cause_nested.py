@@ -308,3 +308,43 @@ def test_weights_of_a_decomposed_cell(tmp_path: Path) -> None:
     wrong.with_suffix(".bin").write_bytes(data)
     line = str(irloop.compare(tmp_path / "right.onnx", wrong, engines="numpy")).splitlines()[0]
     assert "an input of `cell`, has elements that no constant above" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "words"),
+    [
+        ("a2", "Subtract", "is Subtract-1; in"),
+        ("b2", "Add", "is Add-1; in"),
+        ("oa", "Abs", "is Abs-1; in"),
+        ("ob", "Tanh", "is Tanh-1; in"),
+    ],
+)
+def test_names_that_occur_more_than_once(tmp_path: Path, name: str, other: str, words: str) -> None:
+    """In models of one format, values with one name are told apart by their order."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    m (float[4,2] xs, float[2] a0, float[2] b0)
+    => (float[2] ae, float[2] be, float[4,2] ta, float[4,2] tb) {
+       [mix] ae, be, ta, tb = Scan <num_scan_inputs = 1, body = mb
+          (float[2] a, float[2] b, float[2] x)
+          => (float[2] a2, float[2] b2, float[2] oa, float[2] ob) {
+          a2 = Add (a, x)
+          b2 = Mul (b, x)
+          oa = Neg (b2)
+          ob = Sigmoid (a2)
+       }> (a0, b0, xs)
+    }
+    """
+    right = written(text, tmp_path)
+    pair = [right, edited(right, lambda root: layer(root, name).set("type", other))]
+    for path in pair:
+        tree = etree.parse(path)
+        for body in tree.getroot().iter("body"):
+            for item in body.iterfind("./layers/layer"):
+                item.set("name", "same")
+            for port in body.iter("port"):
+                port.attrib.pop("names", None)
+        tree.write(str(path))
+    line = str(irloop.compare(*pair, engines="numpy")).splitlines()[0]
+    assert "`same` of wrong.xml, line " in line
+    assert words in line
