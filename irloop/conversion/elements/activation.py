@@ -211,8 +211,11 @@ def import_softsign(c: Conversion, op: onnx.Softsign, x: Value) -> Value:
 
 def _gelu(c: Conversion, x: Value, *, tanh: bool) -> Value:
     def by_erf(value: Value) -> Value:
-        inner = c(onnx_math.Erf(), forms.mul(c, value, forms.scalar(c, math.sqrt(0.5), value)))
-        return _half(value, inner)
+        # ONNX Runtime fuses exactly this: a quotient, and a half that comes last.
+        root = forms.scalar(c, math.sqrt(2), value)
+        inner = c(onnx_math.Erf(), forms.div(c, value, root))
+        gated = forms.mul(c, value, forms.add(c, inner, forms.scalar(c, 1, value)))
+        return forms.mul(c, gated, forms.scalar(c, 0.5, value))
 
     def by_tanh(value: Value) -> Value:
         cube = forms.mul(c, value, forms.mul(c, value, value))
@@ -261,9 +264,22 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     return _rectified(c, x, slope)
 
 
+def _only_slope(c: Conversion, x: Value, slope: Value) -> float | None:
+    """The slope of all elements, if it is known: ONNX Runtime fuses LeakyRelu with a convolution,
+    but not PRelu.
+    """
+    known, rank = c.constant_of(slope), shape_of(x).rank
+    if known is None or known.size != 1 or rank is None or known.ndim > rank:
+        return None
+    return float(known.reshape(())) if element_of(x) is ElementType.F32 else None
+
+
 def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
     """PRelu, computed in floats, because ONNX Runtime has no integer kernel for it."""
     element = element_of(x)
+    alpha = _only_slope(c, x, slope)
+    if alpha is not None:
+        return c(onnx.LeakyRelu(alpha), x)
     if not element.is_integer:
         return forms.numeric(c, onnx.PRelu(), x, slope)
     below = forms.less(c, x, forms.scalar(c, 0, x))

@@ -11,7 +11,7 @@ from irloop.conversion.tensors.reduction import known_axes
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import normalization as onnx
 from irloop.dialects.openvino import normalization as ov
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -45,16 +45,41 @@ def standardized(
     epsilon: float,
     *,
     inside: bool = True,
+    grouped: bool = False,
 ) -> Value:
-    """`value` with mean 0 and variance 1; epsilon is added inside or outside the root."""
+    """`value` with mean 0 and variance 1; epsilon is added inside or outside the root.
+
+    `grouped`: axis 1 of `value` holds groups of channels.
+    """
+    channels = _channels(value, axes, 3 if grouped else 4) if inside else None
+    if channels is not None:
+        # It takes ONNX Runtime half as long as the parts.
+        ones, zeros = (c.constant([number] * channels, ElementType.F32) for number in (1, 0))
+        return c(onnx.InstanceNormalization(epsilon), value, ones, zeros)
     shifted = centred(c, value, axes)
-    variance = reduced(c, "Mean", forms.mul(c, shifted, shifted), axes)
+    # ONNX Runtime fuses a LayerNormalization with a Pow; it takes half as long as its parts.
+    squares = c(onnx_math.Pow(), shifted, forms.scalar(c, 2, value))
+    variance = reduced(c, "Mean", squares, axes)
     small = forms.scalar(c, epsilon, value)
     if inside:
         deviation = c(onnx_math.Sqrt(), forms.add(c, variance, small))
     else:
         deviation = forms.add(c, c(onnx_math.Sqrt(), variance), small)
     return forms.div(c, shifted, deviation)
+
+
+def _channels(value: Value, axes: Sequence[int] | Value, least: int) -> int | None:
+    """The number of channels if InstanceNormalization normalises the axes of the value.
+
+    A value of fewer than `least` axes more often belongs to a LayerNormalization.
+    """
+    rank = shape_of(value).rank
+    if isinstance(axes, Value) or rank is None or element_of(value) is not ElementType.F32:
+        return None
+    if rank < least or sorted(axis % rank for axis in axes) != list(range(2, rank)):
+        return None
+    size = shape_of(value).dim(1)
+    return size if isinstance(size, int) and size > 0 else None
 
 
 def per_channel(c: Conversion, parameter: Value, rank: int) -> Value:
@@ -179,7 +204,7 @@ def export_group_norm(
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = forms.reshape(c, value, [0, op.num_groups, -1])
-        unit = standardized(c, grouped, [2], op.epsilon)
+        unit = standardized(c, grouped, [2], op.epsilon, grouped=True)
         whole = forms.reshape_to(c, unit, forms.shape(c, value))
         scaled = forms.mul(c, whole, per_channel(c, factor, rank))
         return forms.add(c, scaled, per_channel(c, offset, rank))
