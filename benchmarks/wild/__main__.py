@@ -1,10 +1,16 @@
 """Runs every model of a folder both ways and prints a table by family: see `benchmarks.wild`.
 
-    python -m benchmarks.wild FOLDER [--only TEXT] [--again] [--seconds 120]
+    python -m benchmarks.wild FOLDER [--collect PYTHON] [--only TEXT] [--again] [--seconds 120]
 
-Results are kept in ``FOLDER/results.json``; models that are in it are not run again without
-``--again``. A cell counts the models that a step got right of those that the engine of
-their format runs.
+With ``--collect``, the models that the packages of that interpreter ship or export are written to
+the folder first; those that exist are kept. Results are kept in ``FOLDER/results.json``; models
+that are in it are not run again without ``--again``.
+
+A row counts the models that the engine of their format runs. "to OpenVINO" and "to ONNX" are the
+models that irloop converts right, in OpenVINO and in ONNX Runtime against the engine of the source;
+an ONNX model goes to ONNX by way of its IR. "peer" is OpenVINO's own reader of ONNX. "false alarms"
+are models in which `validate` finds an error, and "wrong numbers" those for which a step of irloop
+gave another result than the engine, which are listed below the table.
 """
 
 from __future__ import annotations
@@ -15,9 +21,20 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.wild.judge import STEPS
+ROOT = Path(__file__).resolve().parents[2]
+
+#: What writes models, in an order in which each finds the models that it starts from.
+WRITERS = ("export", "stateful", "quantised", "packaged")
+
+#: The beginning of the result of a step that ran and gave other numbers.
+WRONG = ("NOT equal", "step ")
+
+#: A comparison in which an engine did not run the converted model gave no numbers.
+NOT_RUN = "did not run"
 
 
 def main() -> None:
@@ -28,7 +45,10 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="also models with results")
     parser.add_argument("--seconds", type=float, default=120, help="the time limit of a model")
     parser.add_argument("--total", type=float, default=1e9, help="start no model after these")
+    parser.add_argument("--collect", metavar="PYTHON", help="write what its packages have first")
     options = parser.parse_args()
+    if options.collect:
+        collect(options.collect, options.folder.absolute(), options.only or ())
     stored = options.folder / "results.json"
     results: dict[str, dict[str, str]] = json.loads(stored.read_text()) if stored.exists() else {}
     start = time.monotonic()
@@ -40,7 +60,10 @@ def main() -> None:
             continue
         if time.monotonic() - start > options.total:
             break
-        results[name] = _judged(path, options.seconds)
+        found = _judged(path, options.seconds)
+        # Another process may have judged other models in the meantime.
+        results = json.loads(stored.read_text()) if stored.exists() else {}
+        results[name] = found
         stored.write_text(json.dumps(results, indent=1))
         for step, text in results[name].items():
             if not text.startswith("ok") and step != "peer":
@@ -53,7 +76,7 @@ def _judged(path: Path, seconds: float) -> dict[str, str]:
     try:
         told = subprocess.run(  # noqa: S603
             command,
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -67,28 +90,84 @@ def _judged(path: Path, seconds: float) -> dict[str, str]:
     return found
 
 
+def collect(python: str, folder: Path, only: Sequence[str]) -> None:
+    """Write the models that the packages of an interpreter ship or export."""
+    chosen = [argument for text in only for argument in ("--only", text)]
+    for writer in WRITERS:
+        command = [python, "-W", "ignore", "-m", f"benchmarks.wild.{writer}", str(folder)]
+        # What a package ships is all copied at once.
+        options = chosen if writer != "packaged" else []
+        print(f"== {writer}", flush=True)
+        subprocess.run([*command, *options], cwd=ROOT, check=False)  # noqa: S603
+
+
 def table(results: dict[str, dict[str, str]]) -> str:
-    """The counts by family: right of those that the engine runs and the step is for."""
-    families: dict[str, list[dict[str, str]]] = defaultdict(list)
+    """The counts by family, and the models whose numbers are wrong or which took too long."""
+    families: dict[str, list[Row]] = defaultdict(list)
+    notes = []
     for name, found in sorted(results.items()):
-        if found["engine"] == "ok":
-            families[name.split("/")[0]].append(found)
-            families["all"].append(found)
-    steps = STEPS[1:]
-    lines = ["| family | models | " + " | ".join(steps) + " |", "|---" * (len(steps) + 2) + "|"]
+        if found["engine"] != "ok":
+            continue
+        if "process" in found:
+            notes.append(f"not judged: {name}: {found['process']}")
+            continue
+        row = _row(found)
+        families[name.split("/")[0]].append(row)
+        families["all"].append(row)
+        if row.wrong:
+            notes.append(f"wrong numbers: {name}: {row.wrong}")
+    heads = ["models", "to OpenVINO", "peer", "to ONNX", "standard", "run", "false alarms"]
+    heads.append("wrong numbers")
+    lines = [f"| family | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for family in [*(name for name in families if name != "all"), "all"]:
-        models = families[family]
-        cells = [_cell(models, step) for step in steps]
-        lines.append(f"| {family} | {len(models)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows = families[family]
+        cells = [str(len(rows))]
+        cells += [_right(rows, key) for key in ("to_openvino", "peer", "to_onnx", "standard")]
+        cells += [_right(rows, "run"), str(sum(row.alarm for row in rows))]
+        cells.append(str(sum(bool(row.wrong) for row in rows)))
+        lines.append(f"| {family} | {' | '.join(cells)} |")
+    return "\n".join([*lines, *notes])
 
 
-def _cell(found: list[dict[str, str]], step: str) -> str:
-    right = sum(item.get(step, "").startswith("ok") for item in found)
-    if step in ("standard", "peer"):
-        asked = sum(step in item for item in found)
-        return f"{right} of {asked}" if asked else ""
-    return str(right)
+@dataclass
+class Row:
+    """What became of one model; None where a step does not apply to it."""
+
+    to_openvino: bool | None
+    to_onnx: bool | None
+    peer: bool | None
+    standard: bool | None
+    run: bool | None
+    alarm: bool
+    wrong: str
+
+
+def _row(found: dict[str, str]) -> Row:
+    def right(step: str) -> bool:
+        return found.get(step, "").startswith("ok")
+
+    # OpenVINO's reader of ONNX has nothing to do with an IR.
+    is_ir = "peer" not in found
+    there, back = right("there"), right("there") and right("back")
+    steps = [text for step, text in found.items() if step not in ("peer", "validate", "engine")]
+    wrong = [text for text in steps if text.startswith(WRONG) and NOT_RUN not in text]
+    return Row(
+        to_openvino=back if is_ir else there,
+        to_onnx=there if is_ir else back,
+        peer=right("peer") if "peer" in found else None,
+        standard=right("standard") if "standard" in found else None,
+        run=right("run"),
+        alarm="error" in found.get("validate", "")[:6],
+        wrong=wrong[0] if wrong else "",
+    )
+
+
+def _right(rows: Sequence[Row], key: str) -> str:
+    """The number of models that a step got right, of how many if it is not for all."""
+    values = [value for row in rows if (value := getattr(row, key)) is not None]
+    if len(values) == len(rows):
+        return str(sum(values))
+    return f"{sum(values)} of {len(values)}" if values else ""
 
 
 if __name__ == "__main__":
