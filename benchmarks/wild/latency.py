@@ -84,15 +84,15 @@ def measured(model: Path, scratch: Path, options: Any) -> dict[str, tuple[float,
     """The seconds of the original and of the converted model, by engine."""
     there = scratch / ("there.xml" if model.suffix == ".onnx" else "there.onnx")
     back = scratch / ("back.onnx" if model.suffix == ".onnx" else "back.xml")
-    stateless = {"stateless": True} if model.suffix == ".xml" and has_variables(model) else {}
+    stateless = model.suffix == ".xml" and has_variables(model)
     inputs = irloop.random_inputs(model)
     found = {}
     for target, source, engine in ((there, model, "openvino"), (back, there, "onnxruntime")):
         if model.suffix == ".xml":
             engine = "openvino" if target is back else ""  # noqa: PLW2901
         try:
-            options_of = stateless if source is model else {}
-            irloop.save_model(irloop.convert(source, **options_of)[0], target)
+            first = stateless and source is model
+            irloop.save_model(irloop.convert(source, stateless=first)[0], target)
             if engine:
                 make = _openvino if engine == "openvino" else _onnxruntime
                 found[engine] = _medians(make(model, inputs), make(target, inputs), options)
