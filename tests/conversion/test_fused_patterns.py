@@ -39,6 +39,13 @@ def over_space(b: Builder, x: Value) -> Value:
     return b(normalization.MVN6(True, 1e-3, "inside_sqrt"), x, b.i64([-1, 2]))
 
 
+def by_rows(b: Builder, x: Value) -> Value:
+    """Normalise the last axis, and scale the rows."""
+    scale = b.constant(np.linspace(1, 2, 5).reshape(5, 1), ElementType.F32)
+    unit = b(normalization.MVN6(True, 1e-3, "inside_sqrt"), x, b.i64([2]))
+    return b(elementwise.Multiply(), unit, scale)
+
+
 def grouped(b: Builder, x: Value) -> Value:
     scale, bias = (b.constant(np.linspace(*ends, 6), ElementType.F32) for ends in ((1, 2), (-1, 1)))
     return b(normalization.GroupNormalization(3, 1e-4), x, scale, bias)
@@ -66,6 +73,7 @@ def leaky(b: Builder, x: Value) -> Value:
         (layer_norm, (2, 5, 6), "LayerNormalization"),
         (layer_norm, (3, 6), "LayerNormalization"),
         (over_space, (2, 6, 4, 5), "InstanceNormalization"),
+        (by_rows, (2, 5, 6), "InstanceNormalization"),
         (grouped, (2, 6, 4, 5), "InstanceNormalization"),
         (gelu, (2, 5, 6), "Gelu"),
         (old_gelu, (7,), "Gelu"),

@@ -10,6 +10,7 @@ from irloop.conversion.tensors import computed_axes
 from irloop.conversion.tensors.reduction import known_axes
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import normalization as onnx
+from irloop.dialects.openvino import elementwise as ov_math
 from irloop.dialects.openvino import normalization as ov
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
@@ -45,13 +46,13 @@ def standardized(
     epsilon: float,
     *,
     inside: bool = True,
-    grouped: bool = False,
+    by_channels: bool = True,
 ) -> Value:
     """`value` with mean 0 and variance 1; epsilon is added inside or outside the root.
 
-    `grouped`: axis 1 of `value` holds groups of channels.
+    `by_channels`: InstanceNormalization may be used if it normalises these axes.
     """
-    channels = _channels(value, axes, 3 if grouped else 4) if inside else None
+    channels = _channels(value, axes) if inside and by_channels else None
     if channels is not None:
         # It takes ONNX Runtime half as long as the parts.
         ones, zeros = (c.constant([number] * channels, ElementType.F32) for number in (1, 0))
@@ -68,15 +69,12 @@ def standardized(
     return forms.div(c, shifted, deviation)
 
 
-def _channels(value: Value, axes: Sequence[int] | Value, least: int) -> int | None:
-    """The number of channels if InstanceNormalization normalises the axes of the value.
-
-    A value of fewer than `least` axes more often belongs to a LayerNormalization.
-    """
+def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
+    """The number of channels if InstanceNormalization normalises the axes of the value."""
     rank = shape_of(value).rank
     if isinstance(axes, Value) or rank is None or element_of(value) is not ElementType.F32:
         return None
-    if rank < least or sorted(axis % rank for axis in axes) != list(range(2, rank)):
+    if rank < 3 or sorted(axis % rank for axis in axes) != list(range(2, rank)):
         return None
     size = shape_of(value).dim(1)
     return size if isinstance(size, int) and size > 0 else None
@@ -131,7 +129,26 @@ def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
     listed: Sequence[int] | Value = axes if known is None else known
     if not op.normalize_variance:
         return in_f32(c, lambda value: centred(c, value, listed), x)
-    return in_f32(c, lambda value: standardized(c, value, listed, op.eps, inside=op.is_inside), x)
+
+    def build(value: Value) -> Value:
+        by_channels = not _is_scaled_by_elements(c.node.output)
+        return standardized(c, value, listed, op.eps, inside=op.is_inside, by_channels=by_channels)
+
+    return in_f32(c, build, x)
+
+
+def _is_scaled_by_elements(value: Value) -> bool:
+    """True if a product has a factor for each element of the last axis, as LayerNormalization has.
+
+    ONNX Runtime fuses a LayerNormalization with its scale.
+    """
+    for reader, _ in value.uses:
+        if not isinstance(reader.op, ov_math.Multiply):
+            continue
+        factors = [item for item in reader.inputs if item is not None and item is not value]
+        if any(shape_of(item).dims and shape_of(item).dim(-1) != 1 for item in factors):
+            return True
+    return False
 
 
 @exports(ov.NormalizeL2)
@@ -204,7 +221,7 @@ def export_group_norm(
 
     def build(value: Value, factor: Value, offset: Value) -> Value:
         grouped = forms.reshape(c, value, [0, op.num_groups, -1])
-        unit = standardized(c, grouped, [2], op.epsilon, grouped=True)
+        unit = standardized(c, grouped, [2], op.epsilon)
         whole = forms.reshape_to(c, unit, forms.shape(c, value))
         scaled = forms.mul(c, whole, per_channel(c, factor, rank))
         return forms.add(c, scaled, per_channel(c, offset, rank))
