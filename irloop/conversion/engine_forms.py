@@ -17,7 +17,7 @@ from irloop.conversion.engine_form import Form, Known, Test
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 from irloop.passes.manager import Manager
@@ -95,7 +95,9 @@ class _Matchers(GraphRewrite):
 
     def run(self, model: Model, config: PassConfig) -> bool:
         self.matches.clear()
-        tests = self._tests({type(node.op) for node in all_nodes(model.graph)})
+        tests = self._tests(kinds_of(model.graph))
+        if not any(tests.values()):
+            return False
         found = any(test(node) for node in all_nodes(model.graph) for test in tests[type(node.op)])
         return found and super().run(model, config)
 

@@ -170,7 +170,17 @@ class Graph:
     after the current one is still visited.
     """
 
-    __slots__ = ("_first", "_last", "_size", "name", "owner", "parameters", "results")
+    __slots__ = (
+        "_first",
+        "_kinds",
+        "_last",
+        "_owners",
+        "_size",
+        "name",
+        "owner",
+        "parameters",
+        "results",
+    )
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -180,6 +190,10 @@ class Graph:
         self._first: Node | None = None
         self._last: Node | None = None
         self._size = 0
+        #: How many of the nodes have each operation class, and how many have bodies. Passes look
+        #: here before they visit all nodes.
+        self._kinds: dict[type[Op], int] = {}
+        self._owners = 0
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -206,6 +220,16 @@ class Graph:
     def nodes(self) -> Nodes:
         """The nodes between parameters and results, in order."""
         return Nodes(self)
+
+    @property
+    def kinds(self) -> tuple[type[Op], ...]:
+        """The operation classes of the nodes between parameters and results, without bodies."""
+        return tuple(self._kinds)
+
+    @property
+    def has_bodies(self) -> bool:
+        """True if a node of the graph owns a body."""
+        return self._owners > 0
 
     def __reversed__(self) -> Iterator[Node]:
         node = self._last
@@ -374,6 +398,8 @@ def link(graph: Graph, node: Node, before: Node | None) -> None:
     else:
         before._previous = node
     graph._size += 1
+    _count(graph, node.op, 1)
+    graph._owners += bool(node.bodies)
 
 
 def unlink(node: Node) -> None:
@@ -392,6 +418,35 @@ def unlink(node: Node) -> None:
         node._next._previous = node._previous
     node.graph = None
     graph._size -= 1
+    _count(graph, node.op, -1)
+    graph._owners -= bool(node.bodies)
+
+
+def change_op(node: Node, op: Op) -> None:
+    """Give a node another operation."""
+    graph = None if isinstance(node.op, Parameter | Result) else node.graph
+    if graph is not None:
+        _count(graph, node.op, -1)
+        _count(graph, op, 1)
+    node.op = op
+
+
+def change_bodies(node: Node, bodies: tuple[Body, ...]) -> None:
+    """Give a node other bodies."""
+    if node.graph is not None:
+        node.graph._owners += bool(bodies) - bool(node.bodies)
+    node.bodies = bodies
+    for body in bodies:
+        body.graph.owner = node
+
+
+def _count(graph: Graph, op: Op, change: int) -> None:
+    kinds, kind = graph._kinds, op.__class__
+    count = kinds.get(kind, 0) + change
+    if count:
+        kinds[kind] = count
+    else:
+        del kinds[kind]
 
 
 def take_apart(graph: Graph) -> None:
@@ -411,6 +466,7 @@ def take_apart(graph: Graph) -> None:
             node.graph = node._next = node._previous = None
         current.parameters, current.results, current.owner = [], [], None
         current._first, current._last, current._size = None, None, 0
+        current._kinds, current._owners = {}, 0
 
 
 @dataclass(slots=True)

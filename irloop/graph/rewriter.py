@@ -7,7 +7,17 @@ from dataclasses import replace as replace_dataclass
 
 from irloop.diagnostics import NOWHERE
 from irloop.errors import VerifyError
-from irloop.graph.model import Body, Graph, Node, Value, link, make_node, unlink
+from irloop.graph.model import (
+    Body,
+    Graph,
+    Node,
+    Value,
+    change_bodies,
+    change_op,
+    link,
+    make_node,
+    unlink,
+)
 from irloop.graph.op import Op
 from irloop.graph.tensor import Tensor
 from irloop.graph.types import ValueType
@@ -133,7 +143,7 @@ class Rewriter:
         """Give `node` another operation with the same inputs and outputs."""
         if node.op == op:
             return
-        node.op = op
+        change_op(node, op)
         self._changed(node)
 
     def set_attributes(self, node: Node, **changes: object) -> None:
@@ -142,9 +152,7 @@ class Rewriter:
 
     def set_bodies(self, node: Node, bodies: tuple[Body, ...]) -> None:
         """Give `node` other bodies or other port maps."""
-        node.bodies = bodies
-        for body in bodies:
-            body.graph.owner = node
+        change_bodies(node, bodies)
         self._changed(node)
 
     def set_outputs(self, node: Node, n_outputs: int) -> None:

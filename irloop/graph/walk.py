@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.graph.model import Graph, Node, Value
-from irloop.graph.op import Parameter
+from irloop.graph.op import Op, Parameter
 from irloop.graph.types import TensorType
 
-__all__ = ["all_graphs", "all_nodes", "is_constant", "node_path", "topological"]
+__all__ = [
+    "all_graphs",
+    "all_nodes",
+    "count_nodes",
+    "has_op",
+    "is_constant",
+    "kinds_of",
+    "node_path",
+    "topological",
+]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:
@@ -30,9 +39,30 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
 def all_graphs(graph: Graph) -> Iterator[Graph]:
     """Yield the graph and all bodies in it, outermost first."""
     yield graph
+    if not graph.has_bodies:
+        return
     for node in all_nodes(graph):
         for body in node.bodies:
             yield body.graph
+
+
+def kinds_of(graph: Graph) -> set[type[Op]]:
+    """The operation classes of the nodes of a graph and its bodies.
+
+    Parameters and results are left out. A graph counts its operations, so this takes no time for a
+    graph without bodies, however large.
+    """
+    return {kind for each in all_graphs(graph) for kind in each.kinds}
+
+
+def has_op(graph: Graph, *classes: type[Op]) -> bool:
+    """True if a node of the graph or of its bodies is an operation of these classes."""
+    return any(issubclass(kind, classes) for kind in kinds_of(graph))
+
+
+def count_nodes(graph: Graph) -> int:
+    """The number of nodes of a graph and its bodies, without parameters and results."""
+    return sum(map(len, all_graphs(graph)))
 
 
 def node_path(node: Node) -> str:

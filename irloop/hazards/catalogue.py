@@ -13,7 +13,7 @@ from irloop.errors import UsageError
 from irloop.graph.model import Graph, Node
 from irloop.graph.op import Op
 from irloop.graph.record import Record
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, kinds_of
 from irloop.hazards import known
 from irloop.hazards.hazard import HAZARDS, Hazard
 
@@ -123,7 +123,7 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         UsageError: as `hazards_of`.
     """
     chosen = hazards_of(target)
-    kinds = {type(node.op) for node in all_nodes(graph)}
+    kinds = kinds_of(graph)
     wanted = [
         item()
         for item in chosen
@@ -131,6 +131,8 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         and item.find is not Hazard.find
         and any(issubclass(kind, item.beside) for kind in kinds)
     ]
+    if not wanted:
+        return
     #: The hazards of each operation, separately for nodes with bodies and for other nodes.
     by_operation: dict[tuple[type[Op], bool], list[Hazard]] = {}
     for node in all_nodes(graph):

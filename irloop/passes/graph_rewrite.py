@@ -12,7 +12,7 @@ from types import MappingProxyType
 from irloop.errors import PassError
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import all_graphs, all_nodes, node_path
+from irloop.graph.walk import all_graphs, count_nodes, node_path
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.match_rewriter import MatchRewriter, copy_info
 from irloop.passes.pattern import Match, Pattern
@@ -158,9 +158,7 @@ class _Run:
         self._dispatch = dispatch
         self._config = config
         self._session = Session(model)
-        self._changes_left = max(
-            FEWEST_CHANGES, CHANGES_PER_NODE * sum(1 for _ in all_nodes(model.graph))
-        )
+        self._changes_left = max(FEWEST_CHANGES, CHANGES_PER_NODE * count_nodes(model.graph))
 
     def visit_graph(self, graph: Graph) -> bool:
         rewriter = self._session.rewriter(graph)

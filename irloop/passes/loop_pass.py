@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Op
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import has_op
 from irloop.passes.base import ModelPass, failures_named
 from irloop.passes.loop_wires import LOOPS, LoopWires
 from irloop.passes.match_rewriter import MatchRewriter
@@ -28,7 +28,7 @@ class LoopPass(ModelPass):
     def run_on_model(self, model: Model) -> bool:
         # Most models have no loops, and there finding the types and names of all nodes would be a
         # waste of time.
-        if not any(isinstance(node.op, self.loops) for node in all_nodes(model.graph)):
+        if not has_op(model.graph, *self.loops):
             return False
         self.model = model
         self.session = Session(model)

@@ -29,7 +29,7 @@ from irloop.graph.loops import (
     ScanInput,
     Sliced,
 )
-from irloop.graph.model import Body, Graph, Node, Use, Value, make_node
+from irloop.graph.model import Body, Graph, Node, Use, Value, change_bodies, make_node
 from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
@@ -351,7 +351,7 @@ class LoopWires:
         self._ends.release()
         self.graph.parameters[:] = [value.producer for value in made.parameters]
         self._set_results(made.results)
-        self.node.bodies = ()
+        change_bodies(self.node, ())
         new = rewriter.insert(
             op,
             made.externals,

@@ -12,7 +12,7 @@ from irloop.errors import InferenceError, VerifyError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model
 from irloop.graph.verify import verify
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import count_nodes
 from irloop.passes.base import Pass, PassConfig, failures_named
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 from irloop.passes.profile import PassRecord, Profile
@@ -106,7 +106,7 @@ class Manager(Pass):
     ) -> bool:
         for observer in outer.observers:
             observer.before(item.name, model)
-        size = _size(model) if outer._nodes is None else outer._nodes
+        size = count_nodes(model.graph) if outer._nodes is None else outer._nodes
         started = time.perf_counter()
         if isinstance(item, Manager):
             modified = item._run_all(model, config, outer, depth + 1)
@@ -121,7 +121,7 @@ class Manager(Pass):
                 if self.check or outer.check:
                     verify(model.graph)
         matches = item.matches if isinstance(item, GraphRewrite | MatcherPass) else {}
-        outer._nodes = _size(model) if modified else size
+        outer._nodes = count_nodes(model.graph) if modified else size
         sizes = size, outer._nodes
         record = PassRecord(item.name, self.name, seconds, modified, dict(matches), sizes, depth)
         self.records.append(record)
@@ -130,10 +130,6 @@ class Manager(Pass):
         for observer in outer.observers:
             observer.after(record, model)
         return modified
-
-
-def _size(model: Model) -> int:
-    return sum(1 for _ in all_nodes(model.graph))
 
 
 @contextmanager

@@ -149,6 +149,8 @@ def inferred_bodies(
     outline: OutlineGraph, graph: Graph, inference: Inference
 ) -> Iterator[InferredBody]:
     """The bodies of an inferred graph, nested ones included, outermost first."""
+    if not graph.has_bodies:
+        return
     makers = {
         name: value.producer
         for node in graph.nodes

@@ -20,7 +20,7 @@ from irloop.graph.op import Constant
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor, Tensor
 from irloop.graph.types import ElementType, TensorType
-from irloop.graph.walk import all_graphs, all_nodes
+from irloop.graph.walk import all_graphs, all_nodes, has_op
 from irloop.hazards.patterns import read_inputs
 from irloop.passes.base import Callback, ModelPass
 from irloop.passes.common.constant_folding import ConstantFolding
@@ -61,7 +61,7 @@ class FoldLoopShapes(FoldShapes):
     keeps_results = False
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
+        if not has_op(model.graph, *LOOPS):
             return False
         work = replace(model, graph=clone_graph(model.graph))
         if not super().run_on_model(work):
@@ -96,7 +96,7 @@ class FoldConstantLoops(ModelPass):
     name = "fold_constant_loops"
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(model.graph)):
+        if not has_op(model.graph, *LOOPS, *BRANCHES):
             return False
         work = replace(model, graph=clone_graph(model.graph))
         folding = _Folding(work, self.transformation_callback, time.monotonic() + SECONDS)
@@ -115,7 +115,7 @@ def constant_loops(graph: Graph) -> frozenset[str]:
     Loops and Ifs in bodies are included.
     """
     names: set[str] = set()
-    if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
+    if not has_op(graph, *LOOPS, *BRANCHES):
         return frozenset()
     for one in all_graphs(graph):
         found = _constant_values(one, ())
@@ -144,7 +144,7 @@ class _Folding:
         """Fold one graph, then its bodies; `known` holds the values of constant parameters. Returns
         True if anything was folded.
         """
-        if not any(isinstance(node.op, LOOPS + BRANCHES) for node in all_nodes(graph)):
+        if not has_op(graph, *LOOPS, *BRANCHES):
             return False
         rewriter = Rewriter(graph)
         constant = _constant_values(graph, known)
@@ -199,7 +199,7 @@ class _Folding:
         """The constant parameters of a body and their values; empty if the body contains no loop or
         If.
         """
-        if not any(isinstance(inner.op, LOOPS + BRANCHES) for inner in all_nodes(body.graph)):
+        if not has_op(body.graph, *LOOPS, *BRANCHES):
             return {}
         found = {}
         for port in body.ports.inputs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irloop.dialects.onnx.matmul import MatMul
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, has_op
 from irloop.hazards.products import turns_before_a_vector
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
@@ -36,7 +36,7 @@ class ColumnsForVectors(ModelPass):
     dialects = frozenset({"onnx"})
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, MatMul) for node in all_nodes(model.graph)):
+        if not has_op(model.graph, MatMul):
             return False
         session = Session(model)
         modified = False

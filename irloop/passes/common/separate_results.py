@@ -49,6 +49,8 @@ class SeparateResults(ModelPass):
     dialects = frozenset({"onnx"})
 
     def run_on_model(self, model: Model) -> bool:
+        if not model.graph.has_bodies:
+            return False
         opset = model.opsets.get("", 0)
         found = [
             (body.graph, result)

@@ -14,7 +14,7 @@ from irloop.graph.clone import clone_into
 from irloop.graph.inference import Inference, NodeArguments
 from irloop.graph.model import Graph, Model, Node
 from irloop.graph.op import Constant
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, has_op
 from irloop.passes.base import ModelPass
 from irloop.passes.match_rewriter import MatchRewriter
 from irloop.passes.options import option
@@ -57,9 +57,9 @@ class Standardize(ModelPass):
             raise UsageError(f"there is no opset {self.opset}", expected="0 or more")
 
     def run_on_model(self, model: Model) -> bool:
-        found = [node for node in all_nodes(model.graph) if isinstance(node.op, ContribOp)]
-        if not found:
+        if not has_op(model.graph, ContribOp):
             return False
+        found = [node for node in all_nodes(model.graph) if isinstance(node.op, ContribOp)]
         session = Session(model)
         opset = self.opset or model.opsets.get("", OPSET_OF_NONE)
         modified = False

@@ -25,7 +25,7 @@ from irloop.graph.loops import (
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import count_nodes, has_op
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
 from irloop.passes.match_rewriter import MatchRewriter
@@ -68,7 +68,7 @@ class Unroll(ModelPass):
             raise UsageError("a limit of unroll is negative", expected="0 or more", found=found)
 
     def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, LOOPS) for node in all_nodes(model.graph)):
+        if not has_op(model.graph, *LOOPS):
             return False
         self._session = Session(model)
         return self._unroll_graph(model, model.graph)
@@ -85,7 +85,7 @@ class Unroll(ModelPass):
     def estimate(self, node: Node, inference: Inference) -> int | None:
         """The number of nodes after unrolling; None if the trip count is unknown."""
         count = trip_count(node, inference)
-        return None if count is None else count * sum(1 for _ in all_nodes(node.body().graph))
+        return None if count is None else count * count_nodes(node.body().graph)
 
     def unroll_node(self, model: Model, node: Node, rewriter: MatchRewriter) -> None:
         """Unroll one loop of the rewriter's graph, if that is possible."""
