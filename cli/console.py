@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -91,13 +92,18 @@ class Console:
         message = self.named(item.message)
         return replace(item, message=message, location=replace(place, file=STDIN))
 
+    @property
+    def shows_progress(self) -> bool:
+        """True if a person may see the current activity."""
+        return self.level >= 0 and sys.stderr.isatty()
+
     def progress(self, text: str, *, is_part: bool = False) -> None:
         """Show the current activity on one line, which the next call overwrites.
 
         It appears only on a terminal, and only if the work takes longer than a second. With
         `is_part`, the counts of the enclosing activity are kept.
         """
-        if self.level < 0 or not sys.stderr.isatty():
+        if not self.shows_progress:
             return
         self._doing = text
         for name in list(self._works):
@@ -291,9 +297,10 @@ def _limited(command: Command) -> Command:
     def call(*args: Any, **options: Any) -> Any:
         context = click.get_current_context()
         console = console_of(context)
+        watched = listening(console.counted) if console.shows_progress else nullcontext()
         if context.info_name in ("validate", "sweep", "sweep report"):
             # They process many models, with separate limits for each.
-            with listening(console.counted):
+            with watched:
                 return command(*args, **options)
         given = [*args, *options.values()]
         files = [
@@ -309,7 +316,7 @@ def _limited(command: Command) -> Command:
         )
         if "max_memory" in options and options["max_memory"] is None:
             options["max_memory"] = allowance.memory
-        with allowance.held(), listening(console.counted):
+        with allowance.held(), watched:
             return command(*args, **options)
 
     return cast("Command", call)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import TypeVar
 
 __all__ = ["Listener", "counted", "listener", "listening", "told"]
@@ -46,10 +47,12 @@ def counted(what: str, items: Iterable[Item], total: int, every: int = 1) -> Ite
 def _counted(
     call: Listener, what: str, items: Iterable[Item], total: int, every: int
 ) -> Iterator[Item]:
-    for number, item in enumerate(items):
-        if number % every == 0:
-            call(what, number, total)
+    rest, number = iter(items), 0
+    for item in rest:
+        call(what, number, total)
         yield item
+        yield from islice(rest, every - 1)
+        number += every
     call(what, total, total)
 
 

@@ -32,6 +32,8 @@ from irloop.progress import counted
 if TYPE_CHECKING:
     import numpy as np
 
+    from irloop.graph.tensor import Tensor
+
     Array = np.ndarray[Any, np.dtype[Any]]
 
 __all__ = ["Inference", "NodeArguments", "known_dims"]
@@ -223,6 +225,8 @@ class Inference:
         self._known: dict[tuple[Any, ...], _Known] = {}
         #: Equal types are represented by one object, so that keys of `_known` are equal.
         self._types: dict[ValueType, ValueType] = {}
+        #: The same objects, by the element type and shape of a constant.
+        self._constant_types: dict[tuple[ElementType, tuple[int, ...]], ValueType] = {}
         self._visits = 0
 
     def run(
@@ -276,22 +280,22 @@ class Inference:
         op, outputs = node.op, node.outputs
         constants, dims, declared = self._constants, self._dims, self._declared
         for value in outputs:
-            declared.setdefault(value, value.type)
+            if value not in declared:
+                declared[value] = value.type
             constants.pop(value, None)
             dims.pop(value, None)
         if isinstance(op, UnknownOp):
             return
         if isinstance(op, Constant):
-            given = op.tensor.type
-            outputs[0].type = self._types.setdefault(given, given)
+            outputs[0].type = self._type_of(op.tensor)
             return
-        args = NodeArguments(node, self)
-        key = self._key(node, args)
+        key = self._key(node)
         known = None if key is None else self._known_types(key, node)
         if known is not None:
             for value, type in zip(outputs, known, strict=True):
                 value.type = type
             return
+        args = NodeArguments(node, self)
         try:
             types = _types_of(node, args)
         except InferenceError as error:
@@ -309,15 +313,27 @@ class Inference:
         if key is not None:
             self._keep_types(key, node, args)
 
-    def _key(self, node: Node, args: NodeArguments) -> tuple[Any, ...] | None:
+    def _type_of(self, tensor: Tensor) -> ValueType:
+        """The type of a constant."""
+        key = tensor.element, tensor.shape
+        found = self._constant_types.get(key)
+        if found is None:
+            given = tensor.type
+            found = self._constant_types[key] = self._types.setdefault(given, given)
+        return found
+
+    def _key(self, node: Node) -> tuple[Any, ...] | None:
         """The cache key of inferred types: operation, input types, declared output types.
 
         Large models contain many equal operations. None for nodes that are not cached.
         """
-        if node.bodies or self._hints or not args.types:
+        inputs = node.inputs
+        if node.bodies or self._hints or not inputs:
             return None
-        declared = [id(self._declared[value]) for value in node.outputs]
-        return (node.op, len(args.types), *map(id, args.types), *declared)
+        declared = self._declared
+        types = [id(None if value is None else value.type) for value in inputs]
+        types += [id(declared[value]) for value in node.outputs]
+        return (*node.op.equality_key(), len(inputs), *types)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
         """The types inferred for an equal operation; None if there is none, or if the types depend
@@ -352,11 +368,14 @@ class Inference:
         not constant, asking makes no difference. An operation whose inputs are all constants is
         folded, so its result always depends on them.
         """
-        dims = self._dims
+        dims, constants = self._dims, self._constants
         for value in node.inputs:
             if value is None:
                 continue
-            is_constant = self._may_be_constant(value)
+            # This is `_may_be_constant`, which would take most of the time of this loop.
+            is_constant = constants.get(value) is not None or isinstance(
+                value.producer.op, Constant
+            )
             if value in dims or (looked and is_constant):
                 return True
             if not (looked or is_constant):

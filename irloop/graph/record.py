@@ -122,7 +122,11 @@ class Record:
         return self.__dict__ == other.__dict__
 
     def __hash__(self) -> int:
-        return hash((self.__class__, *map(self.__dict__.__getitem__, self._fields)))
+        return hash(self.equality_key())
+
+    def equality_key(self) -> tuple[Any, ...]:
+        """The class and the values of the fields; those of equal records are equal."""
+        return (self.__class__, *map(self.__dict__.__getitem__, self._fields))
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._fields)

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from irloop.errors import IrloopError
+from irloop.errors import InferenceError, IrloopError
 from irloop.graph.inference import Inference
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Constant, UnknownOp
-from irloop.graph.walk import all_graphs
+from irloop.graph.walk import all_graphs, has_op
 
 __all__ = ["is_sound"]
 
 
+class _Errors(list[InferenceError]):
+    """Errors of inference; `any` stays True if one of them is ignored and removed."""
+
+    any = False
+
+    def append(self, error: InferenceError) -> None:
+        self.any = True
+        super().append(error)
+
+
 class _Judgement(Inference):
-    """Inference that remembers which operations it visited, and whether any error occurred, even an
+    """Inference that knows which operations it visited, and whether any error occurred, even an
     ignored one.
     """
 
     def __init__(self) -> None:
         super().__init__(tolerant=True)
-        self.visited: set[Node] = set()
-        self.found_error = False
+        self.errors = self.all_errors = _Errors()
 
-    def visit(self, node: Node) -> None:
-        before = len(self.errors)
-        super().visit(node)
-        self.visited.add(node)
-        self.found_error |= len(self.errors) > before
+    def has_visited(self, node: Node) -> bool:
+        """True if the types of the outputs were inferred."""
+        return all(value in self._declared for value in node.outputs)
 
 
 def is_sound(model: Model) -> bool:
@@ -36,8 +43,15 @@ def is_sound(model: Model) -> bool:
     not infer because they never run.
     """
     graphs = list(all_graphs(model.graph))
-    nodes = [node for graph in graphs for node in (*graph.parameters, *graph.nodes)]
-    types = [(value, value.type) for node in nodes for value in node.outputs]
+    if has_op(model.graph, UnknownOp):
+        return False
+    types = [
+        (value, value.type)
+        for graph in graphs
+        for nodes in (graph.parameters, graph.nodes)
+        for node in nodes
+        for value in node.outputs
+    ]
     judgement = _Judgement()
     try:
         judgement.run(model.graph)
@@ -46,10 +60,10 @@ def is_sound(model: Model) -> bool:
     finally:
         for value, type in types:
             value.type = type
-    judged = judgement.visited
-    return not judgement.found_error and all(
-        node in judged and not isinstance(node.op, UnknownOp)
-        for graph in graphs
+    # Inference visits all nodes of the outer graph.
+    return not judgement.all_errors.any and all(
+        judgement.has_visited(node)
+        for graph in graphs[1:]
         for node in graph.nodes
         if not isinstance(node.op, Constant)
     )
