@@ -13,6 +13,7 @@ from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import InternalError, IrloopError, ReadError, UsageError, VerifyError, WriteError
 from irloop.files import ParsedOnce, scratch
 from irloop.format_options import require_fitting
+from irloop.graph.collector import collector_paused
 
 from . import report_json, report_text
 from .check import comparison_text, exit_of
@@ -249,10 +250,14 @@ class _Job:
         """
         self._require_sensible()
         try:
-            if self.validate:
-                self._validate()
-            model = self._read()
-            return self._save(model, self._converted(model))
+            # Nothing of the only model of this process is garbage until the process ends. While the
+            # models run, the collector works.
+            with collector_paused():
+                if self.validate:
+                    self._validate()
+                model = self._read()
+                converted = self._converted(model)
+            return self._save(model, converted)
         except (InternalError, UsageError, VerifyError):
             raise
         except IrloopError as error:
@@ -397,7 +402,8 @@ class _Job:
     def _write(self, model: Model, path: str) -> tuple[str, ...]:
         from irloop import save_model
 
-        if self.to_dialect == "onnx":
-            external = True if self.external_data else False if self.piped else None
-            return save_model(model, path, external_data=external, weights=self.weights)
-        return save_model(model, path, ir_version=self.ir_version or 10)
+        with collector_paused():
+            if self.to_dialect == "onnx":
+                external = True if self.external_data else False if self.piped else None
+                return save_model(model, path, external_data=external, weights=self.weights)
+            return save_model(model, path, ir_version=self.ir_version or 10)

@@ -69,13 +69,14 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
 def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
     opsets = {item.domain: item.version for item in proto.opset_import}
     opset = opsets.get("", BF16_SINCE)
-    of_runtime = [node for node in all_nodes(proto.graph.node) if _is_of_runtime(node, opset)]
+    kinds = {(node.op_type, node.domain) for node in all_nodes(proto.graph.node)}
+    of_runtime = any(_is_of_runtime(*kind, opset) for kind in kinds)
     if opset >= BF16_SINCE and not of_runtime:
         return proto
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     for node in all_nodes(copy.graph.node):
-        if _is_of_runtime(node, opset):
+        if _is_of_runtime(node.op_type, node.domain, opset):
             node.domain = DOMAIN
     if of_runtime and DOMAIN not in opsets:
         copy.opset_import.add(domain=DOMAIN, version=1)
@@ -84,10 +85,10 @@ def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def _is_of_runtime(node: onnx.NodeProto, opset: int) -> bool:
-    if node.domain:
+def _is_of_runtime(op_type: str, domain: str, opset: int) -> bool:
+    if domain:
         return False
-    cls = ONNX.find(node.op_type, opset)
+    cls = ONNX.find(op_type, opset)
     return cls is not None and issubclass(cls, ContribOp)
 
 

@@ -304,24 +304,21 @@ class _Reader:
         inputs = [scope.values[item] if item else None for item in proto.input]
         while inputs and inputs[-1] is None:
             inputs.pop()
-        bodies = self._bodies(scope, source, cls, where)
-        wiring = wire(
-            cls,
-            bodies,
-            inputs,
-            len(outputs),
-            attributes,
-            where,
-        )
-        inputs += [None] * (wiring.n_inputs - len(inputs))
-        closed = self._close(scope, bodies, wiring, inputs)
+        closed: tuple[Body, ...] = ()
+        n_outputs = len(outputs)
+        if source.bodies or cls in LABELS:
+            bodies = self._bodies(scope, source, cls, where)
+            wiring = wire(cls, bodies, inputs, n_outputs, attributes, where)
+            n_outputs = wiring.n_outputs
+            inputs += [None] * (wiring.n_inputs - len(inputs))
+            closed = self._close(scope, bodies, wiring, inputs)
         op, rest = self._op(cls, proto.op_type, domain, attributes, where)
         node = scope.graph.add_node(
             op,
             name,
             tuple(inputs),
-            wiring.n_outputs,
-            names=tuple((item,) if item else () for item in outputs),
+            n_outputs,
+            names=tuple([(item,) if item else () for item in outputs]),
             bodies=closed,
             location=self._location,
         )

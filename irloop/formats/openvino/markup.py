@@ -33,6 +33,8 @@ _ESCAPES = {
     "\r": "&#13;",
 }
 _NO_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+#: The characters of both. Nearly no text has one.
+_NOT_PLAIN = re.compile('[&<>"\0-\x1f\ud800-\udfff\ufffe\uffff]')
 _UNESCAPED_COMMA = re.compile(r"(?<!\\),")
 
 
@@ -42,6 +44,8 @@ def escape(text: str) -> str:
     Raises:
         WriteError: for a character that XML does not allow.
     """
+    if not _NOT_PLAIN.search(text):
+        return text
     if _NO_XML.search(text):
         raise WriteError(
             f"XML cannot represent a character of {text!r}",

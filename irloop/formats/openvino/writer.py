@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from irloop.diagnostics import Location
 from irloop.dialects.openvino import OPENVINO
@@ -29,6 +29,7 @@ from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
+from irloop.graph.tensor import Tensor
 from irloop.graph.types import LARGEST_SIZE, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import node_path
@@ -128,7 +129,7 @@ class _Writer:
         self._kinds: dict[type[Op], str] = {}
         #: The attributes of equal operations as text. None for classes whose equal attributes may
         #: have different texts (0 and -0).
-        self._attributes: dict[type[Op], dict[Op, str] | None] = {}
+        self._attributes: dict[type[Op], dict[tuple[Any, ...], str] | None] = {}
 
     def model(self, model: Model) -> None:
         """Write the whole file."""
@@ -200,13 +201,13 @@ class _Writer:
         extra = ""
         if isinstance(op, Result) and self._has_info and names is not None:
             extra = f' output_names="{escape(str(names))}"'
-        self._line(
-            depth,
-            f'<layer id="{number}" name="{escape(name)}" {self._kind(node)}{extra}>',
+        lines, indent = self._lines, _TABS[depth]
+        lines.append(
+            f'{indent}<layer id="{number}" name="{escape(name)}" {self._kind(node)}{extra}>\n'
         )
         data = self._data_text(node, op)
         if data:
-            self._line(depth + 1, f"<data{data}/>")
+            lines.append(f"{indent}\t<data{data}/>\n")
         for line in wires.lines:
             self._line(depth + 1, line)
         if wires.inputs:
@@ -217,8 +218,8 @@ class _Writer:
             self._body(body, wires.doubled.get(body.label, []), depth + 1)
         if self._has_info and node.info:
             self._info(node.info, depth + 1)
-        self._line(depth, "</layer>")
-        if len(self._lines) > _LINES:
+        lines.append(f"{indent}</layer>\n")
+        if len(lines) > _LINES:
             self._flush()
 
     def _kind(self, node: Node) -> str:
@@ -240,6 +241,8 @@ class _Writer:
 
     def _data_text(self, node: Node, op: Op) -> str:
         """The attributes of the `data` of a layer, each with a space before it."""
+        if isinstance(op, Constant) and not node.attributes:
+            return self._constant_text(op.tensor)
         if node.attributes or isinstance(op, (Parameter, Constant, Result, UnknownOp)):
             return attributes_text(self._data(node, op))
         cls = type(op)
@@ -249,9 +252,17 @@ class _Writer:
         texts = self._attributes[cls]
         if texts is None:
             return attributes_text(self._data(node, op))
-        if op not in texts:
-            texts[op] = attributes_text(self._data(node, op))
-        return texts[op]
+        key = op.equality_key()
+        if key not in texts:
+            texts[key] = attributes_text(self._data(node, op))
+        return texts[key]
+
+    def _constant_text(self, tensor: Tensor) -> str:
+        """The same for a constant. Names of types and numbers need no escapes."""
+        offset, size = self._weights.place(tensor)
+        shape = ",".join(map(str, tensor.shape))
+        type = f'element_type="{tensor.element.value}" shape="{shape}"'
+        return f' {type} offset="{offset}" size="{size}"'
 
     def _data(self, node: Node, op: Op) -> dict[str, str]:
         others = {name: str(text) for name, text in node.attributes.items()}
@@ -278,13 +289,14 @@ class _Writer:
     def _ports(
         self, tag: str, node: Node, values: tuple[Value, ...], first: int, depth: int
     ) -> None:
-        self._line(depth, f"<{tag}>")
+        lines, indent = self._lines, _TABS[depth]
+        lines.append(f"{indent}<{tag}>\n")
         for port, value in enumerate(values, first):
             names = self._names.values.get(value, value.names) if tag == "output" else ()
             info: Mapping[str, Any] = value.info if tag == "output" and self._has_info else {}
             key = id(value.type), port, depth
-            if key in self._plain and not names and not info:
-                self._lines.append(self._plain[key])
+            if not names and not info and (known := self._plain.get(key)) is not None:
+                lines.append(known)
                 continue
             start = len(self._lines)
             precision, dims = self._type_lines(node, value, depth + 1)
@@ -301,7 +313,7 @@ class _Writer:
                 self._line(depth + 1, "</port>")
             if not names and not info:
                 self._plain[key] = "".join(self._lines[start:])
-        self._line(depth, f"</{tag}>")
+        lines.append(f"{indent}</{tag}>\n")
 
     def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
         """The precision and the lines of the dimensions of a port."""
@@ -342,6 +354,8 @@ def _connected(node: Node) -> tuple[Value, ...]:
     Raises:
         WriteError: when an omitted input precedes a connected one.
     """
+    if None not in node.inputs:
+        return cast("tuple[Value, ...]", node.inputs)
     values = tuple(value for value in node.inputs if value is not None)
     if values != node.inputs[: len(values)]:
         place = node.inputs.index(None)

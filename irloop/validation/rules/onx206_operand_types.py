@@ -40,10 +40,19 @@ class OperandTypes(
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per input."""
         opset = context.outline.opsets.get("", 0)
+        # Operations with inputs of types that an equal operation had are not looked at again.
+        seen: set[tuple[object, ...]] = set()
         for graph in context.inferred_graphs:
             for node in graph.nodes:
-                if not isinstance(node.op, Constant | UnknownOp) and not node.op.domain:
-                    yield from self._inputs(node, opset)
+                if isinstance(node.op, (Constant, UnknownOp)) or node.op.domain:
+                    continue
+                types = [id(None if value is None else value.type) for value in node.inputs]
+                key = node.op.type, *types
+                if node.bodies or key not in seen:
+                    found = list(self._inputs(node, opset))
+                    yield from found
+                    if not found and not node.bodies:
+                        seen.add(key)
 
     def _inputs(self, node: Node, opset: int) -> Iterator[Diagnostic]:
         signature = signature_of(node.op.type, opset, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.graph.types import OptionalType, ValueType
+from irloop.graph.types import ElementType, OptionalType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.validation.onnx_bodies import kind_of
 from irloop.validation.onnx_context import OnnxContext, at_path
@@ -38,10 +38,12 @@ class DeclaredElementType(
         """One finding per value."""
         for graph in context.inferred_graphs:
             for node in graph.nodes:
-                path = node_path(node)
                 for value in node.outputs:
-                    name = value.names[0] if value.names else path
                     declared, computed = context.declared_type(value), value.type
+                    if _agree(declared, computed):
+                        continue
+                    path = node_path(node)
+                    name = value.names[0] if value.names else path
                     yield from self._compare(at_path(path), name, declared, computed)
                     if not node.bodies:
                         yield from self._compare_optionals(at_path(path), name, declared, computed)
@@ -71,6 +73,16 @@ class DeclaredElementType(
                 found=left,
                 fix="correct the declaration, or insert a Cast",
             )
+
+
+def _agree(declared: ValueType, computed: ValueType) -> bool:
+    """True if nothing is declared, or if both are tensors of one element type.
+
+    This is so for nearly all values.
+    """
+    if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
+        return False
+    return declared.element in (computed.element, ElementType.DYNAMIC)
 
 
 def _with_optional(type: ValueType) -> str:
