@@ -9,24 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from irloop.conversion.engine_forms import engine_forms
-from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
     onnx_input_name,
     onnx_output_name,
-    own_producer,
     unchanged,
 )
-from irloop.conversion.framework.sequence_borders import set_input_lengths
+from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.steps import (
     CarryNarrowElements,
     DropUnread,
-    ExpandScan8,
     KeepDeclaredDims,
     PruneBodies,
     RequireElementTypes,
     RequireKnownBorder,
-    StandardizeFirst,
     Translate,
 )
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
@@ -190,7 +186,10 @@ def to_openvino(
     """
     if model.dialect != "onnx":
         raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
-    set_input_lengths(model, lengths or {})
+    if lengths:
+        from irloop.conversion.framework.sequence_borders import set_input_lengths
+
+        set_input_lengths(model, lengths)
     set_input_shapes(model, shapes or {})
     converter = Converter(IMPORTS, opset, options={"computed_weights": computed_weights})
     try:
@@ -205,6 +204,9 @@ def to_openvino(
 
 
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
+    # The passes of one direction only are not imported for the other.
+    from irloop.conversion.framework.onnx_steps import ExpandScan8, StandardizeFirst
+    from irloop.conversion.framework.openvino_borders import own_producer
     from irloop.conversion.loops.constant_loops import FoldConstantLoops, FoldLoopShapes
 
     names = BorderNames(model, lambda node: node.name, lambda node: node.name)

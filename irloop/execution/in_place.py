@@ -58,7 +58,7 @@ def _over_operand(step: Step, own: set[int]) -> Step:
 
 
 class _OneOperand:
-    """Computes a function block by block, and writes the result over its only operand."""
+    """Computes a function of blocks over its operand."""
 
     def __init__(self, keeping: Kernel) -> None:
         self.keeping = keeping
@@ -73,9 +73,7 @@ class _OneOperand:
 
 
 class _TwoOperands:
-    """Computes a function of two operands, and writes the result over one of them. `free` are the
-    positions of the operands that may be overwritten.
-    """
+    """Computes a function of two operands over one of those at the positions `free`."""
 
     def __init__(self, keeping: Kernel, free: tuple[int, ...]) -> None:
         self.keeping = keeping

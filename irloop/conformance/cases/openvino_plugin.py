@@ -187,8 +187,8 @@ def _unread_beside_shared() -> Model:
 
 
 def dropped_before_iteration(*, follows: bool = True) -> Model:
-    """A Loop with an unused body parameter before the parameter of the iteration number: it is only
-    passed to a branch that does not read it.
+    """A Loop whose first body parameter is only passed to a branch that does not read it, and is
+    before the parameter of the iteration number.
 
     With `follows` another parameter comes after the iteration number; its value is an input.
     """

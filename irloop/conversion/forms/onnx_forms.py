@@ -30,6 +30,7 @@ from irloop.conversion.forms.onnx_shape_forms import (
     transpose,
     unsqueeze,
 )
+from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.translation import Conversion
 from irloop.conversion.loops.onnx_loop_builder import numbers_below
 from irloop.dialects.onnx import (
@@ -99,20 +100,6 @@ __all__ = [
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
 
-#: The first opset in which Cast supports each newer element type.
-ELEMENT_SINCE = {
-    ElementType.BF16: 13,
-    ElementType.F8E4M3: 19,
-    ElementType.F8E5M2: 19,
-    ElementType.F8E4M3FNUZ: 19,
-    ElementType.F8E5M2FNUZ: 19,
-    ElementType.I4: 21,
-    ElementType.U4: 21,
-    ElementType.F4E2M1: 23,
-    ElementType.F8E8M0: 24,
-    ElementType.I2: 25,
-    ElementType.U2: 25,
-}
 #: More nf4 codes than this are looked up in a table. Fewer are stored as plain floats, which take
 #: no more space than a table.
 TABLE_FROM = 64

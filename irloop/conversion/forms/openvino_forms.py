@@ -32,6 +32,7 @@ from irloop.conversion.forms.openvino_shape_forms import (
     unsqueeze,
     variadic_split,
 )
+from irloop.conversion.framework.element_types import UNKNOWN_TO_OPENVINO
 from irloop.conversion.framework.translation import Conversion
 from irloop.dialects.openvino import activation, comparison, elementwise, reduction
 from irloop.dialects.openvino import convert as conversions
@@ -87,17 +88,6 @@ __all__ = [
     "unsqueeze",
     "variadic_split",
 ]
-
-#: Element types of ONNX that OpenVINO's IR cannot name.
-UNKNOWN_TO_OPENVINO = frozenset(
-    {
-        ElementType.F8E4M3FNUZ,
-        ElementType.F8E5M2FNUZ,
-        ElementType.C64,
-        ElementType.C128,
-        ElementType.I2,
-    }
-)
 
 
 def convert(c: Conversion, value: Value, element: ElementType) -> Value:

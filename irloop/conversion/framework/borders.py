@@ -6,26 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop.conversion.forms import openvino_forms as ov_forms
-from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
-from irloop.conversion.framework import sequence_borders
+from irloop.conversion.framework.element_types import ELEMENT_SINCE, UNKNOWN_TO_OPENVINO
 from irloop.conversion.framework.translation import Conversion, Converted, Converter
 from irloop.conversion.framework.virtual_values import Growing, Maybe
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Graph, Model, Node, Value
-from irloop.graph.op import Parameter, Result
+from irloop.graph.op import Result
 from irloop.graph.types import UNKNOWN_TYPE, TensorType, ValueType
 from irloop.graph.walk import all_graphs, node_path
-from irloop.hazards.plugin import taken_over
 
 __all__ = [
     "BorderNames",
     "onnx_input_name",
     "onnx_output_name",
     "outputs_of",
-    "own_producer",
     "refuse_new_elements",
     "refuse_not_tensors",
     "refuse_unknown_elements",
@@ -112,7 +108,7 @@ def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
     sides = [("input", node, node.outputs[0]) for node in source.parameters]
     sides += [("output", node, value) for node in source.results if (value := node.inputs[0])]
     for side, node, value in sides:
-        if element_of(value) not in ov_forms.UNKNOWN_TO_OPENVINO:
+        if element_of(value) not in UNKNOWN_TO_OPENVINO:
             continue
         what = f"model {side} {node.name!r} is of type {value.type}"
         converter.refusals.append(_unknown_element(what, node))
@@ -132,7 +128,13 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
     """The tensors that an output of the source becomes, with their names."""
-    found = sequence_borders.outputs_of(c, name, value)
+    if isinstance(value, Value):
+        found = [(name, value)]
+    else:
+        # Few models have sequences.
+        from irloop.conversion.framework import sequence_borders
+
+        found = sequence_borders.outputs_of(c, name, value)
     type = _source_type(node)
     if not isinstance(type, TensorType):
         names = ", ".join(repr(each) for each, _ in found) or "no output"
@@ -170,7 +172,7 @@ def require_known_types(graph: Graph) -> None:
         for inner in all_graphs(graph)
         for node in (*inner.parameters, *inner.nodes)
         for value in node.outputs
-        if element_of(value) in ov_forms.UNKNOWN_TO_OPENVINO
+        if element_of(value) in UNKNOWN_TO_OPENVINO
     ]
     if found:
         raise UnsupportedError(f"values that cannot be converted: {len(found)}", diagnostics=found)
@@ -213,26 +215,4 @@ def require_known_ranks(graph: Graph) -> None:
 
 def unchanged(c: Conversion, name: str, value: Value) -> Value:
     """Return the value unchanged, because the ONNX writer gives each output its own name."""
-    return value
-
-
-def own_producer(c: Conversion, name: str, value: Value) -> Value:
-    """Return a copy of the value, with the name `name` and a layer of its own.
-
-    The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
-    outputs, and two outputs with the same tensor name. Some inputs are copied because of hazard
-    OVN128.
-    """
-    producer = value.producer
-    # Bodies have no borders: a Parameter here is one of this graph.
-    is_input = isinstance(producer.op, Parameter)
-    if is_input and taken_over(value):
-        value = ov_forms.maximum(c, value, value)
-        producer = value.producer
-    elif is_input or value.is_output:
-        value = ov_forms.convert(c, value, element_of(value))
-        producer = value.producer
-    value.names = (name,)
-    if len(producer.outputs) == 1:
-        producer.name = name
     return value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from irloop.conversion.forms.onnx_forms import ELEMENT_SINCE
 from irloop.conversion.framework.borders import (
     BorderNames,
     outputs_of,
@@ -16,14 +15,13 @@ from irloop.conversion.framework.borders import (
     require_known_types,
 )
 from irloop.conversion.framework.carriers import carry_narrow_elements
+from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.onnx.base import TINY_FLOATS, TINY_INTEGERS
-from irloop.dialects.onnx.control_flow import Scan8
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of
-from irloop.graph.clone import clone_graph, clone_model
+from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant
@@ -33,73 +31,17 @@ from irloop.graph.verify import verify
 from irloop.graph.walk import all_graphs, all_nodes, node_path
 from irloop.passes.base import ModelPass
 from irloop.passes.common.dead_code import DeadCode
-from irloop.passes.common.scan8_to_scan9 import expand_batches
-from irloop.passes.common.standardize import Standardize
 from irloop.passes.match_rewriter import is_unread
 
 __all__ = [
     "CarryNarrowElements",
     "DropUnread",
-    "ExpandScan8",
     "KeepDeclaredDims",
     "PruneBodies",
     "RequireElementTypes",
     "RequireKnownBorder",
-    "StandardizeFirst",
     "Translate",
 ]
-
-
-class ExpandScan8(ModelPass):
-    """Replaces each Scan-8 by a Scan over the batch whose body scans one item.
-
-    It is the same rewrite as `Scan8ToScan9`.
-
-    Given::
-
-        Scan-8(lengths, h [B,2], x [B,T,2])
-
-    Result::
-
-        Scan(lengths, h, x), length n, item h1, item x1:  Scan(h1, x1)
-
-    Copies the graph if it holds a Scan-8, so that the source model stays unchanged.
-    """
-
-    name = "expand_scan8"
-
-    def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, Scan8) for node in all_nodes(model.graph)):
-            return False
-        work = clone_model(model)
-        expand_batches(work)
-        model.graph, model.opsets = work.graph, work.opsets
-        return True
-
-
-class StandardizeFirst(Standardize):
-    """Replaces operations of ONNX Runtime by standard ones, as the pass `Standardize` does.
-
-    Given::
-
-        y = com.microsoft.BiasGelu(x, b)
-
-    Result::
-
-        y = Gelu(x + b)
-
-    Copies the graph if it holds such operations, so that the source model stays unchanged.
-    """
-
-    name = "standardize_first"
-
-    def run_on_model(self, model: Model) -> bool:
-        if not any(isinstance(node.op, ContribOp) for node in all_nodes(model.graph)):
-            return False
-        work = clone_model(model)
-        modified = super().run_on_model(work)
-        model.graph = work.graph
-        return modified
 
 
 class PruneBodies(ModelPass):

@@ -18,8 +18,6 @@ from typing import Any, TypeVar
 from irloop.conversion.framework.rules import EXPORTS, IMPORTS, Rule, Rules, exports, imports
 from irloop.conversion.framework.virtual_values import Virtual
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.dialects.contrib.base import ContribOp
-from irloop.dialects.contrib.refused import reason_of
 from irloop.errors import InferenceError, InternalError, IrloopError, plain_reason
 from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
@@ -28,7 +26,6 @@ from irloop.graph.op import Constant, Op, UnknownOp
 from irloop.graph.types import ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
-from irloop.passes.common.standardize import why_not
 from irloop.progress import counted
 
 __all__ = [
@@ -218,7 +215,7 @@ class Conversion(Builder):
         outer = (self._node, self.location, self.prefix)
         nodes: Iterable[Node] = source.nodes
         if source.owner is None:
-            nodes = counted("operations", nodes, len(source))
+            nodes = counted("operations", nodes, len(source), every=16)
         for node in nodes:
             self._node, self.location, self.prefix = node, node.location, node.name
             outputs = self._convert_node(
@@ -245,9 +242,9 @@ class Conversion(Builder):
                 raise RefusedError(str(wrong), "validate the model first")
             if rule is None:
                 raise self._without_rule(node)
-            virtual = next((item for item in inputs if isinstance(item, Virtual)), None)
-            if virtual is not None and rule not in _TAKES_VIRTUAL:
-                raise RefusedError(f"one of its inputs is {virtual}, and IR has tensors only")
+            for item in inputs:
+                if isinstance(item, Virtual) and rule not in _TAKES_VIRTUAL:
+                    raise RefusedError(f"one of its inputs is {item}, and IR has tensors only")
             result = rule(self, node.op, *inputs)
         except (RefusedError, InferenceError) as error:
             self._refused(node, error)
@@ -263,13 +260,15 @@ class Conversion(Builder):
             raise
         except Exception as error:
             raise InternalError(f"converting {node.op.label} {node_path(node)!r}", error) from error
-        outputs = (result,) if isinstance(result, Value | Virtual) else result
-        made = [*outputs, *[None] * len(node.outputs)]
-        if any(old.is_used and new is None for old, new in zip(node.outputs, made, strict=False)):
-            self._refused(
-                node, RefusedError("the conversion rule does not compute all of its outputs")
-            )
-            return self._placeholder(node)
+        outputs = (result,) if isinstance(result, (Value, Virtual)) else result
+        if len(outputs) < len(node.outputs) or None in outputs:
+            made = [*outputs, *[None] * len(node.outputs)]
+            pairs = zip(node.outputs, made, strict=False)
+            if any(old.is_used and new is None for old, new in pairs):
+                self._refused(
+                    node, RefusedError("the conversion rule does not compute all of its outputs")
+                )
+                return self._placeholder(node)
         first = next((value for value in outputs if isinstance(value, Value)), None)
         if first is not None and first.producer.graph is self.graph and first not in inputs:
             self._take_node_name(node, first.producer)
@@ -277,6 +276,10 @@ class Conversion(Builder):
 
     def _without_rule(self, node: Node) -> RefusedError:
         """The error for a node without a conversion rule, with the reason if one is known."""
+        from irloop.dialects.contrib.base import ContribOp
+        from irloop.dialects.contrib.refused import reason_of
+        from irloop.passes.common.standardize import why_not
+
         if isinstance(node.op, ContribOp):
             reason = why_not(node, self.converter.source)
         else:

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from irloop.conversion.quantised.biases import QuantisedBiases
-from irloop.conversion.quantised.dynamic import DynamicRanges
-from irloop.conversion.quantised.float_weights import KeepFloatWeights
-from irloop.conversion.quantised.integer_products import IntegerProducts
-from irloop.conversion.quantised.integers import QuantisedIntegers
-from irloop.conversion.quantised.pairs import QuantisedPairs
-from irloop.conversion.quantised.weights import QuantisedWeights
-from irloop.dialects.onnx.elementwise import Round
-from irloop.dialects.onnx.quantize import DynamicQuantizeLinear, QuantizeLinear13
 from irloop.graph.model import Model
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import kinds_of
 from irloop.passes.base import Pass, PassConfig
 from irloop.passes.graph_rewrite import GraphRewrite, MatcherPass
 
@@ -21,7 +12,7 @@ __all__ = ["SINCE", "quantised_forms"]
 #: The first opset whose QuantizeLinear and DequantizeLinear have an axis.
 SINCE = 13
 
-_ROUNDING = (DynamicQuantizeLinear, QuantizeLinear13, Round)
+_ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear", "Round"})
 
 
 def quantised_forms() -> list[Pass]:
@@ -31,6 +22,19 @@ def quantised_forms() -> list[Pass]:
     at i16. Weights are i8 nevertheless: with u8 weights, ONNX Runtime would take 1.6 times as long
     on processors with VNNI.
     """
+    return [_Rewrite(group) for group in range(5)]
+
+
+def _matchers(group: int) -> list[MatcherPass]:
+    """The matchers of one pass; they are imported only for a model that rounds or quantises."""
+    from irloop.conversion.quantised.biases import QuantisedBiases
+    from irloop.conversion.quantised.dynamic import DynamicRanges
+    from irloop.conversion.quantised.float_weights import KeepFloatWeights
+    from irloop.conversion.quantised.integer_products import IntegerProducts
+    from irloop.conversion.quantised.integers import QuantisedIntegers
+    from irloop.conversion.quantised.pairs import QuantisedPairs
+    from irloop.conversion.quantised.weights import QuantisedWeights
+
     groups: list[list[MatcherPass]] = [
         [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
         [IntegerProducts()],
@@ -38,7 +42,7 @@ def quantised_forms() -> list[Pass]:
         [QuantisedBiases()],
         [KeepFloatWeights()],
     ]
-    return [_Rewrite(group) for group in groups]
+    return groups[group]
 
 
 class _Rewrite(GraphRewrite):
@@ -46,6 +50,12 @@ class _Rewrite(GraphRewrite):
 
     name = "quantised"
 
+    def __init__(self, group: int) -> None:
+        super().__init__([])
+        self._group = group
+
     def run(self, model: Model, config: PassConfig) -> bool:
-        rounds = any(isinstance(node.op, _ROUNDING) for node in all_nodes(model.graph))
-        return rounds and super().run(model, config)
+        if not any(kind.type in _ROUNDING for kind in kinds_of(model.graph)):
+            return False
+        self.matchers = self.matchers or _matchers(self._group)
+        return super().run(model, config)

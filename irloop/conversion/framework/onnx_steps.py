@@ -1,0 +1,66 @@
+"""The first steps of the conversion of ONNX models: they replace operations without a rule."""
+
+from __future__ import annotations
+
+from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.onnx.control_flow import Scan8
+from irloop.graph.clone import clone_model
+from irloop.graph.model import Model
+from irloop.graph.walk import has_op
+from irloop.passes.base import ModelPass
+from irloop.passes.common.scan8_to_scan9 import expand_batches
+from irloop.passes.common.standardize import Standardize
+
+__all__ = ["ExpandScan8", "StandardizeFirst"]
+
+
+class ExpandScan8(ModelPass):
+    """Replaces each Scan-8 by a Scan over the batch whose body scans one item.
+
+    It is the same rewrite as `Scan8ToScan9`.
+
+    Given::
+
+        Scan-8(lengths, h [B,2], x [B,T,2])
+
+    Result::
+
+        Scan(lengths, h, x), length n, item h1, item x1:  Scan(h1, x1)
+
+    Copies the graph if it holds a Scan-8, so that the source model stays unchanged.
+    """
+
+    name = "expand_scan8"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not has_op(model.graph, Scan8):
+            return False
+        work = clone_model(model)
+        expand_batches(work)
+        model.graph, model.opsets = work.graph, work.opsets
+        return True
+
+
+class StandardizeFirst(Standardize):
+    """Replaces operations of ONNX Runtime by standard ones, as the pass `Standardize` does.
+
+    Given::
+
+        y = com.microsoft.BiasGelu(x, b)
+
+    Result::
+
+        y = Gelu(x + b)
+
+    Copies the graph if it holds such operations, so that the source model stays unchanged.
+    """
+
+    name = "standardize_first"
+
+    def run_on_model(self, model: Model) -> bool:
+        if not has_op(model.graph, ContribOp):
+            return False
+        work = clone_model(model)
+        modified = super().run_on_model(work)
+        model.graph = work.graph
+        return modified

@@ -1,0 +1,34 @@
+"""Gives each output of an IR a layer of its own."""
+
+from __future__ import annotations
+
+from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.framework.translation import Conversion
+from irloop.graph.builder import element_of
+from irloop.graph.model import Value
+from irloop.graph.op import Parameter
+from irloop.hazards.plugin import taken_over
+
+__all__ = ["own_producer"]
+
+
+def own_producer(c: Conversion, name: str, value: Value) -> Value:
+    """Return a copy of the value, with the name `name` and a layer of its own.
+
+    The v10 reader of OpenVINO refuses an input that is directly an output, one value that is two
+    outputs, and two outputs with the same tensor name. Some inputs are copied because of hazard
+    OVN128.
+    """
+    producer = value.producer
+    # Bodies have no borders: a Parameter here is one of this graph.
+    is_input = isinstance(producer.op, Parameter)
+    if is_input and taken_over(value):
+        value = ov_forms.maximum(c, value, value)
+        producer = value.producer
+    elif is_input or value.is_output:
+        value = ov_forms.convert(c, value, element_of(value))
+        producer = value.producer
+    value.names = (name,)
+    if len(producer.outputs) == 1:
+        producer.name = name
+    return value
