@@ -30,6 +30,7 @@ __all__ = [
     "product_of_dims",
     "reduced",
     "require_rank",
+    "require_shape",
     "same_as_first",
     "same_element",
     "strings",
@@ -223,6 +224,19 @@ def require_rank(args: Arguments, position: int, rank: int) -> None:
     if args.has(position) and args.rank(position) not in (None, rank):
         found = str(args.shape(position))
         raise args.error(f"input {position} has the wrong rank", f"rank {rank}", found)
+
+
+def require_shape(args: Arguments, position: int, dims: tuple[Dim, ...]) -> None:
+    """Refuse an input whose shape contradicts `dims`, which follow from other inputs.
+
+    Raises:
+        InferenceError: when the rank or a known dimension differs.
+    """
+    shape = args.shape(position)
+    if Shape(dims).refine(shape) is None:
+        raise args.error(
+            f"the shape of input {position} contradicts other inputs", str(Shape(dims)), str(shape)
+        )
 
 
 def reduced(

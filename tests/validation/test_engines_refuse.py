@@ -16,6 +16,15 @@ ort = pytest.importorskip("onnxruntime")
 
 HEAD = '<ir_version: 10, opset_import: ["" : {}]> g '
 RESIZE = "(float[1,1,4,4] x, int64{}) => (float[a,b,c,d] y) {{ y = Resize <{}> (x, , , n) }}"
+CAUSAL = (
+    "(float[2,4,8] x, float[{}] w, float[{}] b, float[{}] p) => (float[2,4,8] y, float[2,4,3] s)"
+    " {{ y, s = CausalConvWithState (x, w, b, p) }}"
+)
+LINEAR = (
+    "(float[2,4,32] q, float[{}] k, float[{}] v, float[{}] f)"
+    " => (float[2,4,32] y, float[2,4,8,8] s) {{ y, s = LinearAttention"
+    ' <kv_num_heads = 4, q_num_heads = 4, update_rule = "delta"> (q, k, v, , , f) }}'
+)
 REFUSED = {
     "fewer sizes than axes": (19, RESIZE.format("[2] n", 'mode = "linear"')),
     "sizes that are not a list": (19, RESIZE.format("[2,2] n", 'mode = "linear"')),
@@ -31,6 +40,24 @@ REFUSED = {
             " { y = NegativeLogLikelihoodLoss (x, t, w) }"
         ),
     ),
+    "an axis to crop that is not there": (
+        18,
+        "(float[7,1] x, int64[2] n) => (float[a,b] y) { y = CenterCropPad <axes = [1, 2]> (x, n) }",
+    ),
+    "weights of other classes": (
+        22,
+        (
+            "(float[3,5,6] x, int64[3,6] t, float[4] w) => (float y)"
+            " { y = NegativeLogLikelihoodLoss (x, t, w) }"
+        ),
+    ),
+    "filters of other channels": (27, CAUSAL.format("3,1,4", "4", "2,4,3")),
+    "filters without an axis": (27, CAUSAL.format("4,4", "4", "2,4,3")),
+    "a bias of other channels": (27, CAUSAL.format("4,1,4", "3", "2,4,3")),
+    "a past of another batch": (27, CAUSAL.format("4,1,4", "4", "1,4,3")),
+    "keys of another width": (27, LINEAR.format("2,4,24", "2,4,32", "2,4,4")),
+    "values of other steps": (27, LINEAR.format("2,4,32", "2,1,32", "2,4,4")),
+    "factors of other steps": (27, LINEAR.format("2,4,32", "2,4,32", "2,7,4")),
     "a size that is a matrix": (
         20,
         "(float[2,2,3] t, int64[1,4] n) => (float[a,b,c,d] y) { y = AffineGrid (t, n) }",

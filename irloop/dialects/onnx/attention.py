@@ -214,6 +214,12 @@ class LinearAttention(OnnxOp, type="LinearAttention", since=27, inputs=(3, 6), o
         batch, steps = (UNKNOWN_DIM, UNKNOWN_DIM) if query is None else query[:2]
         width = self._size(query, self.q_num_heads)
         size = self._size(value, self.kv_num_heads)
+        key = width * self.kv_num_heads if isinstance(width, int) else UNKNOWN_DIM
+        lasts = {1: key, 2: UNKNOWN_DIM, 4: UNKNOWN_DIM, 5: UNKNOWN_DIM}
+        for position in filter(args.has, lasts):
+            inference.require_shape(args, position, (batch, steps, lasts[position]))
+        if args.has(3):
+            inference.require_shape(args, 3, (batch, self.kv_num_heads, width, size))
         joined = size * self.q_num_heads if isinstance(size, int) else UNKNOWN_DIM
         kept = args.element(3) if args.has(3) else args.element(0)
         types: list[ValueType] = [

@@ -38,6 +38,8 @@ class Loss(OnnxOp):
             if refined is None:
                 raise args.error("the classes have the wrong shape", str(expected), str(target))
             shape = refined
+            if args.has(2):
+                inference.require_shape(args, 2, scores.dims[1:2])
         if self.reduction != "none":
             shape = Shape(())
         return [TensorType(element, shape), TensorType(element, scores)]

@@ -163,10 +163,10 @@ class CenterCropPad(OnnxOp, type="CenterCropPad", since=18, inputs=2):
         count = args.shape(1).count() if args.rank(1) == 1 else None
         if count not in (None, len(axes)):
             raise args.error("there must be one size per axis", str(len(axes)), str(count))
+        places = [inference.axis_in(args, axis, rank) for axis in axes]
         if sizes is None or len(sizes) != len(axes):
             return [TensorType(args.element(0), Shape.of_rank(rank))]
-        for axis, size in zip(axes, sizes, strict=True):
-            at = inference.axis_in(args, axis, rank)
+        for at, size in zip(places, sizes, strict=True):
             assert at is not None
             shape = shape.with_dim(at, size)
         return [TensorType(args.element(0), shape)]
