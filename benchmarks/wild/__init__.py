@@ -5,13 +5,14 @@ Everything is installed into an environment of its own, once; the rest needs no 
     python -m venv wildenv
     wildenv/bin/pip install -r benchmarks/wild/requirements.txt
     wildenv/bin/pip install --no-deps -r benchmarks/wild/packages.txt
-    wildenv/bin/python -m benchmarks.wild.export models           # with random weights
-    wildenv/bin/python -m benchmarks.wild.stateful models         # IR with a cache in variables
-    wildenv/bin/python -m benchmarks.wild.quantised models        # optimised and quantised exports
-    wildenv/bin/python -m benchmarks.wild.packaged models         # what the packages ship
 
-Each writes ``models/<family>/<name>.onnx``, or ``.xml``, and prints what could not be exported.
 Then, in the environment of irloop with ONNX Runtime and OpenVINO::
 
-    python -m benchmarks.wild models
+    python -m benchmarks.wild models --collect wildenv/bin/python
+    python -m benchmarks.wild.latency models
+
+The first command lets that environment write `models/<family>/<name>.onnx`, or `.xml`: exports with
+random weights, IR with a cache in variables, optimised and quantised exports, and what the packages
+ship. It prints what could not be written, then judges every model, and prints the table. Models of
+other sources take part if they are put in a folder below `models`.
 """

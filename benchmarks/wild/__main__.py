@@ -94,7 +94,15 @@ def collect(python: str, folder: Path, only: Sequence[str]) -> None:
     """Write the models that the packages of an interpreter ship or export."""
     chosen = [argument for text in only for argument in ("--only", text)]
     for writer in WRITERS:
-        command = [python, "-W", "ignore", "-m", f"benchmarks.wild.{writer}", str(folder)]
+        # Not resolved: a link to the interpreter is what makes an environment.
+        command = [
+            str(Path(python).absolute()),
+            "-W",
+            "ignore",
+            "-m",
+            f"benchmarks.wild.{writer}",
+            str(folder),
+        ]
         # What a package ships is all copied at once.
         options = chosen if writer != "packaged" else []
         print(f"== {writer}", flush=True)
