@@ -42,6 +42,13 @@ class Fetched:
     may_have_data: bool = False
     verdict: str = ""
     detail: str = ""
+    #: The path without its suffix, and the suffix in small letters.
+    stem: str = field(init=False)
+    suffix: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.stem, suffix = os.path.splitext(self.path)
+        self.suffix = suffix.lower()
 
     @property
     def is_copy(self) -> bool:
@@ -70,7 +77,7 @@ def fetch(entries: Sequence[Entry], folder: str, most: int) -> Iterator[Fetched]
     """
     numbered = enumerate(entries)
     for archive, group in itertools.groupby(numbered, key=lambda item: item[1].archive):
-        found = [_new(entry, os.path.join(folder, str(number))) for number, entry in group]
+        found = [_new(entry, f"{folder}{os.sep}{number}") for number, entry in group]
         if archive:
             _extract_all(archive, found, most)
         for item in found:
@@ -110,8 +117,7 @@ def _problems_of(found: Fetched, most: int) -> Iterator[None]:
 
 def _weights_path(found: Fetched) -> str:
     """The path of the weights of an IR; empty for other models."""
-    stem, suffix = os.path.splitext(found.path)
-    return f"{stem}.bin" if suffix.lower() == ".xml" else ""
+    return f"{found.stem}.bin" if found.suffix == ".xml" else ""
 
 
 def _fetch(found: Fetched, most: int) -> None:
@@ -121,8 +127,7 @@ def _fetch(found: Fetched, most: int) -> None:
         _copy(entry.address, found.path, most)
         if weights:
             _copy_weights(entry, weights, most)
-    suffix = os.path.splitext(found.path)[1].lower()
-    head = _add(found, f"model{suffix}", found.path, most)
+    head = _add(found, f"model{found.suffix}", found.path, most)
     if weights and os.path.isfile(weights):
         _add(found, "model.bin", weights, most)
     elif weights and b"<net" not in head and not found.verdict:

@@ -78,7 +78,7 @@ def is_local(address: str) -> bool:
 
 def without_secrets(address: str) -> str:
     """The address without user and password, for messages and tables."""
-    return _SECRET.sub("://", address)
+    return _SECRET.sub("://", address) if "@" in address else address
 
 
 def place_of(address: str) -> Place:

@@ -52,7 +52,7 @@ AHEAD = 60
 FEW = 15
 TOGETHER = 8
 SHORTEST = 0.002
-PAUSE = 0.1
+PAUSE = 0.07
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +296,13 @@ class Runner:
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        more = len(self._given) - FEW
+        more, wait = len(self._given) - FEW, PERIOD
         if more > 0:
             # The child has enough to do, so read several answers at once.
             time.sleep(min(PAUSE, max(SHORTEST, more * self._mean)))
+            wait = 0.0
         lines: list[bytes] = []
-        if select.select([child.stdout], [], [], PERIOD)[0]:
+        if select.select([child.stdout], [], [], wait)[0]:
             data = os.read(child.stdout.fileno(), 1 << 16)
             if not data:
                 raise self._ended()

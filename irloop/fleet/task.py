@@ -36,6 +36,8 @@ Row = dict[str, Any]
 #: Packages whose versions a sweep records.
 PACKAGES = ("irloop", "onnx", "onnxruntime", "openvino")
 
+_FORMATS = {".xml": "openvino", ".onnx": "onnx"}
+
 #: Maximum length of a text from a model that is kept, in characters.
 LONGEST = 2000
 
@@ -262,23 +264,23 @@ class _Work:
         # The mark of the model does not change when its external data does.
         has_data = found.may_have_data and len(found.files) > 1
         digest = found.digest if found.files else ""
-        suffix = os.path.splitext(found.path)[1].lower()
         head = {
             "path": path_of(found.entry),
             "digest": digest,
             "mark": "" if has_data else _text(found.entry.mark),
-            "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
+            "format": _FORMATS.get(found.suffix, ""),
             "size": found.size,
         }
         if found.verdict:
             self._rows += [self._head(head, step) | _not_run(found) for step in steps]
             steps = ()
-        old = [step for step in steps if self._is_known(step, digest)]
-        self._rows += [self._head(head, step) | {"verdict": ""} for step in old]
-        left = tuple(step for step in steps if step not in old)
+        if len(self._known):
+            old = [step for step in steps if self._is_known(step, digest)]
+            self._rows += [self._head(head, step) | {"verdict": ""} for step in old]
+            steps = tuple(step for step in steps if step not in old)
         to = self._orders.to
-        output = os.path.join(self._folder, _output_name(digest, to))
-        return _Model(found.path, left, found.size, to, output, found=found, head=head)
+        output = f"{self._folder}{os.sep}{_output_name(digest, to)}"
+        return _Model(found.path, steps, found.size, to, output, found=found, head=head)
 
     def _finish(self, model: _Model) -> None:
         """Add the rows of a model whose steps have answers, and keep its conversion."""
@@ -302,7 +304,7 @@ class _Work:
             shutil.rmtree(found.folder, ignore_errors=True)
 
     def _is_known(self, step: str, digest: str) -> bool:
-        return len(self._known) > 0 and self._known.has(done_key(digest, step, *self._facts[step]))
+        return self._known.has(done_key(digest, step, *self._facts[step]))
 
     def _head(self, head: Row, step: str) -> Row:
         settings, used = self._facts[step]
@@ -339,7 +341,7 @@ def head_of(orders: Orders, entry: Entry, step: str) -> Row:
         "path": path_of(entry),
         "digest": "",
         "mark": _text(entry.mark),
-        "format": {".xml": "openvino", ".onnx": "onnx"}.get(suffix, ""),
+        "format": _FORMATS.get(suffix, ""),
         "size": entry.size,
         "step": step,
         "settings": settings_of(step, orders.to),
