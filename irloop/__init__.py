@@ -535,8 +535,8 @@ def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> s
     Args:
         model: a model, or the path of one. The types of a model in memory are shown as they are;
             `infer` completes them.
-        path: the .html to write; if None, the text is only returned. inputs: arrays by name or by
-        position, as for `run`: the page then shows the values of each
+        path: the .html to write; if None, the text is only returned.
+        inputs: arrays by name or by position, as for `run`: the page then shows the values of each
             operation in each iteration, summaries of large ones. Of long loops it has the first
             iterations and the last.
 
@@ -720,15 +720,17 @@ def compare(
         first_seed: the seed of the first set.
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
-        shapes: shapes of inputs, by name, for each model that has such an input; None is an
-            unknown dimension.
+        shapes: shapes of inputs, by name, for each model that has such an input; None is an unknown
+            dimension.
         types: element types for inputs whose type is dynamic, likewise, as "f32".
         lengths: the number of tensors in each sequence or optional input of `first`, by name; as
             for `convert`, the model then has one input for each.
         rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
-        element type. atol: the absolute tolerance. seconds: the time limit of one run of one model.
+            element type.
+        atol: the absolute tolerance.
+        seconds: the time limit of one run of one model.
         max_memory: the memory limit of an engine's process in bytes; None means no limit. Linux
-        only.
+            only.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
@@ -793,8 +795,8 @@ def conform(
         seed: the seed of the first program.
         seconds: the time limit of one inference.
         max_memory: the memory limit of a case's process in bytes; None means no limit. Linux only.
-        jobs: the number of cases that run at a time. progress: called with the number of finished
-        cases and the number of all cases.
+        jobs: the number of cases that run at a time.
+        progress: called with the number of finished cases and the number of all cases.
 
     Raises:
         UsageError: when there is no such engine or case, or the engine is not installed.
@@ -847,9 +849,11 @@ def reduce(
         first: a model, or the path of one.
         second: the other model, in any format.
         inputs: arrays with which they differ, by name or by position; if None, such arrays are
-        searched for. rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default
-        depends on the element type. atol: the absolute tolerance. seconds: the time limit of one
-        run of one model.
+            searched for.
+        rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
+            element type.
+        atol: the absolute tolerance.
+        seconds: the time limit of one run of one model.
 
     Raises:
         UsageError: when the models do not differ with any inputs.
@@ -879,9 +883,10 @@ def random_inputs(
 
     Args:
         model: a model, or the path of one.
-        seed: the seed of the random numbers. dims: sizes of unknown dimensions, by name ("?": those
-        without a name). shapes: shapes of inputs, by name; None is an unknown dimension. types:
-        element types for inputs whose type is dynamic, by name, as "f32".
+        seed: the seed of the random numbers.
+        dims: sizes of unknown dimensions, by name ("?": those without a name).
+        shapes: shapes of inputs, by name; None is an unknown dimension.
+        types: element types for inputs whose type is dynamic, by name, as "f32".
 
     Raises:
         ReadError: when the file is not the model it claims to be.

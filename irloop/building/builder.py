@@ -54,7 +54,9 @@ class GraphBuilder(OperationBuilder):
 
         Args:
             trip: the trip count; None means no limit, and the condition of the body must end the
-            loop. condition: the condition before the first iteration. name: the name of the node.
+                loop.
+            condition: the condition before the first iteration.
+            name: the name of the node.
 
         Raises:
             UsageError: when the opset has no Loop.
@@ -179,8 +181,8 @@ class Builder(GraphBuilder):
 
         Args:
             name: its name, which no other input may have.
-            element: the element type, or the complete type, for example of a sequence. shape: a
-            list of sizes, in which None is an unknown size and a text is the name of an
+            element: the element type, or the complete type, for example of a sequence.
+            shape: a list of sizes, in which None is an unknown size and a text is the name of an
                 unknown size. Without a shape the rank is unknown.
         """
         self._require_open()

@@ -121,8 +121,8 @@ class OperationBuilder:
         """Add an operation and return its node; `node.outputs` are its values.
 
         Args:
-            type: as in `op`; the other arguments are also the same. outputs: the number of outputs,
-            for operations that leave it open.
+            type: as in `op`; the other arguments are also the same.
+            outputs: the number of outputs, for operations that leave it open.
 
         Raises:
             UsageError: for an operation, an attribute or an input that does not exist.

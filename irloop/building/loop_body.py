@@ -109,8 +109,9 @@ class LoopBody(OperationBuilder):
             axis: the axis to slice; if the rank is known, it may be negative.
             part_size: the number of elements of a slice (IR).
             start: the first element (IR); negative values count from the end, -1 is the end.
-            end: the element before which the slices end (IR), counted in the same way. reverse:
-            slice from the end to the front. name: the name of the body's parameter.
+            end: the element before which the slices end (IR), counted in the same way.
+            reverse: slice from the end to the front.
+            name: the name of the body's parameter.
 
         Raises:
             UsageError: for an ONNX Loop, or options that the operation does not have.

@@ -66,17 +66,21 @@ def compare(
     """Run two models with the same inputs and report what differs.
 
     Args:
-        first: a model or its path; the inputs have its element types and shapes. second: the other
-        model or its path; the formats may differ. inputs: arrays by name or by position, or a list
-        of such sets; generated if None. engines: "auto", or names (see `lanes.lanes_of`). engine_a:
-        the engine of the first model only; numpy if only engine_b is given. engine_b: the engine of
-        the second model only, likewise. seeds: a set of inputs is generated for each seed. trips:
-        the values for inputs that are trip counts. sizes: sizes of unknown dimensions, by their
-        name ("?" for dimensions without a name). shapes: shapes of inputs by name, for each model
-        that has such an input. types: element types of inputs whose type is dynamic, likewise.
+        first: a model or its path; the inputs have its element types and shapes.
+        second: the other model or its path; the formats may differ.
+        inputs: arrays by name or by position, or a list of such sets; generated if None.
+        engines: "auto", or names (see `lanes.lanes_of`).
+        engine_a: the engine of the first model only; numpy if only engine_b is given.
+        engine_b: the engine of the second model only, likewise.
+        seeds: a set of inputs is generated for each seed.
+        trips: the values for inputs that are trip counts.
+        sizes: sizes of unknown dimensions, by their name ("?" for dimensions without a name).
+        shapes: shapes of inputs by name, for each model that has such an input.
+        types: element types of inputs whose type is dynamic, likewise.
         tolerance: the difference up to which values count as equal; by default it depends on the
-        element type. seconds: the time that one run of one model may take. max_memory: the bytes
-        that the process of an engine may hold; None means no limit.
+            element type.
+        seconds: the time that one run of one model may take.
+        max_memory: the bytes that the process of an engine may hold; None means no limit.
 
     Raises:
         UsageError: for an engine that is missing or cannot run such a model, or inputs that do not

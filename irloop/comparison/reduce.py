@@ -73,9 +73,11 @@ def reduce(
     """Shrink two models that differ; both are run by irloop's own executor.
 
     Args:
-        first: a model or its path. second: the other model or its path. inputs: arrays with which
-        they differ; if None, irloop searches for such arrays. tolerance: the difference up to which
-        values count as equal, as for `compare`. seconds: the time that one run may take.
+        first: a model or its path.
+        second: the other model or its path.
+        inputs: arrays with which they differ; if None, irloop searches for such arrays.
+        tolerance: the difference up to which values count as equal, as for `compare`.
+        seconds: the time that one run may take.
 
     Raises:
         UsageError: when the models do not differ with any inputs.

@@ -120,7 +120,7 @@ class IrLoop:
         return self._enter(initial, TensorType(element_of(initial), shape), port)
 
     def invariant(self, value: Value) -> Value:
-        """An outer value that is the same in every iteration."""
+        """Add an invariant input for the outer `value`; return the body parameter that reads it."""
         return self._enter(value, value.type, Invariant(len(self._externals), 0))
 
     def iteration(self) -> Value:

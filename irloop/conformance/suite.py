@@ -74,9 +74,9 @@ def run_cases(
         engine: the engine, which must read the format of every case.
         cases: what to run, in this order.
         seconds: the limit of each inference, and of loading a model.
-        memory: the memory limit of the engine's process in bytes; None means no limit. jobs: the
-        number of processes that run at a time. progress: called with the number of finished cases
-        and the number of all cases.
+        memory: the memory limit of the engine's process in bytes; None means no limit.
+        jobs: the number of processes that run at a time.
+        progress: called with the number of finished cases and the number of all cases.
     """
     outcomes: list[Outcome] = []
     with (

@@ -45,10 +45,10 @@ class Process:
         """Start the child process.
 
         Args:
-            engine: the engine; see `catalogue.engine_of`. model: the path of the model, if it
-            exists already; otherwise call `load` later. options: for ONNX Runtime ``optimization``:
-            none or all; for OpenVINO properties of
-                its CPU plugin.
+            engine: the engine; see `catalogue.engine_of`.
+            model: the path of the model, if it exists already; otherwise call `load` later.
+            options: for ONNX Runtime ``optimization``: none or all; for OpenVINO properties of its
+                CPU plugin.
             memory: the memory limit of the process in bytes; None means no limit.
         """
         self._engine = engine

@@ -50,11 +50,12 @@ def run(
     """Run `model` and return its outputs by name, in the order of the model.
 
     Args:
-        model: a model of either dialect, which runs as its format specifies. inputs: arrays by
-        parameter or tensor name, or by position. Lists and numbers are converted to arrays of the
-        declared type; arrays must already have this type. limits: limits of iterations, memory and
-        time. trace: called after every node, in every iteration. profile: collects the time of
-        every node.
+        model: a model of either dialect, which runs as its format specifies.
+        inputs: arrays by parameter or tensor name, or by position. Lists and numbers are converted
+            to arrays of the declared type; arrays must already have this type.
+        limits: limits of iterations, memory and time.
+        trace: called after every node, in every iteration.
+        profile: collects the time of every node.
 
     Raises:
         UsageError: for an input that is missing, unknown, or of another type or shape.

@@ -78,7 +78,8 @@ class Cluster:
 
         Args:
             remote: the scheduler; None means to start one, and `workers` processes, on this
-            machine. workers: the number of processes.
+                machine.
+            workers: the number of processes.
 
         Raises:
             UsageError: when there is no scheduler or no worker.

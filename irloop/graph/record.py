@@ -32,12 +32,14 @@ def attribute(
 
     Args:
         default: the value if the file does not have the attribute; without a default, the file must
-        have it. name: the name in the file, if it differs from the name of the field. words: the
-        allowed texts, in any letter case. least: the smallest valid number; in a list, of each
-        entry. most: the largest valid number; in a list, of each entry. entries: the smallest and
-        the largest number of entries of a list (None: no limit). needed: True when OpenVINO refuses
-        a file without it, although the specification gives
-            a default; irloop reads such a file with the default.
+            have it.
+        name: the name in the file, if it differs from the name of the field.
+        words: the allowed texts, in any letter case.
+        least: the smallest valid number; in a list, of each entry.
+        most: the largest valid number; in a list, of each entry.
+        entries: the smallest and the largest number of entries of a list (None: no limit).
+        needed: True when OpenVINO refuses a file without it, although the specification gives a
+            default; irloop reads such a file with the default.
         absent: the text that OpenVINO 2026.4 uses (measured) if a file lacks the attribute,
             although files should have it.
     """

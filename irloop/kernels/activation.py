@@ -326,14 +326,15 @@ def softmax(axis: int) -> Function:
 def staged_softmax(axis: int) -> Function:
     """Softmax as ONNX's function body computes it: 16-bit floats are rounded after every step.
 
-    The steps are the differences from the maximum, their powers, the sum and the quotient.
+    The steps are the differences from the maximum, their exponentials, the sum and the quotient.
     """
     whole = softmax(axis)
 
     @unwarned
     def by_stages(x: Array) -> Any:
-        powers = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
-        return powers / np.expand_dims(_narrow_sum(np.moveaxis(powers, axis, -1)), axis)
+        exponentials = np.exp(x - np.maximum.reduce(x, axis=axis, keepdims=True))
+        total = _narrow_sum(np.moveaxis(exponentials, axis, -1))
+        return exponentials / np.expand_dims(total, axis)
 
     def apply(x: Array) -> Any:
         return by_stages(x) if x.size and widened(x) is not x else whole(x)

@@ -54,7 +54,7 @@ def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) ->
 
 def corners_of(boxes: Array, box: Array) -> Array:
     """Intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
-    # Compute with whole columns: reducing pairs with `prod` takes five times as long.
+    # Compute with whole columns: `prod` over an axis of size 2 takes five times as long.
     left, top, right, bottom = boxes.T
     wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
     high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])

@@ -123,7 +123,10 @@ class OpenVinoLoopBuilder:
         return value
 
     def invariant(self, value: Value) -> Value:
-        """Return the body's view of an invariant outer value; constants move into the body."""
+        """Return the value in the body that equals the outer `value` in each iteration.
+
+        A constant is copied into the body; for another value, a body parameter is added.
+        """
         if value not in self._invariants and isinstance(value.producer.op, Constant):
             constant = self.inner.tensor(value.producer.op.tensor, value.producer.name)
             self._invariants[value] = constant

@@ -12,7 +12,10 @@ __all__ = ["FromI420", "FromNV12", "FromYuv", "I420toBGR", "I420toRGB", "NV12toB
 
 
 class FromYuv(OpenVinoOp):
-    """Base of the conversions of one image with all planes stacked, or of separate planes."""
+    """Base of the conversions from NV12 and I420 to RGB or BGR.
+
+    The planes of the image are stacked in one input, or each is an input of its own.
+    """
 
     def reverse(self) -> bool:
         """True when the result is BGR."""

@@ -210,8 +210,9 @@ class GroupConvolutionBackpropData(
 
 
 class _Deformable(Windowed):
-    """Base of deformable convolutions. ¶ Inputs: data [N,C,H,W], offsets
-    [N,deformable_group*2*h*w,...], filters [O,C/group,h,w].
+    """Base of deformable convolutions.
+
+    Inputs: data [N,C,H,W], offsets [N,deformable_group*2*h*w,...], filters [O,C/group,h,w].
     """
 
     group: int = attribute(default=1, least=1, needed=True)

@@ -24,7 +24,10 @@ def _check_variance(args: Arguments, variance: tuple[float, ...]) -> None:
 
 
 class Priored(OpenVinoOp):
-    """Base of all versions; the result is f32 [2, 4 * h * w * boxes]: boxes and variances."""
+    """Base of the versions of PriorBox and PriorBoxClustered.
+
+    The result is f32 [2, 4 * h * w * boxes]: row 0 has the boxes, row 1 their variances.
+    """
 
     operands = "map size: integer, image size: integer -> float"
 

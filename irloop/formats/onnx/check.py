@@ -47,7 +47,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
         # The checker demands a shape, but a value of unknown rank has none.
         item.shape.SetInParent()
     try:
-        with scratch() as folder, store.standing_in(folder):
+        with scratch() as folder, store.with_empty_file(folder):
             path = Path(folder, "model.onnx")
             path.write_bytes(_judged(proto).SerializeToString())
             judge = onnx.checker.check_model if sound else apart.check

@@ -76,10 +76,11 @@ class Store:
         self._entries.append(_Entry(proto, token, tensor, where))
 
     @contextmanager
-    def standing_in(self, folder: str) -> Iterator[None]:
-        """A context in which the weights are external data in a file of the right size in `folder`.
+    def with_empty_file(self, folder: str) -> Iterator[None]:
+        """Let the weights refer to an empty file in `folder` within a `with` statement.
 
-        The file is sparse and takes no space; the checker only looks at its size.
+        The file has the size of the weights, which is all that the checker looks at; it is sparse
+        and takes no space.
         """
         size = max((entry.tensor.nbytes for entry in self._entries), default=0)
         with open(os.path.join(folder, "weights"), "wb") as file:

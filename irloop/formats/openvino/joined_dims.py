@@ -25,13 +25,14 @@ _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\
 
 
 def joined(data: bytes) -> tuple[bytes, int]:
-    """The document with dimensions as attributes, and the number of these attributes.
+    """Return the document with dimensions as attributes, and the number of attributes added.
 
-    The text before the dimensions may be something other than the tag of a port. The caller counts
-    the attributes that it finds in ports, and reads the original document if some are missing.
+    Dimensions are found by their text, which may also follow a tag that is not a port. Therefore
+    the caller counts the attributes that it finds in ports; if that number is lower than the one
+    returned here, it must parse the original document.
 
-    The document is returned unchanged if it has the attribute already, a section or declaration
-    that could change the meaning of tags, or perhaps an encoding other than UTF-8.
+    A document is returned unchanged, with the number 0, if it already has the attribute, if it has
+    a CDATA section or a DOCTYPE, or if it declares an encoding in which tags are not ASCII bytes.
     """
     if b"_dims_" in data or (b"!" in data and (b"<![CDATA[" in data or b"<!DOCTYPE" in data)):
         return data, 0

@@ -32,8 +32,8 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     """Read an IR of version 10 or 11.
 
     Args:
-        path: the .xml; a `ParsedOnce` is parsed only once. weights: the .bin; by default the file
-        of the same name next to the .xml. It is mapped, and
+        path: the .xml; a `ParsedOnce` is parsed only once.
+        weights: the .bin; by default the file of the same name next to the .xml. It is mapped, and
             bytes are read when a constant is accessed.
 
     Raises:
