@@ -10,7 +10,7 @@ import onnx
 from irloop.errors import ReadError
 from irloop.formats.onnx.external import ExternalFiles, entries_of
 from irloop.formats.onnx.types import data_type_of, element_type
-from irloop.graph.tensor import ArrayTensor, BytesTensor, StringTensor, Tensor, unpack
+from irloop.graph.tensor import ArrayTensor, StringTensor, Tensor, unpack
 from irloop.graph.types import ElementType
 
 if TYPE_CHECKING:
@@ -71,9 +71,6 @@ def _from_raw(raw: bytes, element: ElementType, shape: tuple[int, ...], where: s
             expected=f"{expected} bytes",
             found=f"{len(raw)} bytes",
         )
-    if raw and element.bits >= 8 and element is not ElementType.BOOLEAN:
-        # These bytes are the elements.
-        return BytesTensor(raw, element, shape)
     return ArrayTensor(unpack(raw, element, shape), element)
 
 
