@@ -87,7 +87,7 @@ class IrloopGroup(click.Group):
         # run.
         gc.set_threshold(100_000)
         _open_closed_streams()
-        _print_any_name()
+        _escape_what_streams_lack()
         try:
             super().main(args, *more, **extra)
         except SystemExit as leaving:
@@ -138,7 +138,7 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(descriptor, "w" if number else "r", encoding="utf-8"))
 
 
-def _print_any_name() -> None:
+def _escape_what_streams_lack() -> None:
     """Escape characters that the encoding of the output lacks, such as cp1252 of a Windows pipe.
 
     Input in another encoding is read as far as possible.

@@ -102,7 +102,7 @@ def test_invalid_numbers_of_seeds(seeds: Any) -> None:
         irloop.compare(MODEL, MODEL, engines="numpy", seeds=seeds)
 
 
-def test_seeds_start_with_the_first_one() -> None:
+def test_seeds_start_at_first_seed() -> None:
     found = irloop.compare(MODEL, MODEL, engines="numpy", seeds=2, first_seed=7)
     labels = " ".join(trial.label for trial in found.trials)
     assert "seed 7" in labels

@@ -56,11 +56,11 @@ def widened_type(found: ValueType, wider: Wider) -> ValueType:
 
 def widened_op(op: Op, wider: Wider) -> Op:
     """Replace an operation whose attribute is a narrow result type by one with the wider type."""
-    # Every subclass of Op becomes a dataclass when it is defined, but Op itself is none.
     if not op.pure:
         # Random operations keep their type, because the same random bits result in other values in
         # another type.
         return op
+    # The type checker sees only Op, which is no dataclass; every subclass is one.
     attributes: Any = op
     made = {item.name: getattr(op, item.name) for item in fields(attributes)}
     wide = {

@@ -113,7 +113,7 @@ class Builder:
         key = (element, array.shape, array.tobytes() if array.size <= 64 else b"")
         shared = array.size <= 64 and element is not ElementType.STRING
         known = self._constants.get(key) if shared else None
-        # The shared constant was erased: make it again.
+        # A constant that was erased from the graph is made again.
         if known is not None and known.producer.graph is self.graph:
             return known
         value = self.tensor(ArrayTensor(array, element), name)

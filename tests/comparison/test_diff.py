@@ -162,7 +162,9 @@ def test_changes_convert_to_plain_data(tmp_path: Path) -> None:
     }
 
 
-def test_a_constant_of_one_element_is_given_by_both_numbers(tmp_path: Path) -> None:
+def test_the_change_of_a_one_element_constant_names_the_old_and_the_new_number(
+    tmp_path: Path,
+) -> None:
     source = SOURCE.parents[1] / "halving" / "model.xml"
     text = source.read_text(encoding="utf-8")
     offset = 9

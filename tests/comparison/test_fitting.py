@@ -94,7 +94,7 @@ def test_a_reshape_is_given_as_many_elements_as_it_needs() -> None:
     assert irloop.random_inputs(model(text))["x"].shape[1] % 24 == 0
 
 
-def test_a_second_comparison_keeps_the_ratio_of_the_sizes() -> None:
+def test_the_trial_with_other_sizes_keeps_total_equal_to_past_and_new() -> None:
     subject = model(DECODER.format(mask="float[b,total] mask"))
     found = irloop.compare(subject, subject, engines=["numpy"])
     assert found.equal

@@ -269,7 +269,7 @@ g (int64 M, bool c, int64 k, float[a, 3, b] x)
 @pytest.mark.parametrize(
     ("trip", "goes"), [("M", "Less (i, k)"), ("M", "Identity (d)"), ("three", "Identity (d)")]
 )
-def test_unknown_sizes_of_what_no_iteration_joins(
+def test_unknown_sizes_of_a_joined_output_without_iterations_are_0(
     trip: str, goes: str, first: str, engines: Engines, tmp_path: Path
 ) -> None:
     """The unknown sizes are 0, whatever sizes an earlier inference had."""

@@ -75,7 +75,7 @@ def test_comparators_agree_with_kernels(cls: type[Op], expected: Any) -> None:
     assert list(found) == [expected(*pair) for pair in pairs]
 
 
-def test_owners_of_bodies_are_run_by_the_executor() -> None:
+def test_only_operations_that_the_executor_knows_own_bodies() -> None:
     owners = {cls.type for cls in all_classes() if cls.body_labels}
     assert owners == {"If", "Loop", "Scan", "TensorIterator"}
 

@@ -135,7 +135,7 @@ print(compiled(numpy.ones((2, 8), numpy.float32))[0].tolist())
 """
 
 
-def test_openvino_treats_them_as_compressed_weights(tmp_path: Path) -> None:
+def test_openvino_treats_f16_constants_as_compressed_weights(tmp_path: Path) -> None:
     pytest.importorskip("openvino")
     model = after(product(WEIGHTS), CompressToFp16())
     path = tmp_path / "model.xml"

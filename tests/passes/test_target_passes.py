@@ -148,7 +148,7 @@ def test_a_shape_that_is_an_output_stays_computed() -> None:
     assert not Manager([FoldShapes()]).run_passes(model)
 
 
-def test_a_reduction_to_a_scalar_first_keeps_its_axes() -> None:
+def test_a_reduction_to_a_scalar_keeps_its_axes_and_then_squeezes_them() -> None:
     model = after(
         model_of(
             lambda b, x: b(elementwise.Divide(), x, b(reduction.ReduceMax(), x, b.i64([0, 1]))),

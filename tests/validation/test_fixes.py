@@ -94,7 +94,7 @@ def edited(folder: Path, *edits: tuple[str, str]) -> Path:
     return path
 
 
-def test_negative_axes_count_from_the_front_and_the_numbers_stay(tmp_path: Path) -> None:
+def test_negative_axes_are_replaced_and_nothing_else_changes(tmp_path: Path) -> None:
     path = edited(
         tmp_path,
         ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'),

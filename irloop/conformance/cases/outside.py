@@ -141,7 +141,7 @@ g (int64 n) => (float[k] y) <float[0] none = {}, float[1] one = {1.0}> {
         "OpenVINO Loop-5",
         "Outputs with an axis are concatenated from slices of one size in each iteration.",
         _joined_value_grows,
-        # 2, 2 2, 2 2 2 2 times x
+        # The state has 1, 2 and 4 rows; each slice of the output is the state times 2.
         (run([[[1, 2]]], [[[2, 4]] * 7, [[1, 2]] * 8]),),
         may_be_refused=True,
     ),

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 
-#: Slice ends that ONNX Runtime does not clamp.
+#: Slice ends that ONNX Runtime reads as "up to the end" in either direction.
 _OPEN_ENDS = (2**31 - 1, 2**63 - 1)
 
 

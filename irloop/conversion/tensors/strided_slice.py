@@ -78,7 +78,7 @@ def export_strided_slice(
     """StridedSlice -> Slice, then Squeeze of the shrunk axes, then Unsqueeze of the new axes."""
     count = next((n for n in map(length, (begin, end)) if n is not None), None)
     if count is None:
-        raise c.refuse("the number of its positions is not known", "declare the input shapes")
+        raise c.refuse("the lengths of its begin and end are not known", "declare the input shapes")
     plan = _Plan.of(op, count)
     bounds = _Bounds(c, op, count, begin, end, strides)
     data = bounds.applied(data, plan)

@@ -218,10 +218,14 @@ class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
         dim = UNKNOWN_DIM if at is None else args.shape(0).dim(at)
         if not isinstance(dim, int):
             return (dim if count == 1 else UNKNOWN_DIM,) * count
-        if -(-dim // count) * (count - 1) > dim:
+        length = -(-dim // count)
+        if length * (count - 1) > dim:
             # All parts but the last have the same length; together they would exceed the axis here.
             raise args.error(
-                "the axis is too short", f"room for {count - 1} equal parts", str(dim), kind="range"
+                f"the axis is too short for {count} parts",
+                f"at least {length * (count - 1)}: {count - 1} parts of {length}, and the rest",
+                str(dim),
+                kind="range",
             )
         return chunks(dim, count)
 

@@ -223,7 +223,7 @@ class NetReader:
         return self._first(
             found,
             problems.bad_shape(layer, "shape"),
-            # Evaluate this only if all four attributes are present.
+            # It reads element_type, which exists if nothing was found until here.
             None if found else problems.unknown_element_type(layer, "element_type"),
         )
 

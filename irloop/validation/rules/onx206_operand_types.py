@@ -40,7 +40,7 @@ class OperandTypes(
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per input."""
         opset = context.outline.opsets.get("", 0)
-        # Operations with inputs of types that an equal operation had are not looked at again.
+        # The operations and input types of nodes without a finding: others like them are skipped.
         seen: set[tuple[object, ...]] = set()
         for graph in context.inferred_graphs:
             for node in graph.nodes:
