@@ -85,7 +85,7 @@ class Console:
         return text.replace(self.stdin, STDIN).replace(weights, f"{STDIN}.bin")
 
     def shown(self, item: Diagnostic) -> Diagnostic:
-        """The finding with the name of that file replaced by `<stdin>`."""
+        """Replace the name of the file that holds the standard input by `<stdin>` in a finding."""
         place = item.location
         if self.stdin is None or place.file != self.stdin:
             return item

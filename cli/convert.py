@@ -173,7 +173,10 @@ def _require_pipeable(options: dict[str, Any]) -> None:
 
 
 class _Refusal(Exception):  # noqa: N818  it is the answer, not a failure
-    """Raised if the input is invalid, cannot be converted, or was not found equal to the result."""
+    """Raised if the input is invalid or cannot be converted.
+
+    Also raised if the comparison of the result with the input does not show that they are equal.
+    """
 
     def __init__(self, findings: Iterable[Diagnostic] = (), status: Exit = Exit.FINDINGS) -> None:
         super().__init__()
@@ -365,7 +368,7 @@ class _Job:
         return self._write_proved(source, model)
 
     def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write to a temporary folder, compare, and move the files only if they are equal."""
+        """Write to a temporary folder; move the files only if both models compute the same."""
         folder, name = os.path.split(self.output)
         with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))

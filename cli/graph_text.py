@@ -53,7 +53,7 @@ def iterations(node: Node) -> str:
 
 
 def wires(node: Node, body: Body) -> Iterator[tuple[str, str]]:
-    """Every port map entry and back edge of `body` as (what, how)."""
+    """Describe every port map entry and back edge of `body`: yield (name, description)."""
     ports = body.ports
     for port in ports.inputs:
         name = body.graph.parameters[port.parameter].name

@@ -80,7 +80,7 @@ class IrloopGroup(click.Group):
         return command
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
-        """Run the command; without arguments it runs as a process and ends it."""
+        """Run the command; if `args` is None, run it as the main program and end the process."""
         if args is not None:
             return super().main(args, *more, **extra)
         # Objects created by imports are never garbage, and searching them takes a tenth of a small

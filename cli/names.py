@@ -56,10 +56,12 @@ class ArraysPath(click.Path):
 
 
 def from_stdin(ctx: click.Context) -> str:
-    """Copy the standard input to a file until the command ends; its first bytes tell the format.
+    """Copy the standard input to a file and return the path, which ends in .xml or .onnx.
+
+    The first bytes of the input tell the format. The file is removed when the command ends.
 
     Raises:
-        UsageError: when it was read before.
+        UsageError: when the standard input was read before.
     """
     return _copied(ctx, _model_name)
 

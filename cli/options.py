@@ -52,7 +52,7 @@ def dims_of(
 def shapes_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, list[int | None]]:
-    """Shapes by input name, from texts such as ``x=1,3,?,?`` (no dimension: a scalar)."""
+    """Parse texts such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
     shapes: dict[str, list[int | None]] = {}
     for text in texts:
         name, equals, dims = text.rpartition("=")
@@ -116,7 +116,13 @@ def input_type_options(command: Command) -> Command:
 def lengths_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
-    """Numbers of tensors by input name, from texts such as ``x=3``."""
+    """Parse the number of tensors in each sequence input, from texts such as ``x=3``.
+
+    Returns the numbers, keyed by input name.
+
+    Raises:
+        click.BadParameter: when a text has another form.
+    """
     lengths: dict[str, int] = {}
     for text in texts:
         name, equals, number = text.rpartition("=")

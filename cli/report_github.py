@@ -18,7 +18,7 @@ MOST = 10
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """One command per finding: the first ten of each kind, and the number of omitted ones."""
+    """Commands for the first ten findings of each kind, and a line that counts the others."""
     items = list(findings)
     lines: list[str] = []
     for severity, kind in KINDS.items():

@@ -71,7 +71,10 @@ def _leaves(model: str, root: str) -> bool:
 
 
 def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield models with the folder in which each was found; None for a model that was named."""
+    """Yield each model with the folder that was searched.
+
+    The folder is None if `path` is the model itself.
+    """
     if os.path.isdir(path):
         yield from _with_root(_models_in(path, follow=follow), path)
         return

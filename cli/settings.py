@@ -49,7 +49,9 @@ class Settings:
 
 
 def find_settings() -> Settings:
-    """The settings in the nearest folder, from the current one up to the root of its repository.
+    """Read the settings from the nearest folder that has any, or return the defaults.
+
+    The search goes from the current folder up to the root of its repository.
 
     Raises:
         UsageError: when a file cannot be read, or contains an unknown setting.

@@ -60,7 +60,7 @@ class Excerpts:
 
 
 def _path(file: str) -> str:
-    """The path of a file that a finding names."""
+    """The path at which a file named in a finding can be read; for stdin, that of its copy."""
     context = click.get_current_context(silent=True)
     copy = None if context is None else console_of(context).stdin
     return copy if copy is not None and file == STDIN else file

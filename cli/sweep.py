@@ -44,7 +44,7 @@ arguments. A folder called report is given as ./report.
 
 
 class _SweepCommand(click.Command):
-    """The command `irloop sweep`; runs a subcommand, such as `report`, if that comes first."""
+    """The command `irloop sweep`; runs a subcommand instead if the first argument names one."""
 
     #: The reference of the command line describes these after the command.
     subcommands: ClassVar[dict[str, click.Command]] = {"report": report_command}

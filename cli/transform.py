@@ -42,7 +42,7 @@ Examples:
 
 
 class _Moment(NamedTuple):
-    """Before or after a pass."""
+    """A moment: before or after (`when`) the pass with this name."""
 
     when: str
     name: str

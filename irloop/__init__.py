@@ -572,14 +572,14 @@ def save_report(
     intermediate tensor with its ranges and error, and the error of each state over the iterations.
 
     Args:
-        result: what one of these functions returned.
+        result: what `compare`, `diff` or `validate` returned.
         path: the .html to write.
         models: the models, or their paths, in the order of the call: two for `compare` (by default
-            those that it ran) and `diff`. Of a validation five are drawn, those with findings
-            first, unless they cannot be read.
+            those that it ran) and `diff`. For `validate` at most five are drawn: models with
+            findings come first, and models that cannot be read are left out.
 
     Raises:
-        UsageError: for another result.
+        UsageError: for a result of any other function.
         WriteError: when the page cannot be written.
     """
     from irloop.comparison.compare import Comparison as Compared

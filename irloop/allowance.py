@@ -40,8 +40,8 @@ _A_PROCESSOR = 64 << 20
 class Allowance:
     """Memory in bytes, seconds and steps for the work on one model.
 
-    `runs` is the number of runs that share the seconds; all of them together may take as many steps
-    as `full_runs` runs. `size` is the size of the files in bytes.
+    `runs` is the number of runs that share the seconds. Together, they get at least the steps of
+    `full_runs` runs; None means `runs` runs. `size` is the size of the files in bytes.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class Allowance:
 class Holder:
     """Holds one allowance after another, in a process that does nothing else.
 
-    The limits are those of `Allowance.held`. It asks the system for less: the limit of memory stays
-    in force until the next one replaces it, and one handler serves the timers of all blocks. Make
-    it in the main thread; make a new one after a fork.
+    The limits are those of `Allowance.held`, but a holder makes fewer system calls: the limit of
+    memory stays in force until the next limit replaces it, and one handler serves the timers of all
+    blocks. Make it in the main thread; make a new one after a fork.
     """
 
     def __init__(self) -> None:
@@ -156,8 +156,8 @@ def allowance_for(
 ) -> Allowance:
     """The limits for the work on these files; limits that the user gives replace them.
 
-    `runs` multiplies the seconds, for commands that run models many times. All runs together may
-    take as many steps as `full_runs` runs.
+    `runs` multiplies the seconds, for commands that run models many times. All runs together get at
+    least the steps of `full_runs` runs; None means `runs` runs.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(
@@ -202,13 +202,20 @@ def _bounded_memory(memory: int) -> Iterator[None]:
 
 
 def _narrowed(wanted: int, before: tuple[int, int]) -> tuple[int, int]:
-    """The soft and hard limits in force for `wanted` bytes, within the limits from before."""
+    """Return the limits (soft, hard) to set so that at most `wanted` bytes can be used.
+
+    The soft limit is not raised above the limits in `before`, and the hard limit is kept. A
+    negative limit means no limit.
+    """
     bounds = [bound for bound in before if bound >= 0]
     return min(wanted, *bounds) if bounds else wanted, before[1]
 
 
 def _opened(path: str) -> int | None:
-    """A descriptor of a file of the system; None where there is no such file or limit."""
+    """Open a file of the system, such as /proc/self/statm, and return its descriptor.
+
+    None if there is no such file, or if the system has no resource limits.
+    """
     try:
         import resource  # noqa: F401 (Windows has none)
 

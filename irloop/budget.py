@@ -143,5 +143,5 @@ def reserve(nbytes: int, what: str) -> None:
 
 
 def spend(operations: int, what: str) -> None:
-    """`Budget.spend` of the current budget."""
+    """Spend steps of the current budget, as `Budget.spend` does."""
     _CURRENT.get().spend(operations, what)

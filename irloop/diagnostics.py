@@ -198,7 +198,7 @@ class Cap:
         return False
 
     def rest(self) -> Iterator[Diagnostic]:
-        """For each file, code and severity: one finding that counts those not listed."""
+        """For each file, code and severity, yield one finding that counts the unlisted ones."""
         most = self._most or 0
         for key, place in self._places.items():
             _, code, severity = key

@@ -84,7 +84,10 @@ def plain_reason(error: Exception) -> str:
 
 
 class InternalError(IrloopError):
-    """irloop itself failed: a bug. `__cause__` is the original exception, `step` the work."""
+    """irloop itself failed: a bug.
+
+    `__cause__` is the original exception; `step` names the work that failed.
+    """
 
     code = "BUG001"
 

@@ -249,7 +249,7 @@ def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
 
 
 def _has_aside(aside: str) -> bool:
-    """True when the hidden folder exists, perhaps since this call, and belongs to this user."""
+    """Create the hidden folder if it is missing; True if this user then has such a folder."""
     try:
         os.mkdir(aside, _MODE)
     except FileExistsError:
@@ -368,7 +368,10 @@ def _opened_folder(path: str) -> int | None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file while it is open; False if another process holds the lock."""
+    """Lock a file until it is closed; False if another process holds the lock.
+
+    True without a lock where the system has no such locks.
+    """
     try:
         import fcntl
     except ImportError:

@@ -53,10 +53,11 @@ def require_change(
 
     Args:
         to: the format of the model and of the result.
-        given: as in `require_fitting`.
+        given: for each option, whether the caller uses it.
         sets_shapes: whether the caller gives shapes for inputs.
-        rewrites: whether the model is rewritten in its own format: for a runtime, with loops in
-            another form, with weights as f16, by standard operations, or by those of a runtime.
+        rewrites: whether the model is rewritten in its own format: for a target runtime, with
+            another form of loops, with weights as f16, with standard operations only, or with
+            operations of ONNX Runtime.
 
     Raises:
         UsageError: when such an option is used.

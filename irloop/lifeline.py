@@ -17,9 +17,9 @@ __all__ = ["end_group", "end_with"]
 def end_with(lifeline: int) -> None:
     """Kill this process, and the group that it leads, when the other end of the pipe closes.
 
-    On Linux the system sends the signal, which also ends a process that hangs inside an engine
-    with Python's lock held. (PR_SET_PDEATHSIG would kill the child when the thread of the parent
-    ends that started it.) Elsewhere a thread waits for the pipe.
+    On Linux the system sends the signal, which also ends a process that hangs inside an engine with
+    Python's lock held. (PR_SET_PDEATHSIG is not used, because it would kill the child as soon as
+    the thread that started it ends.) Elsewhere a thread waits for the pipe.
     """
     target = -os.getpid() if os.getpgrp() == os.getpid() else os.getpid()
     if not _signalled(lifeline, target):

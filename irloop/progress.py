@@ -29,9 +29,9 @@ def listener() -> Listener | None:
 def told(what: str, done: int, total: int | None = None) -> None:
     """Report that `done` of `total` pieces of the work `what` are finished.
 
-    Work that begins before other work is finished counts as part of the other's next piece.
-    Therefore the last call for work with a total must give `done` equal to `total`; `counted` takes
-    care of this.
+    If inner work begins before outer work is finished, it counts as part of the next piece of the
+    outer work. Therefore the last call for work with a total must give `done` equal to `total`;
+    `counted` takes care of this.
     """
     call = _LISTENER.get()
     if call is not None:
@@ -58,7 +58,7 @@ def _counted(
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Call `listen` with the progress of all work inside the block, in this thread."""
+    """Call `listener` with the progress of all work inside the block, in this thread."""
     token = _LISTENER.set(listener)
     try:
         yield

@@ -229,7 +229,7 @@ class OperationBuilder:
         raise NotImplementedError
 
     def _copied(self, value: Value) -> Value | None:
-        """A copy of a small constant in this body; None for other values."""
+        """Copy a small constant to this body and return the copy; None for other values."""
         op = value.producer.op
         if not isinstance(op, Constant) or op.tensor.count > FOLD_LIMIT:
             return None
@@ -258,7 +258,7 @@ class OperationBuilder:
         wired: tuple[Value, ...],
         name: str,
     ) -> Node:
-        """Add a node with bodies, whose outputs take the place of the placeholders."""
+        """Add a node with bodies; its outputs are `wired`, which already have readers."""
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()

@@ -87,7 +87,10 @@ class Wires:
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """The inputs (after the leading ones) and outputs of the node, and the port map."""
+    """The inputs and outputs of a loop node, and its port map.
+
+    Trip count and condition, if the operation has them, are not among the inputs.
+    """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]

@@ -144,7 +144,10 @@ class _Search:
         return None
 
     def _of_nodes(self) -> Cause | None:
-        """The cause if no recorded value differs: the first constant or operation that does."""
+        """Find the cause in the definitions of the models, because no recorded value differs.
+
+        The cause is the first constant or node that is defined differently; None if there is none.
+        """
         for node in all_nodes(self._seen.models[1].graph):
             mine = None if not node.outputs else self._seen.twin.get(node.outputs[0])
             if mine is None:
@@ -292,7 +295,7 @@ class _Search:
         return None
 
     def _parts(self, node: Node, side: int) -> str:
-        """The operations and single numbers of a node's decomposition, in words."""
+        """Describe the operations and one-element constants of a node's decomposition in words."""
         known = self._seen.other if side == 0 else self._seen.twin
         found: dict[Node, None] = {}
         pending = [node]
@@ -316,7 +319,10 @@ class _Search:
         return f" [computed with {', '.join(words)}]"
 
     def _constants_above(self, node: Node, side: int) -> list[Node]:
-        """The constants from which a node is computed, searched up to values that have a pair."""
+        """The constants from which a node is computed.
+
+        The search stops at values that correspond to a value of the other model.
+        """
         known = self._seen.other if side == 0 else self._seen.twin
         found: list[Node] = []
         pending, seen = [node], {node}

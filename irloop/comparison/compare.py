@@ -71,12 +71,12 @@ def compare(
         inputs: arrays by name or by position, or a list of such sets; generated if None.
         engines: "auto", or names (see `lanes.lanes_of`).
         engine_a: the engine of the first model only; numpy if only engine_b is given.
-        engine_b: the engine of the second model only, likewise.
+        engine_b: the engine of the second model only; numpy if only engine_a is given.
         seeds: a set of inputs is generated for each seed.
         trips: the values for inputs that are trip counts.
         sizes: sizes of unknown dimensions, by their name ("?" for dimensions without a name).
         shapes: shapes of inputs by name, for each model that has such an input.
-        types: element types of inputs whose type is dynamic, likewise.
+        types: element types of inputs by name, for inputs whose type is dynamic.
         tolerance: the difference up to which values count as equal; by default it depends on the
             element type.
         seconds: the time that one run of one model may take.
@@ -150,9 +150,7 @@ def _with_input_types(
     shapes: Mapping[str, Shape | Sequence[int | None]],
     types: Mapping[str, str],
 ) -> tuple[Side, Side]:
-    """The sides with `shapes` and `types` set for their inputs of these names, on copies of the
-    models.
-    """
+    """Set `shapes` and `types` of inputs, by name, in copies of the models of both sides."""
     left, right = (side.model for side in sides)
     for name in (*shapes, *types):
         if not has_input(left, name) and not has_input(right, name):

@@ -69,8 +69,7 @@ class _Everything:
 
 
 class _Place(NamedTuple):
-    """Two corresponding values that differ, and what was known about other values when they were
-    computed.
+    """Two corresponding values that differ, and what is known of the values of that iteration.
 
     For each model, `agreed` tells which values agree with the other model, and `held` gives their
     contents. `twin` maps values of the second model to those of the first.
@@ -249,9 +248,7 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The nearest values from which `value` is computed and that agree or are inputs of the
-    graph.
-    """
+    """The nearest values that `value` is computed from: `agreed` ones and inputs of the graph."""
     found: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:

@@ -236,7 +236,7 @@ class _Differ:
                 self._pair(node, other)
 
     def _match_read(self, *, other_type: bool = False) -> None:
-        """Match producers of the same type whose matched readers read them at the same position.
+        """Match producers of one type that feed the same input of matched readers.
 
         With `other_type`, also match nodes of different types with the same numbers of inputs and
         outputs, so that a Tanh that became a Sigmoid is one change.
@@ -356,8 +356,9 @@ def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
 
 
 def _sources_in_words(old: Value | None, new: Value | None) -> str:
-    """Text for where a value comes from now and where it came from; two outputs may have the same
-    name.
+    """Text that says where a value comes from now, and where it came from before.
+
+    If both sources have the same name, the text names their nodes and the numbers of their outputs.
     """
     if old is None or new is None or old.name != new.name:
         return f"comes from {_named(new)}, was {_named(old)}"

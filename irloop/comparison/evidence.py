@@ -136,13 +136,19 @@ class Evidence:
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
     def corresponds(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values are known to correspond; `same` also holds for two unknown ones."""
+        """True when two values are known to correspond.
+
+        Unlike `same`, this is False if both values are missing (None).
+        """
         known = [self._nearest(first, self.other), self._nearest(second, self.twin)]
         return None not in known and self.paired(known[0], known[1])
 
     @staticmethod
     def _nearest(value: Value | None, pairs: Mapping[Value, Value]) -> Value | None:
-        """The nearest value, or `value` itself, that is paired and has the same elements."""
+        """Follow operations that pass elements on, from `value` up to a value that is in `pairs`.
+
+        The search also ends at a constant. None if it finds neither.
+        """
         while value is not None and value not in pairs and not _is_constant(value):
             value = handed_on(value)
         return value
@@ -160,7 +166,7 @@ class Evidence:
         )
 
     def may_be_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True unless the first value is known to correspond to another value."""
+        """True unless the first value is known to correspond to a value other than the second."""
         if first is None or second is None:
             return True
         twin = self.other.get(first)

@@ -30,7 +30,11 @@ _WORDS = {
 
 
 def reached(runs: Iterable[Run]) -> set[Way]:
-    """The ways that these runs took; only runs of the NumPy engine report their ways."""
+    """The ways in which loops and branches ran in these runs.
+
+    A way is a number of iterations (zero, one or many), the end of a loop by its condition, or a
+    branch that was taken. Only runs of the NumPy engine report them.
+    """
     found: set[Way] = set()
     for run in runs:
         for node, counts in run.counts.items():
@@ -41,7 +45,11 @@ def reached(runs: Iterable[Run]) -> set[Way]:
 
 
 def reachable(model: Model) -> list[Way]:
-    """All possible ways, except those that a constant or the kind of loop rules out."""
+    """All ways through loops and branches that the model may take, as pairs (node, way).
+
+    Examples of ways are zero iterations, an early stop, and a branch. Ways that a constant or the
+    kind of loop rules out are left out.
+    """
     return [(node, way) for node in all_nodes(model.graph) if node.bodies for way in _ways_of(node)]
 
 
@@ -111,7 +119,10 @@ def _is_constant(value: Value | None) -> bool:
 
 
 def _can_stop(node: Node) -> bool:
-    """True when the body computes its condition, rather than returning its input or a constant."""
+    """True when the body computes its condition.
+
+    False when it returns the condition that it received, or a constant.
+    """
     (body,) = node.bodies
     if body.ports.condition is None:
         return False

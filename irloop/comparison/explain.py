@@ -285,8 +285,10 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """The reason that the engine has a fault, if a copy of the model that avoids the fault
-        agrees.
+        """Return a known fault of the engine as the reason if a copy that avoids it agrees.
+
+        The copy is the model, rewritten so that the fault does not occur. The result is None if
+        there is no such copy, if its value is not `wanted` either, or for the second model.
         """
         if lane.side == 1:
             return None

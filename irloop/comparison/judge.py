@@ -20,9 +20,10 @@ __all__ = ["Judge", "is_worse"]
 
 
 class Judge(Record):
-    """Decides with one tolerance, and with the names and the order of the outputs of both models.
+    """Decides whether outputs of the two models agree, with one tolerance.
 
-    `places` holds, for each output of the first model, its position in the second.
+    `names` holds the names of the outputs of both models. `places` holds, for each output of the
+    first model, its position in the second.
     """
 
     tolerance: Tolerance

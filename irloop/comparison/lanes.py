@@ -135,7 +135,7 @@ class Lanes:
         file: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a process of an engine with the same memory limit."""
+        """Start a process of an engine with the memory limit of all lanes."""
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:

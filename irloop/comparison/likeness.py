@@ -59,9 +59,10 @@ def _computed_by(kind: type[Op]) -> str:
 
 @cache
 def _computed_by_both() -> frozenset[str]:
-    """The functions that old operations of both formats compute.
+    """The elementwise functions and reductions that operations of both formats compute.
 
-    Newer operations are excluded, because conversion may decompose them.
+    Only old operations count (up to opset 9 of ONNX and opset5 of OpenVINO), because conversion may
+    decompose newer ones.
     """
     onnx = {_computed_by(kind) for kind in ONNX.all() if kind.since <= 9}
     openvino = {_computed_by(kind) for kind in OPENVINO.all() if kind.since <= 5}

@@ -95,9 +95,11 @@ class LoopCauses:
         return found or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
-        """The cause if a value that one body captures enters the other through the wrong wire.
+        """The cause if two captured values enter their bodies from values that cannot correspond.
 
-        The body of an IR has a parameter for each value that it reads from outside.
+        In an IR, a value that a body reads from outside enters through a parameter of the body.
+        Returns None if neither value is captured, if the outer values may correspond, or if the
+        loops do not correspond.
         """
         (left, mine), (right, its) = self._entered(0, first), self._entered(1, second)
         shown = its or mine
@@ -356,7 +358,7 @@ class LoopCauses:
         return None if alike else self._of_outputs_between(first, second)
 
     def _of_outputs_between(self, first: Node, second: Node) -> Cause | None:
-        """The first output that two loops of different formats return differently."""
+        """The cause of the first difference between the outputs of loops of two formats."""
         for value in second.outputs:
             mine = self._seen.twin.get(value)
             found = None if mine is None else self.of_loop_output(mine, value)
@@ -366,10 +368,10 @@ class LoopCauses:
 
 
 def untransposed(value: Value) -> tuple[Value, Moved]:
-    """The value before Transposes, Reshapes and Slices, and what they do with it.
+    """Follow Transposes, Reshapes and Slices back to the value that they start from.
 
-    Conversion slices an output of a Loop if the Loop may run zero iterations, or to reverse the
-    order of concatenation.
+    The result is this value, and how it is transposed and reversed. Conversion slices an output of
+    a Loop if the Loop may run zero iterations, or to reverse the order of concatenation.
     """
     order: Sequence[int] | None = None
     turned = False

@@ -53,8 +53,9 @@ def output_positions(first: Graph, second: Graph) -> list[int | None]:
 
 
 def _names(result: Node) -> set[str]:
-    """The names of an output, including the tensor that it reads, because OpenVINO names an output
-    after this tensor.
+    """The names of an output: its own, and those of the tensor that it reads.
+
+    OpenVINO names an output after this tensor.
     """
     value = result.inputs[0]
     return {_SINK.sub("", result.name), *(() if value is None else value.names)}

@@ -144,15 +144,17 @@ class Pairs:
         second: Value,
         slices: tuple[dict[Value, Value], dict[Value, Value]],
     ) -> None:
-        """Pair two body parameters. If only one format gathers a slice inside, pair its slice
-        instead.
+        """Pair two body parameters.
+
+        If the body of only one of them gathers its slices itself, the gathered slice is paired
+        instead of the parameter.
         """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)
         self._add(name, first, second)
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """Corresponding nodes with bodies: by their own names, or by the names of their outputs."""
+        """Yield nodes with bodies that have equal names, or that return corresponding values."""
         yield from self._named_loops()
         yield from self._loops_of(self.of_second)
 
@@ -245,7 +247,11 @@ def _names_inside(graph: Graph) -> dict[str, Value]:
 
 
 def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
-    """The values whose tensor name is unique, by that name; then those with a unique node name."""
+    """Map unique tensor names to their values, then unique names of nodes.
+
+    Only nodes with one output count. A node that is a loop or branch counts only if its output has
+    no tensor name.
+    """
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
     for value in values:

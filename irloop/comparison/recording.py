@@ -75,7 +75,7 @@ class Recording:
         self.events.append(Event(event.loop, at, is_iteration=True))
 
     def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
-        """How many iterations the loop ran inside iteration `at`, and whether it ended."""
+        """How many iterations `loop` ran inside iteration `at`, and whether the loop ended."""
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:

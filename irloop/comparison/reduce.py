@@ -300,9 +300,10 @@ def _size(pair: Pair) -> str:
 
 
 def _reads_others(signature: str) -> bool:
-    """True when wrong values are read, carried or returned, or the number of iterations is wrong.
+    """True if wrong values are read, carried or returned, or the number of iterations is wrong.
 
-    How these values are computed does not matter then.
+    `signature` is the text of the cause. For such a cause it does not matter how the values are
+    computed.
     """
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):

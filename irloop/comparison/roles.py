@@ -128,7 +128,10 @@ def _classify(role: Role, node: Node, position: int) -> None:
 
 
 def _axis_size(node: Node, data: int) -> int | None:
-    """The size of the axis that indices refer to; the smallest axis if that is unclear."""
+    """The size of the axis that indices refer to; the smallest known size if the axis is unknown.
+
+    The result is None if the size is unknown.
+    """
     axis = getattr(node.op, "axis", None)
     if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):
         producer = node.inputs[2].producer if node.inputs[2] is not None else None
@@ -151,7 +154,10 @@ def _size(value: Value | None, axis: int) -> int | None:
 
 
 def _readers(value: Value, through: tuple[type[Op], ...]) -> Iterator[tuple[Node, int]]:
-    """The nodes that read a value, also in bodies, and after operations of the types `through`."""
+    """The nodes that read a value, directly or through operations of the types `through`.
+
+    Nodes in bodies are included.
+    """
     pending, seen = [value], {value}
     while pending:
         for node, position in pending.pop().uses:

@@ -179,11 +179,11 @@ def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = 
 def run_outside(
     process: Process, trials: Sequence[Trial], seconds: float, end: float | None = None
 ) -> list[Run]:
-    """Run the model that a process has loaded once for each trial, each within `seconds`, and all
-    of them before `end` on the monotonic clock, which by default is the end of the budget's time.
+    """Run a loaded model once for each trial, within `seconds` per trial and before `end`.
 
-    All trials use one compiled model. After a run that does not return, no other trial is run.
-    Trials that irloop's own executor refused are not run either.
+    `process` has loaded the model, so all trials use one compiled model. `end` is a time of the
+    monotonic clock; by default it is the end of the budget's time. After a run that does not
+    return, no other trial is run. Trials that irloop's own executor refused are not run either.
     """
     if end is None:
         end = time.monotonic() + budget.current().seconds_left()

@@ -150,7 +150,7 @@ class Settler:
         return run
 
     def _is_over(self) -> bool:
-        """True when the search has made the maximum number of elements."""
+        """True when the search has exceeded its limit on the number of computed elements."""
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
@@ -183,8 +183,8 @@ class Settler:
 def settled(model: Model, *, seed: int, given: Mapping[str, int] | None = None) -> Settled:
     """Choose the sizes of the inputs of a model, and the range of its integer inputs.
 
-    `given` maps names of dimensions to sizes, "?" those without a name. If no size is open, the
-    model is not run.
+    `given` maps names of dimensions to sizes; the name "?" stands for all dimensions without a
+    name. If no size is open, the model is not run.
     """
     if not groups_of(model):
         return Settled(next(sizes_of([model], given)))

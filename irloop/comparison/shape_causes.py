@@ -64,7 +64,11 @@ class ShapeCauses:
         return np.shape(held[0]), np.shape(held[1])
 
     def _is_other(self, pair: _Pair) -> bool:
-        """True if two values have different shapes; a slice of an IR may keep its axis."""
+        """True if two values have different shapes.
+
+        If the models have different formats, a slice of the IR may keep the sliced axis; this does
+        not count as a difference.
+        """
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:
             return False
@@ -115,8 +119,8 @@ class ShapeCauses:
     def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
         """The nearest corresponding values above two nodes, one of which may be decomposed.
 
-        If one model keeps the axis of a slice and removes it there, the value without the axis is
-        compared with the slice.
+        If one model keeps the axis of a slice and removes it in a later operation, the result of
+        this operation is compared with the slice of the other model.
         """
         first, second, at = pair
         above = self._nearest(0, first), self._nearest(1, second)
@@ -178,7 +182,10 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _carried(self, pair: _Pair) -> _Pair | None:
-        """The values of the previous iteration that two states carry; None for other values."""
+        """The values of the previous iteration that two states carry.
+
+        Returns None if the values are not two states, or in the first iteration.
+        """
         at = pair[2]
         if not at or not at[-1]:
             return None
@@ -292,8 +299,10 @@ def _returned(body: Body, external: int) -> Value | None:
 
 
 def _fit(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """True if two shapes are equal except for one axis of size 1, along which the parts are
-    concatenated.
+    """True if one shape is the other one with an additional axis of size 1.
+
+    If these are the shapes of the parts of a loop output in two models, one loop may concatenate
+    the parts along this axis, and the other one may stack parts without it.
     """
     shorter, longer = sorted((first, second), key=len)
     return any(

@@ -101,7 +101,7 @@ def stepped(pair: Pair) -> Iterator[Change]:
 
 
 def _same_count(source: Value, value: Value) -> bool:
-    """True when a Reshape can make the type of one value from the other."""
+    """True when a Reshape can give `source` the type of `value`."""
     types = source.type, value.type
     if not isinstance(types[0], TensorType) or not isinstance(types[1], TensorType):
         return False
@@ -112,7 +112,11 @@ def _same_count(source: Value, value: Value) -> bool:
 
 
 def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair], Pair | None]:
-    """Compute a value of each model from another one; both are given by their numbers."""
+    """Return a change that computes one value of each model from another value of that model.
+
+    `values` holds, for each model, the numbers of the computed value and of its source. The
+    operation adds 1 to the source if `adds` is true; otherwise it reshapes the source.
+    """
 
     def change(pair: Pair) -> Pair | None:
         for model, (at, source_at) in zip(pair.models, values, strict=True):
@@ -137,7 +141,10 @@ def _computed(values: Sequence[tuple[int, int]], adds: bool) -> Callable[[Pair],
 
 
 def _plus_one(model: Model, rewriter: Rewriter, source: Value, old: Value) -> Value | None:
-    """The value `source` plus one, before the operation that computes `old`."""
+    """Insert an addition of 1 to `source` in front of the operation that computes `old`.
+
+    Returns the sum; None if `source` is not a float tensor of at least 16 bits.
+    """
     type, before = source.type, old.producer
     if not isinstance(type, TensorType) or not type.element.is_float or type.element.bits < 16:
         return None
@@ -157,7 +164,7 @@ def reshaped(
     before: Node | None,
     name: str,
 ) -> Value:
-    """The elements of `source` in a given shape, computed before a node."""
+    """Insert a Reshape of `source` to `dims` before the node `before`; return its output."""
     opset = model.opsets.get("", 0)
     if model.dialect == "onnx" and opset < 5:
         op: Op = onnx_shape.Reshape1(tuple(dims))

@@ -55,10 +55,10 @@ SMALLEST = 4
 def shrunk(
     pair: Pair, accept: Callable[[Pair, Pair, str], Pair], seconds: float, *, free: bool = False
 ) -> Pair:
-    """Shrink a pair; `accept` returns the new pair if it still differs, else the old one.
+    """Shrink a pair of models; `accept` returns the new pair if it still differs, else the old one.
 
-    No further change is tried after `seconds`. With `free`, a value that only one model has may be
-    replaced by any value, because the two models read different values there anyway.
+    No further change is tried after `seconds`. `free` is for models that differ because they read
+    different values: a value that only one of them has may then be replaced by any value.
     """
     end = time.monotonic() + seconds
     tries = 0
@@ -89,7 +89,8 @@ def shrunk(
 def _is_simpler(new: Pair, old: Pair) -> bool:
     """True if `new` is simpler than `old`; the search ends because each step must be simpler.
 
-    Values may lose their counterparts, but no more of them than operations are removed.
+    The number of values that lose their counterparts must not exceed the number of removed
+    operations.
     """
     after, before = complexity(new), complexity(old)
     lost = _unpaired(new) - _unpaired(old)
@@ -183,8 +184,9 @@ def _sizes(models: tuple[Model, Model]) -> set[int]:
 
 
 def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """A change that cuts every axis of one size to its first elements, in inputs, constants and
-    declared types.
+    """A change that cuts every axis of `size` elements to its first `new` elements.
+
+    It cuts inputs, constants and declared types.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -101,7 +101,7 @@ def sizes_of(
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
     """Assignments of sizes to the unknown dimensions of the inputs, the likeliest first.
 
-    `given` fixes dimensions by name; "?" means those without one.
+    `given` fixes dimensions by name; its key "?" fixes the dimensions without a name.
     """
     named = dict(given or {})
     unknown = dict.fromkeys(pair for model in models for pair in _unknown(model))
@@ -174,7 +174,7 @@ def _total_stride(model: Model) -> int:
     """The factor by which convolutions and pooling divide the sizes of images, at most 32.
 
     A model that concatenates feature maps of different factors needs an image size that is a
-    multiple of this.
+    multiple of this factor.
     """
     factors: dict[Value, int] = {}
     for node in model.graph.nodes:

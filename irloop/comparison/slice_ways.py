@@ -20,12 +20,11 @@ _SLICES = classes_of("Slice", "StridedSlice")
 
 
 class Way(NamedTuple):
-    """Describes how slices are taken along an axis, in a form that can be compared between the
-    formats.
+    """Describes how slices are taken along an axis, so that the formats can be compared.
 
     `first` is the first index of the first slice; a negative index counts from the end. `range` is
-    that of the port map, None if there is none. If the input is reversed before the loop, `turned`
-    is true, and `step` and `first` are those of the input before that.
+    the range in the port map, or None if the port map has no range. If the input is reversed before
+    the loop, `turned` is true, and `step` and `first` refer to the input before it is reversed.
     """
 
     axis: int
@@ -37,13 +36,13 @@ class Way(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True when the slices cover the axis from one of its ends."""
+        """True when the slices begin at one end of the axis and go on to the other end."""
         if self.range is not None:
             return self.range == (0, -1)
         return self.first == (0 if self.step > 0 else -self.part)
 
     def of_turned(self) -> Way:
-        """The same slices, of the input before it is reversed."""
+        """Return the equivalent slices of the input as it was before its reversal."""
         first = -self.part if self.step > 0 else 0
         return self._replace(step=-self.step, first=first, turned=True)
 
@@ -103,9 +102,10 @@ def is_backwards(node: Node) -> bool:
 
 
 def turned_before(value: Value, axis: int) -> Value | None:
-    """The value that becomes `value` by a Slice that reverses an axis; None if it is no such Slice.
+    """The input of the Slice that makes `value` by reversing `axis`; None for any other `value`.
 
-    Conversion reverses the input of a Loop that must not run backwards.
+    Conversion adds such a Slice in front of a Loop if a sliced input is read backwards and the Loop
+    must read it forwards.
     """
     node = value.producer
     axes = 3 if isinstance(node.op, OnnxOp) else 4

@@ -85,9 +85,10 @@ def settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """A change that lets one state carry ones to the next iteration.
+    """A change that replaces the next value of one state by ones.
 
-    For each model, `places` holds the positions of the loop, the parameter and the result.
+    Other readers of the old next value then read the state instead. For each model, `places` holds
+    the positions of the loop, the parameter and the result.
     """
 
     def change(pair: Pair) -> Pair | None:
@@ -107,11 +108,12 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
 
 
 def counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
-    """The value of the first model that takes the role of `source`.
+    """The value of the first model that corresponds to `source`, a value of the second model.
 
-    This is an operand of `mine` with the same elements or, if there is none, the counterpart of
-    `source`. They may differ, because slices of an IR keep their axis until a Squeeze removes it,
-    whereas slices of a Scan lack the axis.
+    The result is an operand of `mine` that has the type of `mine` and the same elements as
+    `source`. If there is no such operand, the result is `twin[source]`, or None if that is missing,
+    too. These two values may differ in shape, because slices of an IR keep their axis until a
+    Squeeze removes it, whereas slices of a Scan lack the axis.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]

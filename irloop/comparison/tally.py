@@ -132,12 +132,15 @@ class Tally:
         return self._judge.names[0]
 
     def _reference(self, number: int) -> Lane | None:
-        """The lane that gives the expected outputs of a trial."""
+        """The lane (model and engine) whose outputs for a trial are the expected ones, or None.
+
+        It is the first lane of the first model with outputs for this trial.
+        """
         lanes = [lane for lane in self._runs if lane.side == 0]
         return next((lane for lane in lanes if self._runs[lane][number].outputs is not None), None)
 
     def _without_reference(self, number: int, trial: Trial) -> None:
-        """Handle a trial in which the first model ran nowhere."""
+        """Handle a trial for which no engine has run the first model."""
         runs = [(lane, item[number]) for lane, item in self._runs.items()]
         reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
         ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)
@@ -186,12 +189,16 @@ class Tally:
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """True if irloop's executor may show the same difference; only that engine has a trace."""
+        """True if a trace in irloop's executor may show the difference in this output.
+
+        Other engines cannot be traced.
+        """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem of a lane that did not run the trial; empty if it is recorded only as a note
-        or a skipped trial.
+        """The problem to report if a lane did not run a trial.
+
+        The text is empty if the failure is recorded only as a note or as a skipped trial.
         """
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
@@ -260,7 +267,7 @@ class Tally:
         return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
 
     def _is_shared(self, number: int, lane: Lane, place: int) -> bool:
-        """True when an engine of the other model gives the same value."""
+        """True when an engine of the other model (not NumPy) gives the same value as `lane`."""
         mine = self._judge.ordered(lane, self._runs[lane][number])[place]
         return any(
             self._judge.agree(mine, self._judge.ordered(other, runs[number])[place])

@@ -51,12 +51,13 @@ def tried(
     widen: bool | None,
     affordable: Callable[[], None],
 ) -> tuple[list[Trial], list[Run]]:
-    """Trials for `runner`, and the results of irloop's executor for each.
+    """Make trials for `runner` and run each in irloop's executor; return the trials and the runs.
 
-    `model` is `runner` with everything that is known about the shapes of its inputs. The sizes are
-    the first for which every output is finite and not empty. Trials with other sizes follow, and
-    trials that reach branches and trip counts that the first ones did not. `affordable` is called
-    as soon as it is known that no limit keeps the model from running (see `run_trials`).
+    `model` is `runner` with everything that is known about the shapes of its inputs. The first
+    trials have sizes for which every output is finite and not empty. Trials with other sizes
+    follow, then trials that reach branches and trip counts that no earlier trial reached.
+    `affordable` is called as soon as it is known that no limit keeps the model from running (see
+    `run_trials`).
     """
     try:
         session = Session(runner, widen=widen)

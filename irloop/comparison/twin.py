@@ -1,7 +1,7 @@
 """Copies a model and rewrites, in the copy, the hazards of an engine for which there are passes.
 
 By the specification the copy computes the same values. If an engine returns different values for
-the two, it has one of these faults.
+the model and the copy, one of these hazards is the reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ __all__ = ["safe_twin"]
 
 
 def safe_twin(model: Model, engine: str) -> tuple[Model, tuple[type[Hazard], ...]] | None:
-    """Rewrite the hazards of `engine` in a copy of a model; return copy and hazards, or None.
+    """Rewrite the hazards of `engine` in a copy of a model; return the copy and the hazards.
+
+    None if the engine is unknown, or if the model has no hazard that a pass rewrites.
 
     Raises:
         IrloopError: when the model contradicts itself, or a pass cannot change it.

@@ -68,7 +68,7 @@ class _Sums:
         return inf if self.apart else 0.0
 
     def add(self, left: Array, right: Array) -> None:
-        """Add the elements of a piece of both arrays."""
+        """Add a piece of the left array and the same piece of the right array to the sums."""
         wide = np.complex128 if left.dtype.kind == "c" else np.float64
         with np.errstate(all="ignore"):
             # Compare before widening, because f64 cannot represent large integers exactly.

@@ -131,7 +131,7 @@ class WireSide(NamedTuple):
         return ("" if isinstance(wire, str) else f"input {wire.external}"), None
 
     def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
-        """Words for where a back edge is declared, and its line."""
+        """A description of the place where a back edge is declared, and its line, if known."""
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None and found.back_edge_line is not None:
             words = (
@@ -165,7 +165,7 @@ class WireSide(NamedTuple):
         return f"output {external}", None
 
     def condition_place(self) -> tuple[str, int | None]:
-        """Words for where the condition is declared, and its line."""
+        """A description of the place where the condition is declared, and its line, if known."""
         found = self.places.condition(self.node, self.body.label)
         if found is not None:
             return f"purpose execution_condition, line {found.line}", found.line
@@ -195,7 +195,7 @@ class Wires:
         same: Likeness,
         corresponds: Likeness | None = None,
     ) -> Wires:
-        """The wires of two loops with their bodies and the lines in their files."""
+        """The wires of two loops with these bodies; `places` locates the wires in the files."""
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
         if type(nodes[0].op) is not type(nodes[1].op):
             left, right = (
@@ -467,7 +467,10 @@ class Wires:
 
     @staticmethod
     def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
-        """What feeds a parameter, in words; `beside` is the input of the other loop's parameter."""
+        """Describe what feeds a parameter; also return the line in the file, or None.
+
+        `beside` is what feeds the parameter of the other loop.
+        """
         wire = side.feed(parameter)
         place, line = side.input_place(parameter)
         at = f" ({place})" if place else ""

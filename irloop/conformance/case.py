@@ -28,13 +28,13 @@ class Run:
 class Case:
     """A model with inferences whose results were calculated by hand.
 
-    `feature` is the row of the table. `model` is an ONNX model in ONNX's text format, or a function
-    that builds an IR. `text` is the sentence of the specification that determines the expected
-    outputs, and `source` the operator and version from which it is taken. If no specification
-    allows the model, although such files exist, the case `may_be_refused`: both refusing it and the
-    given outputs are right. A case that is `on_demand` runs only if it is named, because all
-    engines, including irloop, deviate from the specification in the same way, or because the case
-    alone does not show the fault.
+    `feature` is the row of the conformance table to which the case belongs. `model` is an ONNX
+    model in ONNX's text format, or a function that builds an IR. `text` is the sentence of the
+    specification that determines the expected outputs, and `source` the operator and version from
+    which it is taken. If no specification allows the model, although such files exist, the case
+    `may_be_refused`: both refusing it and the outputs of the case are right. A case that is
+    `on_demand` runs only if it is named, because all engines, including irloop, deviate from the
+    specification in the same way, or because the case alone does not show the fault.
     """
 
     name: str

@@ -164,7 +164,7 @@ class IrLoop:
         self._leaving.append((value, port))
 
     def done(self) -> tuple[Value, ...]:
-        """The outputs of the loop."""
+        """Add the loop to the outer graph and return its outputs."""
         is_loop = isinstance(self._op, ov.Loop)
         if is_loop:
             always = self.body.constant(True, ElementType.BOOLEAN)

@@ -32,7 +32,7 @@ NEARNESS = {1: 0.0, 2: 1e-2, 4: 1e-5, 8: 1e-12}
 
 
 class Verdict(Enum):
-    """The result of a case; the value is the column of the table."""
+    """The result of a case; its value is the heading of its column in the table."""
 
     RIGHT = "right"
     WRONG = "wrong"

@@ -80,7 +80,7 @@ class Coverage(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """True when irloop infers, runs and converts it."""
+        """True when irloop infers, runs and converts the operation."""
         return self.infer and self.run and self.convert
 
 

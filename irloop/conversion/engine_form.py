@@ -16,7 +16,7 @@ __all__ = ["Form", "Known", "Test", "has", "is_constant", "single"]
 
 
 class Known(Record):
-    """Facts about a model on which the tests of forms depend, computed once."""
+    """Facts about a model that the tests of forms need; they are computed once."""
 
     inference: Inference
     #: The names of loops that depend on constants only, and of Ifs whose condition does so.
@@ -59,8 +59,10 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """The form of a pass that rewrites single operations; with `always`, `transform` also runs it
-    on nodes that had the form before.
+    """The form of a pass that rewrites the single operations for which `matches` is true.
+
+    A model that has the form contains one of the operations `beside`. With `always`, `transform`
+    also runs the pass on nodes that had the form before other passes ran.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)

@@ -31,11 +31,11 @@ def engine_forms(dialect: str) -> list[Pass]:
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
-    """The passes that repair the forms that the engine would not run correctly, after other passes
-    have changed the model.
+    """The passes that rewrite forms which the engine would not run correctly.
 
-    Call this before any pass changes the model, with the inference of its types: nodes that already
-    have one of the forms are not changed. Passes that `config` disables do not run.
+    They run after other passes have changed the model. Call this before any pass changes the model,
+    with the inference of its types: nodes that already have one of the forms are not changed.
+    Passes that `config` disables do not run.
     """
     from irloop.conversion.loops.constant_loops import constant_loops
 
@@ -72,7 +72,7 @@ def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
 
 
 def _grouped(forms: Sequence[Form]) -> list[Pass]:
-    """The passes in order; neighbouring passes of one pattern share a walk over the graph."""
+    """Make the passes of `forms`, in order; neighbours that have a pattern share one walk."""
     made: list[Pass] = []
     for is_matcher, group in groupby(forms, lambda form: form.matches is not None):
         members = list(group)

@@ -1,4 +1,4 @@
-"""The forms that OpenVINO runs correctly."""
+"""Lists the passes that rewrite operations into forms that OpenVINO runs correctly."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = ["openvino_forms"]
 
 
 def openvino_forms() -> list[Form]:
-    """The passes that write these forms, in their order."""
+    """The passes that write forms which OpenVINO runs correctly, in the order of running."""
     return [
         # OpenVINO fails on some values that are known to be empty.
         Form(FoldEmptyValues()),

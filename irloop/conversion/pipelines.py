@@ -176,8 +176,9 @@ def to_openvino(
     An If whose condition is computed stays an If, whatever the opset.
 
     `shapes` fixes the shapes of inputs by name, which decides branches that depend on them, and
-    `lengths` the number of tensors of each sequence or optional input; each becomes an input.
-    Without `computed_weights` an LSTM, GRU or RNN whose weights are not constant becomes a loop.
+    `lengths` fixes the number of tensors in each sequence or optional input; each of these tensors
+    becomes an input. Without `computed_weights` an LSTM, GRU or RNN whose weights are not constant
+    becomes a loop.
 
     Raises:
         UsageError: when `model` is not an ONNX model, or has no input of a given name.

@@ -297,10 +297,11 @@ def _combined(left: Dim, right: Dim, combine: Callable[[int, int], int | None]) 
 
 
 def product_of_dims(args: Arguments, axes: tuple[int, ...] | None) -> tuple[Dim, ...] | None:
-    """The product of an integer vector with known elements, as a one-element list.
+    """The product of the elements of an integer vector, as a one-element tuple.
 
-    `axes` are the axes of the reduction; if they are not the vector's only axis, the result is
-    None.
+    The product is unknown if an element is unknown, or if it is 2**31 or more. Returns None if no
+    element is known, if the input is not a vector, or if `axes`, the axes of the reduction, are
+    unknown or are not the vector's only axis.
     """
     dims = args.dims(0)
     if dims is None or axes is None or args.rank(0) != 1 or set(axes) - {0, -1} or not axes:

@@ -64,7 +64,7 @@ def filter_window(
 
 
 def spatial_dims(args: Arguments, window: Window | None, sizes: Sequence[Dim]) -> list[Dim]:
-    """The number of windows on each axis; unknown if the size of the axis or the window is.
+    """The number of windows on each axis; unknown if the axis size or the window is unknown.
 
     Raises:
         InferenceError: when no window fits, or the ranks differ.

@@ -128,7 +128,10 @@ def _order(found: Layered) -> None:
 
 
 def _order_as_reached(found: Layered) -> None:
-    """The initial order: a search from the top visits the vertices reader by reader."""
+    """Set the initial order of each layer: the order of a depth-first search from the top.
+
+    The search follows the edges from each vertex to its readers.
+    """
     reached: dict[int, int] = {}
     starts = [vertex for layer in found.layers for vertex in layer if not found.above[vertex]]
     stack = starts[::-1]

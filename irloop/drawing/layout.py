@@ -180,8 +180,10 @@ def _exit(item: Placed, output: int) -> float:
 
 
 def _entry(item: Placed, link: Link) -> float:
-    """The horizontal position at which a link enters a box: above its pin, or at the position of
-    its input.
+    """The x coordinate at which a link enters a box.
+
+    This is above the pin of the body to which the link leads. In a box without pins, the links are
+    distributed evenly over the width.
     """
     if item.box.entries:
         return item.x + _pin_middle(item, item.box.entries[link.entry])

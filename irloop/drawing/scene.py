@@ -30,8 +30,8 @@ class Style:
     """What to show: shapes, element types, runtime information, and bodies down to `depth`.
 
     At most `limit` operations are drawn: bodies are omitted first, the deepest ones before the
-    others, then all operations after the first `limit`; the drawing notes it. `marks` highlights
-    nodes, given by their path ("new", "gone").
+    others, then all operations after the first `limit`; the drawing says so. `marks` maps the
+    paths of nodes to highlight to "new" or "gone".
     """
 
     shapes: bool = True
@@ -77,8 +77,8 @@ class Link:
 class Scene:
     """The boxes of one graph, in executable order.
 
-    `first` and `last` hold the layers of boxes at the top and at the bottom; `backs` are back
-    edges, from the box of a result to that of a parameter.
+    `first` and `last` map boxes at the top and at the bottom to their layers; `backs` holds the
+    back edges, each from the box of a result to the box of a parameter.
     """
 
     label: str = ""
@@ -131,9 +131,10 @@ class _Builder:
         return self.scene
 
     def build_body(self, node: Node, pins: list[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """The scene of a body of `node`; returns the pins of inputs and outputs in it.
+        """Build the scene of a body of `node`; return the pins of the inputs and of the outputs.
 
-        `pins` are inputs that no body maps, but that are drawn anyway.
+        Both dictionaries map the position of an input or output of `node` to the number of the box
+        of its pin. `pins` are the positions of inputs that no body maps, but that are drawn anyway.
         """
         body = self.body
         assert body is not None

@@ -98,10 +98,10 @@ class Process:
     ) -> Answer:
         """Run the model on inputs by position.
 
-        `seconds` limits the run; `loading` limits the rest of importing the engine and loading the
-        model (by default `seconds`, too), and `processor` its processor time, to which a second is
-        added for each `BYTES_A_SECOND` of the model. With `reset`, variables (ReadValue, Assign)
-        get their initial values.
+        `seconds` limits the run. If the model is still being loaded, `loading` (by default equal to
+        `seconds`) limits the remaining time until it is loaded, and `processor` limits the
+        processor time of loading; a second is added to `processor` for each `BYTES_A_SECOND` bytes
+        of the model. With `reset`, variables (ReadValue, Assign) get their initial values.
         """
         assert self._model is not None, "no model was loaded"
         if self._failed is not None:

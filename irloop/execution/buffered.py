@@ -86,10 +86,10 @@ class Buffered:
         return stretch(pieces, self.keep, arrays, self.written & arrays.keys(), cycle)
 
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
-        """The arrays of written and viewed slots, which share memory where lifetimes allow.
+        """Arrays for the slots `written` and `viewed`, which share memory where lifetimes allow.
 
-        Slots whose value is a NumPy scalar instead of an array, or a copy instead of a view, are
-        left out.
+        Slots whose value in `seen` is a NumPy scalar instead of an array, or a copy instead of a
+        view, are left out.
         """
         arrays: dict[int, Array] = {}
         free: dict[object, list[Array]] = {}
@@ -167,9 +167,9 @@ def buffered(
 def _stable(
     steps: Sequence[Step], fixed: Collection[int], carries: Sequence[tuple[int, int]]
 ) -> tuple[set[int], set[int]]:
-    """The slots whose shapes and element types stay the same if those of the states stay the same.
+    """Find the slots that keep shape and element type as long as certain states keep theirs.
 
-    The second result is the set of the parameters of these states.
+    Returns these slots, and those of the parameters of the states.
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}

@@ -263,7 +263,10 @@ class Iterations:
         return result
 
     def _stretch(self, first: int, end: int) -> tuple[int, bool]:
-        """Run iterations `first` to `end`, checking only the sizes of states."""
+        """Run iterations `first` to `end`; stop early if a state changes its size.
+
+        Returns the number of the next iteration, and True if the loop has ended.
+        """
         plan, slots, feeds = self._plan, self._slots, self._feeds
         if self._fast is not None:
             return self._fast(slots, first, end)

@@ -128,7 +128,7 @@ class Loop:
         return inputs[port.external]
 
     def finish(self, context: Context, outcome: Outcome) -> Any:
-        """The initial value of a state."""
+        """The outputs of the loop after its iterations: one value, or a tuple of several."""
         found: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:
             if isinstance(port, LastValue):

@@ -143,5 +143,5 @@ class _Given(NodeArguments):
 
 
 def value_bytes(types: Mapping[Value, ValueType], values: tuple[Value, ...]) -> int | None:
-    """The bytes of a node's outputs, as far as inference knows them."""
+    """The bytes that the outputs of a node take in total; None if inference does not know them."""
     return static_bytes([types.get(value, value.type) for value in values])

@@ -22,7 +22,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _OpenVino(Loop):
-    """The base of Loop and TensorIterator: slices keep their axis, and states are converted."""
+    """The base of Loop and TensorIterator.
+
+    Slices keep their axis. The next value of a state is converted to the element type of its
+    initial value.
+    """
 
     converts = True
 
@@ -139,8 +143,9 @@ class TensorIterator(_OpenVino):
         return _cut(array, axis, low, high, abs(port.stride), backwards=port.stride < 0)
 
     def _range(self) -> int:
-        """The trip count if no input is sliced: that of the range of a concatenated output,
-        else 1.
+        """The trip count of a TensorIterator without sliced inputs.
+
+        It follows from the range of a concatenated output; without such a range it is 1.
         """
         for port in self.ports.outputs:
             if isinstance(port, Concatenated) and port.start >= 0 and port.end >= 0:

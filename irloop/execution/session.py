@@ -79,7 +79,7 @@ class Session:
         widen: bool | None = None,
         double: bool = False,
     ) -> None:
-        """Compile `model`. Without `hoist` no node moves out of its body, which a trace requires.
+        """Compile `model`. Without `hoist` no node moves out of its body; a trace requires this.
 
         With `widen` half precision is computed in single precision. This is the default for
         OpenVINO, whose CPU does so, but not for ONNX. With `double` all floating point is computed
@@ -114,10 +114,10 @@ class Session:
         trace: Tracer | None = None,
         profile: RunProfile | None = None,
     ) -> dict[str, Any]:
-        """Run the model and return its outputs by name; `notes`, `counts`, `branches` and `stopped`
-        describe this run.
+        """Run the model and return its outputs by name.
 
-        After an ExecutionError `failed` is the node that failed, and the extents of its inputs.
+        The attributes `notes`, `counts`, `branches` and `stopped` then describe this run. After an
+        ExecutionError, `failed` holds the node that failed and the extents of its inputs.
 
         Raises:
             UsageError: for an input that is missing, unknown, or of another type or shape.

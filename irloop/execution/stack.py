@@ -121,7 +121,7 @@ def nothing_joined(port: Concatenated | ScanOutput, type: ValueType) -> Array:
     """The output of a loop that ran zero times; unknown dimensions are 0.
 
     Raises:
-        ValueError: when there is no such axis.
+        ValueError: when the output has no axis `port.axis`.
     """
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return np.zeros((0,), _dtype(type))

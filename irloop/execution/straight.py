@@ -92,9 +92,9 @@ def stretch(
 ) -> Stretch:
     """Make one function that runs many iterations of the steps.
 
-    `arrays` holds the values of slots that have the same array in all iterations. The functions of
-    steps that fill a slot in `written` get this array as their last argument. The slots `keep` and
-    those that are fed have the values of the last iteration after a call.
+    `arrays` maps slots to arrays that hold their values in every iteration. A step that fills a
+    slot in `written` gets the array of that slot as its last argument. After a call, the slots
+    `keep` and the slots that `cycle` changes hold the values of the last iteration.
 
     Raises (when called):
         StepError: of the step that fails, with the iteration.

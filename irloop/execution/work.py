@@ -34,7 +34,7 @@ ONE_PASS, FEW_PASSES, MANY_PASSES = 0.2, 1.0, 40.0
 
 
 def call_work(node: Node) -> float:
-    """The steps of the budget for calling the kernel of a node, whatever the sizes."""
+    """The steps of the budget that each call of a node's kernel takes, whatever its operands."""
     op = node.op
     if op.elementwise or op.reshapes or op.cost == "parts" or op.reads_shape_only:
         return ONE_PASS
@@ -51,7 +51,7 @@ def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> floa
 
 
 def viewed_work(results: Sequence[Any]) -> float:
-    """The steps of the budget for making all elements of results, views included."""
+    """The budget's steps for computing all elements of `results`; views count, too."""
     return sum(map(bytes_of, results)) / MADE
 
 

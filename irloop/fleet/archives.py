@@ -63,7 +63,7 @@ class Member(NamedTuple):
 
 
 def is_archive(name: str) -> bool:
-    """True for the name of an archive, in lower case."""
+    """True if `name`, which must be in lower case, is the name of an archive."""
     return name.endswith((".zip", *_TARS))
 
 
@@ -249,9 +249,10 @@ def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile
 
 
 class _Again:
-    """A stream of which the first bytes have been read; a web server may not go back to them.
+    """Reads a stream from its beginning after its first bytes, `start`, have been read already.
 
-    `count` is the number of bytes that were read from it.
+    A web server may be unable to send these bytes again. `count` is the number of bytes that were
+    read from this object.
     """
 
     def __init__(self, start: bytes, rest: Any) -> None:

@@ -241,10 +241,10 @@ def _local(workers: int) -> Any:
 
 
 def _temporary() -> Any:
-    """A new key and certificate, which are only in the memory of this sweep's processes.
+    """Create a key and a certificate that exist only in the memory of this sweep's processes.
 
-    Dask's own (`Security.temporary`) have RSA keys: to make one takes 0.1 s or more, and every
-    connection some milliseconds. Keys of elliptic curves take less than one.
+    Dask's own function (`Security.temporary`) uses RSA keys: making a key takes 0.1 s or more, and
+    every connection takes some milliseconds. Keys of elliptic curves take less than a millisecond.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

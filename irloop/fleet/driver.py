@@ -337,8 +337,9 @@ class _Sweep:
     def _history(self) -> tuple[Known, Known, Known, Known]:
         """Read the keys of the steps that earlier sweeps have done.
 
-        Returns the keys by path and mark of all steps, of findings and of unknown verdicts, and the
-        keys by digest of all steps.
+        The first three sets hold keys made from path and mark: of all steps, of steps with
+        findings, and of steps with an unknown verdict. The fourth set holds keys made from the
+        digest, of all steps that ran.
         """
         by_path, findings, unknown, by_digest = (array("Q") for _ in range(4))
         columns = ("path", "mark", "digest", "settings", "versions", "verdict")
@@ -359,7 +360,7 @@ class _Sweep:
         return Known(by_path), Known(findings), Known(unknown), Known(by_digest)
 
     def _forget(self) -> None:
-        """Remove the file of the steps done before."""
+        """Remove the file in which workers look up the steps that are already done."""
         if not self._orders.known:
             return
         place = place_of(self._orders.known)

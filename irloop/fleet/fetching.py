@@ -29,9 +29,9 @@ _LOCATION = b"location"
 class Fetched:
     """A model on this machine.
 
-    `files` maps the name that the model uses for each file to its digest, the model first.
-    `verdict` and `detail` are set if no step can run on the model. `may_have_data` is true for an
-    .onnx that may have external data; `add_data` fetches it once the names are known.
+    `files` maps the name of each file, as the model uses it, to the digest of the file; the model
+    is first. `verdict` and `detail` are set if no step can run on the model. `may_have_data` is
+    true for an .onnx that may have external data; `add_data` fetches it once the names are known.
     """
 
     entry: Entry
@@ -52,7 +52,7 @@ class Fetched:
 
     @property
     def is_copy(self) -> bool:
-        """True if the files are copies, in the existing folder `folder`."""
+        """True if the files are copies in `folder`; otherwise this folder does not exist."""
         return bool(self.entry.archive) or self.path != self.entry.address
 
     @property
@@ -171,7 +171,10 @@ def _copy(address: str, path: str, most: int) -> None:
 
 
 def _copy_weights(entry: Entry, path: str, most: int) -> None:
-    """Copy the weights of an IR; if they were not listed, try the name of the model."""
+    """Copy the weights of an IR to `path`.
+
+    If no weights are listed, the .bin with the name of the model is copied, if it exists.
+    """
     stem, _ = os.path.splitext(entry.address)
     address = entry.weights or f"{stem}.bin"
     if not entry.weights:

@@ -108,8 +108,8 @@ class Runner:
 
     Small models are sent before the child has finished earlier ones, so that it never waits and
     this process wakes up once for several answers. Limits and crashes still concern only one model:
-    the child answers in the order of the requests, so it works on the first task without all
-    answers.
+    the child answers in the order of the requests, so it is working on the first task for
+    which an answer is missing.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -288,7 +288,7 @@ class Runner:
             raise _LostError("crashed", "the process ended") from None
 
     def _lines(self, memory: int, seconds: float) -> list[bytes]:
-        """Wait a moment for answers of the child; there may be none yet.
+        """Wait a moment, and return the complete lines that the child has written, if any.
 
         Raises:
             _LostError: when the child has ended, or was killed because of a limit.
@@ -346,7 +346,7 @@ class Runner:
 
 
 def _seconds_of(task: Task) -> float:
-    """The seconds that a task took, as the child reported them; it cannot be relied on."""
+    """The seconds that a task took, as its child reported; `PAUSE` if that cannot be true."""
     reported = (answer.get("seconds") for answer in task.answers)
     total = sum(seconds for seconds in reported if isinstance(seconds, float))
     return total if 0.0 <= total <= PAUSE else PAUSE

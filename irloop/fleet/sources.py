@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The name of the model in the table."""
+        """The address of the model; for a model in an archive, ``archive!/member``."""
         return f"{self.archive}!/{self.address}" if self.archive else self.address
 
 
@@ -76,7 +76,7 @@ def in_shard(path: str, shard: Shard) -> bool:
 
 
 def entries(sources: Sequence[str], shard: Shard = EVERYTHING) -> Iterator[Entry]:
-    """The models of all sources that belong to `shard`.
+    """The models that belong to `shard`, from all sources.
 
     Raises:
         UsageError: for a source that does not exist or cannot be listed.

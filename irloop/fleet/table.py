@@ -59,7 +59,7 @@ def _schema() -> Any:
 
 
 def append(target: str, rows: Sequence[Row]) -> None:
-    """Add rows: one file for each day and step among them.
+    """Write `rows` to the table in the results `target`: one new file for each day and step.
 
     Raises:
         UsageError: when a file cannot be written.

@@ -89,7 +89,11 @@ def _changed(place: str) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _versions(places: tuple[tuple[str, int], ...]) -> tuple[tuple[str, str], ...]:
-    """The versions in folders that last changed at these times."""
+    """The versions of irloop and the engines; "" for a missing package.
+
+    They are read again only if `places`, the folders of packages with the times of their last
+    changes, differ from those of the previous call.
+    """
     found: list[tuple[str, str]] = []
     for name in PACKAGES:
         try:
@@ -215,7 +219,7 @@ class _Model(Task):
 
 
 class _Work:
-    """The steps on the models of a batch; converted files are written to `folder` first."""
+    """Runs the steps on the models of a batch; converted files are written to `folder` first."""
 
     def __init__(self, orders: Orders, known: Known, runner: Runner, folder: str) -> None:
         self._orders = orders
@@ -234,7 +238,7 @@ class _Work:
         return self._rows
 
     def _models(self, batch: Sequence[Job]) -> Iterator[_Model | None]:
-        """The models for which a step remains; None if the next model has not been fetched yet."""
+        """Yield the models for which a step remains, and None where earlier ones must end first."""
         entries = [job.entry for job in batch]
         found_here = fetch(entries, self._folder, self._orders.most)
         is_remote = any(needs_copy(entry) for entry in entries)
@@ -260,7 +264,7 @@ class _Work:
             yield model
 
     def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
-        """The task for a model, without the steps for which rows are added immediately."""
+        """Make the task for a model from the steps that have to run; add rows for the others."""
         # The mark of the model does not change when its external data does.
         has_data = found.may_have_data and len(found.files) > 1
         digest = found.digest if found.files else ""
@@ -369,7 +373,7 @@ def _kept_at(output: str, to: str) -> str:
 
 
 def _files_of(output: str) -> tuple[str, ...]:
-    """The files that a converted model may have, the model last."""
+    """The files that a conversion to `output` may write; the model is the last one."""
     stem, suffix = os.path.splitext(output)
     return (f"{stem}.bin" if suffix == ".xml" else f"{output}.data"), output
 

@@ -64,8 +64,10 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 
 
 def done_key(*parts: Any) -> int:
-    """A hash of a finished step, made from path and mark (or the digest), step, settings and
-    versions.
+    """A 64-bit hash of the texts of `parts`, used as a key.
+
+    For a finished step, these are the path and the mark of the model (or only its digest), the
+    step, its settings and the versions of packages.
     """
     text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -165,7 +165,7 @@ class Builder:
         return self.emit(op, *inputs, name=name).outputs[0]
 
     def constant_of(self, value: Value) -> Array | None:
-        """The value of a small constant, folded if needed, or None."""
+        """The value of a small constant, folded if needed; None if it is not known."""
         return self.inference.constant(value)
 
     def _name(self, type_name: str) -> str:

@@ -40,8 +40,9 @@ class Families:
         return name.lower() if self._ignore_case else name
 
     def types_of(self, class_name: str) -> Iterator[str]:
-        """The names in the table with which a class name may begin; the digits of a version may
-        follow.
+        """Yield the names in the table that equal `class_name`, with or without its final digits.
+
+        These digits may be a version, or a part of the name.
         """
         stem = class_name.rstrip("0123456789")
         for end in range(len(class_name), len(stem) - 1, -1):

@@ -104,7 +104,7 @@ class NodeArguments:
         return self.tensor(position).shape
 
     def rank(self, position: int) -> int | None:
-        """The rank of an input, or None."""
+        """The rank of an input, or None if it is unknown."""
         return self.tensor(position).shape.rank
 
     def constant(self, position: int) -> Array | None:
@@ -114,7 +114,10 @@ class NodeArguments:
         return None if value is None else self._inference.constant(value)
 
     def ints(self, position: int) -> tuple[int, ...] | None:
-        """The elements of a constant integer input (one element for a scalar), or None."""
+        """The elements of a constant integer input (one element for a scalar).
+
+        None for any other input.
+        """
         array = self.constant(position)
         if array is None or array.dtype.kind not in "biu":
             return None

@@ -30,7 +30,7 @@ class Indices(Meaning):
 
 
 class Lengths(Meaning):
-    """Lengths of sequences along an axis of the input `data`, which bounds them."""
+    """Lengths of sequences, none of which exceeds the size of axis `axis` of input `data`."""
 
     data: int
     axis: int

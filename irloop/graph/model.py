@@ -207,7 +207,7 @@ class Graph:
         return tuple(value for value in values if value is not None)
 
     def input(self, at: int) -> Value:
-        """The value that enters at this position, without a list of all of them."""
+        """The input at position `at`; unlike `inputs`, this does not build a list."""
         return self.parameters[at].outputs[0]
 
     def output(self, at: int) -> Value:
@@ -534,7 +534,7 @@ def _graph_html(graph: Graph, depth: int) -> str:
 
 
 def _wires(body: Body) -> Iterator[tuple[str, str, str]]:
-    """The port map and the back edges of a body."""
+    """Yield the kind, source and target of each entry of the port map and of each back edge."""
     parameters, results = body.graph.parameters, body.graph.results
     for port in body.ports.inputs:
         kind = type(port).__name__

@@ -109,7 +109,7 @@ class Registry:
         return tuple(self._classes.get(self._key(domain, type_name), ()))
 
     def all(self) -> tuple[type[Op], ...]:
-        """Every class of the dialect, by type and version."""
+        """All operation classes of the dialect, sorted by domain, type and version."""
         self._loaded(None)
         return self.registered()
 

@@ -1,4 +1,4 @@
-"""The only way to change a graph."""
+"""Contains `Rewriter`, the only way to change a graph."""
 
 from __future__ import annotations
 

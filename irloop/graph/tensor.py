@@ -90,7 +90,7 @@ class Tensor(ABC):
             yield raw[start : start + step]
 
     def ends(self, count: int) -> tuple[bytes, bytes]:
-        """The first and the last `count` bytes of `raw()`, or all bytes twice."""
+        """The first and the last `count` bytes of `raw()`; all bytes twice if there are fewer."""
         raw = self.raw()
         return bytes(raw[:count]), bytes(raw[-count:])
 
@@ -260,7 +260,7 @@ class _Descriptor:
             os.close(handle)
 
     def read_at(self, buffer: memoryview, offset: int) -> int:
-        """Read into `buffer` from `offset`; the number of bytes read, 0 at the end."""
+        """Read into `buffer` from `offset`; return the number of bytes, which is 0 at the end."""
         if hasattr(os, "preadv"):
             return os.preadv(self.handle, [buffer], offset)
         with _SEEKING:

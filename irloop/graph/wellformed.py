@@ -35,7 +35,10 @@ class Misfit(NamedTuple):
 
 
 def misfit(node: Node) -> Misfit | None:
-    """Return what a node lacks, or None. Surplus inputs are fine, because engines ignore them."""
+    """Return which required inputs or bodies a node lacks, or None if it is complete.
+
+    Surplus inputs are not reported, because engines ignore them.
+    """
     op = node.op
     if isinstance(op, (Constant, UnknownOp)):
         return None

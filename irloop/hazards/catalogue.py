@@ -120,7 +120,7 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
     `of_conversion` looks only for hazards that concern the result of a conversion.
 
     Raises:
-        UsageError: as `hazards_of`.
+        UsageError: when no hazard was measured in the engine `target`.
     """
     chosen = hazards_of(target)
     kinds = kinds_of(graph)
@@ -146,5 +146,8 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
 
 
 def _may_have(node: Node, hazard: Hazard) -> bool:
-    """True if nodes of this operation, with or without bodies, can have the pattern."""
+    """True if the operation of `node` can have the hazard's pattern.
+
+    A hazard that occurs only in nodes with bodies excludes nodes without bodies.
+    """
     return isinstance(node.op, hazard.operations) and bool(node.bodies or not hazard.only_with_body)

@@ -48,8 +48,9 @@ def is_live(value: Value) -> bool:
 
 
 def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
-    """The values that depend on `value` as input `at` of `user`; None if an output of the model or
-    a side effect depends on it.
+    """The values that depend on input `at` of `user`, which is `value`.
+
+    Returns None if an output of the model or a side effect depends on it.
     """
     if isinstance(user.op, Result):
         return _returned(user)

@@ -210,9 +210,9 @@ def _inputs_unless_a_known_shape(node: Node) -> Sequence[Value | None]:
 
 
 def is_copy(value: Value) -> bool:
-    """True for the maximum of a value with itself, or its LogicalOr: the form of a copy.
+    """True for a copy: the maximum or the LogicalOr of a value with itself.
 
-    It may be followed by a conversion: 8-bit floats are copied as f32.
+    A Convert of a copy counts as a copy, too: 8-bit floats are copied as f32.
     """
     node = value.producer
     while isinstance(node.op, Convert) and node.inputs[0] is not None:
@@ -238,10 +238,10 @@ def _is_plain_copy(node: Node) -> bool:
 
 
 def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
-    """True when `value` may be computed in place in the memory of one of these parameters.
+    """True when the plugin may compute `value` in place in the memory of a parameter in `moving`.
 
-    Measured: the plugin treats a view of a parameter as memory that it may overwrite, and copies
-    the next slice there before it copies the back edges.
+    Measured: the plugin treats a view of a parameter as memory that it may overwrite. It copies the
+    next slice into the parameter's memory before it copies the back edges.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

@@ -180,9 +180,10 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """The body parameters before the iteration number that OpenVINO removes after reading a model.
+    """The positions of body parameters that OpenVINO removes after it has read a model.
 
-    They enter nested bodies, and no output of the model depends on them.
+    They come before the parameter of the iteration number. They enter nested bodies, and no output
+    of the model depends on them.
     """
     body = node.body()
     iteration = body.ports.iteration

@@ -1,5 +1,4 @@
-"""Finds patterns that OpenVINO's CPU plugin computes wrongly or refuses, other than those of loop
-wires.
+"""Finds patterns outside of loop wires that OpenVINO's CPU plugin computes wrongly or refuses.
 
 Hazards use these functions to find their patterns, and the conversion to IR to avoid them.
 """
@@ -85,7 +84,7 @@ def one_of_several(value: Value) -> bool:
 
 
 def brings_dimensions(node: Node) -> bool:
-    """True for arithmetic whose second operand has more dimensions and at most one element."""
+    """True for arithmetic whose second operand has one element and a higher rank than the first."""
     if not isinstance(node.op, Arithmetic) or len(node.inputs) < 2:
         return False
     left, right = (None if value is None else shape_of(value) for value in node.inputs[:2])
@@ -109,10 +108,11 @@ def sums_double_constants(node: Node) -> bool:
 
 
 def reduced_wrongly(node: Node) -> int | None:
-    """The axis of a reduction of a tensor of rank 3 that arithmetic with a constant follows.
+    """The axis of a reduction that OpenVINO computes wrongly, or None for other nodes.
 
-    The reduction has one constant axis, the first or the last, and the constant more than one
-    element; elementwise operations may be between the two. None for other nodes.
+    It is a reduction of a tensor of rank 3 along one constant axis, the first or the last.
+    Arithmetic with a constant of more than one element follows it, and only elementwise operations
+    may be between the two.
     """
     if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
         return None
@@ -197,8 +197,9 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
     """True for a reader that keeps the old address of a loop output whose memory moved.
 
-    Also true if OpenVINO may remove the reader, as it removes x + 0, and a reader of its result
-    keeps the old address. If more than `_READERS` operations follow the reader, the result is true.
+    It is also true for a view, and for arithmetic that OpenVINO may remove (such as x + 0), if a
+    reader of the result keeps the old address; and if more than `_READERS` operations follow the
+    reader.
     """
     pending = [reader]
     for node in pending:
@@ -225,9 +226,9 @@ def is_in_loop(node: Node) -> bool:
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
-    """All readers of a loop output if a Concat gets it more than once; otherwise none.
+    """All readers of a loop output if a Concat gets the output more than once; otherwise none.
 
-    Only outputs of known size, of a loop with another input or output of unknown size, count. The
+    The output must have a known size, and the loop another input or output of unknown size. The
     plugin places all parts of such a Concat in the memory of its result, and the loop fills only
     one part.
     """
@@ -272,9 +273,10 @@ def taken_over(value: Value) -> bool:
 
 
 def passes_an_input_on(node: Node) -> bool:
-    """True for a Convert without effect between an input and an output of the model.
+    """True for a Convert without effect from an input of the model to an output of the model.
 
-    The size of the input is known only at run time.
+    The size of the input must be unknown before the model runs, and the plugin must use the memory
+    of the input without a copy (`taken_over`).
     """
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or node.graph is None or node.graph.owner is not None:
@@ -285,7 +287,7 @@ def passes_an_input_on(node: Node) -> bool:
 
 
 def overwrites_its_concat(node: Node) -> bool:
-    """True for an Abs of rank 1, or unknown rank, of a Concat that has another reader."""
+    """True for an Abs of rank 1 or unknown rank, if it reads a Concat with another reader."""
     value = node.inputs[0] if isinstance(node.op, Abs) else None
     if value is None or not isinstance(value.producer.op, Concat):
         return False

@@ -61,8 +61,9 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield the scan outputs of strings whose value is an input of the body, or also an earlier
-    scan output.
+    """Yield the scan outputs that collect strings which the body does not compute anew.
+
+    These strings are an input of the body, or an earlier scan output collects them, too.
     """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()

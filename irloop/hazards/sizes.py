@@ -30,7 +30,7 @@ def narrows_a_size(node: Node) -> bool:
 
 
 def narrows_a_size_with_sign(node: Node) -> bool:
-    """True for a Convert of a size to a narrow signed type whose bounds OpenVINO computes."""
+    """True for a Convert of a size to a narrow signed type if OpenVINO bounds the size."""
     given = _narrowed(node)
     if given is None or is_running_sum(given) or element_of(node.output) not in _SIGNED:
         return False
@@ -38,9 +38,10 @@ def narrows_a_size_with_sign(node: Node) -> bool:
 
 
 def is_running_sum(value: Value) -> bool:
-    """True for a running sum, whose bounds OpenVINO does not compute.
+    """True if `value` is a copy that is made by a running sum: Squeeze(CumSum(...)).
 
-    This is CumSum along a new axis of size 1 that is removed afterwards: it copies the value.
+    The sum runs along a new axis of size 1, so it changes nothing. OpenVINO does not compute the
+    bounds of a running sum.
     """
     node = value.producer
     if not isinstance(node.op, Squeeze) or node.inputs[0] is None:

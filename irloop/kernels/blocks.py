@@ -38,8 +38,9 @@ def in_blocks(step: BlockStep, x: Array) -> Any:
 
 
 def of_blocks(step: BlockStep) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a function of one operand that gives the result of `in_blocks(step, x)` for f32 and
-    f64.
+    """A decorator for a function of x that returns `in_blocks(step, x)` if x is f32 or f64.
+
+    It marks the function, so that `block_step` finds the step.
     """
 
     def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,13 +51,16 @@ def of_blocks(step: BlockStep) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def block_step(kernel: Callable[..., Any]) -> BlockStep | None:
-    """The step of a function that is marked with `of_blocks`; else None."""
+    """The function that computes one block for a kernel marked with `of_blocks`, else None."""
     found: BlockStep | None = getattr(kernel, "block_step", None)
     return found
 
 
 def over_operand(step: BlockStep, x: Array) -> None:
-    """As `in_blocks`, but write the result over `x`, whose elements are adjacent in memory."""
+    """Apply `step` block by block, as `in_blocks` does, and write the result into `x`.
+
+    The elements of `x` must be adjacent in memory.
+    """
     whole = x.reshape(-1)
     source = np.empty(min(BLOCK, whole.size), x.dtype)
     for first in range(0, whole.size, BLOCK):
@@ -67,10 +71,11 @@ def over_operand(step: BlockStep, x: Array) -> None:
 
 
 def constant(value: float, like: Array) -> Array:
-    """`value` as the second operand of `np.minimum` or `np.maximum` with `like`, read-only.
+    """A read-only second operand for `np.minimum` or `np.maximum` of `like` and `value`.
 
-    `like` has at most `BLOCK` elements. NumPy takes an array of the same length several times as
-    fast as a scalar. If `like` is small or not 1-D, the result has no dimensions.
+    `like` has at most `BLOCK` elements. The operand is an array as long as `like`, because NumPy
+    then computes several times as fast as with a scalar. If `like` is small or not 1-D, the operand
+    has no dimensions.
     """
     if like.ndim != 1 or like.size < _SMALL:
         return _filled(value, like.dtype, 1)[0, ...]

@@ -162,7 +162,8 @@ def transposed(
 
     With `grouped_filter` filters are [G, I/G, O/G, ...]. `placement(axis, size, extra, window,
     wanted)` returns how many elements are cropped at the beginning of an axis and how many remain;
-    `wanted` is the size given by `output_shape` or `shape`, or None.
+    `extra` is the output padding of the axis, and `wanted` is its size according to the input
+    `shape` or to `output_shape`, or None.
     """
 
     def apply(x: Array, w: Array, bias: Array | None = None, shape: Array | None = None) -> Any:

@@ -170,7 +170,7 @@ class _Layout(NamedTuple):
         return cls(window, sizes, counts, begins, plane)
 
     def with_axis(self) -> _Layout:
-        """The same sizes with an axis of size 1 in front."""
+        """This layout with an additional axis of size 1 in front of its axes."""
         window = Window.of(
             (1, *self.window.kernel), (1, *self.window.strides), (1, *self.window.dilations)
         )
@@ -197,7 +197,10 @@ class _Layout(NamedTuple):
         return _places(self.window, self.steps)
 
     def planes(self, x: Array, phases: Sequence[Dims], fill: Any) -> Array:
-        """The planes [phases, C, elements] of data [C, spatial...]."""
+        """Copy data [C, spatial...] to planes [phases, C, elements], one for each stride phase.
+
+        A plane holds the elements phase, phase + stride, ... of the padded data.
+        """
         plain = len(phases) == 1 and self.plane == self.sizes and not any(self.begins)
         if plain and max(self.window.strides) == 1:
             return x.reshape(1, len(x), -1)

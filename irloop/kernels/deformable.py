@@ -18,7 +18,7 @@ __all__ = ["base_places", "deformable"]
 
 
 def base_places(window: Window, sizes: Sequence[int]) -> Array:
-    """Positions of the window elements without offsets: [kernel elements, windows, axes]."""
+    """Sampling positions before offsets are added: [kernel elements, windows, axes]."""
     rank = len(sizes)
     grid = np.zeros((*window.kernel, *(window.outputs(at, n) for at, n in enumerate(sizes)), rank))
     for axis, size in enumerate(sizes):

@@ -1,8 +1,8 @@
 """One filter for each channel of an image, as products of small matrices.
 
 A tile is several rows of a channel of the result, and one matrix product makes a tile. Each row of
-its left operand has the filter, a stride further to the right than in the row before, and zeros
-elsewhere. Its right operand has the rows of the image that the tile needs, once for each column of
+the left operand has the filter, a stride further to the right than in the row before, and zeros
+elsewhere. The right operand has the rows of the image that the tile needs, once for each column of
 the kernel, shifted and cut to the width of the result. The products with zeros take less time than
 further passes over memory.
 """
@@ -92,7 +92,10 @@ class _Shifted:
                 self._pairs.append((image[:, low:high, first:last], place))
 
     def block(self, first: int) -> Array:
-        """The images from the channel `first` on."""
+        """The padded images of at most `most` channels, from the channel `first` on.
+
+        The next call overwrites them.
+        """
         count = min(self.most, len(self._x) - first)
         for target, place in self._pairs:
             target[:count] = self._x[(slice(first, first + count), *place)]
@@ -113,9 +116,10 @@ def _left_operands(w: Array, window: Window, rows: int) -> Array:
 
 
 def _right_operands(images: Array, rows: int, count: int, window: Window, first: int = 0) -> Array:
-    """The right operands [C, count, image rows * kernel columns, W] of tiles of `rows` rows.
+    """The right operands of matrix products: [C, count, image rows * kernel columns, W].
 
-    They begin at the row `first` of the images.
+    Each of the `count` operands serves one tile of `rows` rows of the result. The first one begins
+    at row `first` of the images.
     """
     span = (rows - 1) * window.strides[0] + window.extent(0)
     channel, row, line, element = images.strides

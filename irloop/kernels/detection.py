@@ -65,7 +65,10 @@ def corners_of(boxes: Array, box: Array) -> Array:
 
 
 def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
-    """Indices, best first, of the boxes that overlap no kept box by more than the threshold."""
+    """Indices of the boxes that non-maximum suppression keeps; `boxes` are sorted, the best first.
+
+    A box is suppressed if it overlaps a box that is already kept by more than the threshold.
+    """
     alive = np.ones(len(boxes), bool)
     kept = []
     for at in range(len(boxes)):

@@ -37,9 +37,9 @@ class Final:
 def prior_grid(size: tuple[int, int], strides: tuple[float, float], *, flatten: bool) -> Function:
     """Prior boxes around each cell of a feature map: priors [P, 4] to boxes [H, W, P, 4].
 
-    Also takes the feature map and the image. Where `size` (height, width) is 0, the size of the
-    feature map is used; where `strides` is 0, image size / grid size. If the grid is smaller than
-    the feature map, the remaining rows are zeros.
+    The function takes the priors, the feature map and the image. Where `size` (height, width) is 0,
+    the size of the feature map is used; where `strides` is 0, the stride is image size / grid size.
+    If the grid is smaller than the feature map, the remaining rows are zeros.
     """
 
     def apply(priors: Array, features: Array, image: Array) -> Any:

@@ -41,8 +41,9 @@ def gather_plain(data: Array, indices: Array, axis: Array) -> Array:
 
 
 def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
-    """Slices at the indices along an axis that is an input; the first `batch_dims` axes are batch
-    axes.
+    """Make a Gather kernel whose third operand is the axis.
+
+    The first `batch_dims` axes of data and indices are batch axes.
     """
     if batch_dims == 0:
         return gather_plain

@@ -32,7 +32,10 @@ def _scores(coefficients: Sequence[float], intercepts: Sequence[float], rows: in
 def regressor(
     coefficients: Sequence[float], intercepts: Sequence[float], targets: int, transform: str
 ) -> Function:
-    """Transformed scores [N, targets] of [N, F]; the coefficients of one target are contiguous."""
+    """Return a function that computes transformed scores [N, targets] from rows [N, F].
+
+    `coefficients` holds all coefficients of the first target, then those of the second, and so on.
+    """
     score = _scores(coefficients, intercepts, targets)
     return unwarned(lambda x: transformed(score(x), transform))
 
@@ -43,7 +46,7 @@ def of_two(score: Array, *, share: bool) -> Array:
 
 
 def chosen(places: Array, labels: Array) -> Array:
-    """The labels at these indices."""
+    """The labels at the indices `places`."""
     return labels[places.astype(np.int64)]
 
 

@@ -183,10 +183,10 @@ def einsum(equation: str) -> Function:
 
 
 def _path_of(equation: str, operands: Sequence[Array]) -> Any:
-    """The order in which NumPy contracts operands; charges the budget for their products.
+    """Return the order in which NumPy contracts the operands, and spend the steps for it.
 
-    The search for the order takes time for each pair of operands. A contraction that is no matrix
-    product takes as long as a product of integers.
+    The search for the order takes time for each pair of operands. A contraction that is not a
+    matrix product is as slow as a matrix product of integers.
     """
     count = len(operands)
     terms = _terms(equation, operands)

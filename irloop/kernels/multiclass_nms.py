@@ -32,7 +32,7 @@ A_CLASS = 40
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Settings that both operations share; a limit of -1 means no limit.
+    """Settings that MulticlassNms and MatrixNms share; a limit of -1 means no limit.
 
     `order` is score, classid or none; boxes that are not `normalized` include their border.
     """
@@ -132,8 +132,8 @@ def multiclass_nms(limits: Limits, iou: float, eta: float) -> Function:
     """Boxes [B, N, 4] and scores [B, C, N] to rows [K, 6], flat indices [K, 1], counts [B].
 
     If input 2, the number of boxes of each item, is present, boxes are [C, N, 4] and scores [C, N].
-    With `eta` below 1, the overlap threshold is multiplied by `eta` after each kept box, as long as
-    it is above 0.5.
+    With `eta` below 1, the overlap threshold is multiplied by `eta` after each kept box while the
+    threshold is above 0.5.
     """
 
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array]:

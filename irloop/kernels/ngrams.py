@@ -62,9 +62,9 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 
 
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
-    """The index of the n-gram that matches each window [..., length]; -1 for none.
+    """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    Prefixes get new codes with every item that is appended, so that no code overflows.
+    The prefixes are numbered anew after each item that is appended, so that no code overflows.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

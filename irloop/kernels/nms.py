@@ -167,9 +167,10 @@ def onnx_function(*, centred: bool) -> Function:
 def openvino_function(
     dtype: np.dtype[Any], *, centred: bool, descending: bool, n_outputs: int
 ) -> Function:
-    """OpenVINO: boxes, scores, limit, thresholds and sigma to indices, scores and count.
+    """OpenVINO's suppression, which returns indices, scores and count.
 
-    A box whose overlap equals the threshold is suppressed here; ONNX keeps it.
+    The operands are boxes, scores, limit, thresholds and sigma. A box whose overlap equals the
+    threshold is suppressed; ONNX keeps it.
     """
     share = partial(overlaps, centred=centred)
     return _scored(dtype, share, descending=descending, equal=True, n_outputs=n_outputs)

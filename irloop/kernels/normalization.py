@@ -165,7 +165,7 @@ def mvn(axes: Axes, *, scale_variance: bool, epsilon: float, inside: bool) -> Fu
 def mvn_by_rank(
     axes: Callable[[int], Axes], *, scale_variance: bool, epsilon: float
 ) -> Callable[[Array], Any]:
-    """Like `mvn` with epsilon inside and axes that depend on the operand's rank."""
+    """Like `mvn` with `inside`, but the axes depend on the rank of the operand."""
 
     def apply(x: Array) -> Any:
         chosen = axes(x.ndim)

@@ -224,7 +224,7 @@ def _spatial(x: Array) -> tuple[int, ...]:
 
 @new_result
 def global_mean(x: Array) -> Any:
-    """The mean over all spatial axes, which keep the size 1."""
+    """The mean over all spatial axes; the result has these axes with size 1."""
     with np.errstate(all="ignore"):
         return widened(x).mean(axis=_spatial(x), keepdims=True).astype(x.dtype, copy=False)
 
@@ -236,7 +236,7 @@ def global_max(x: Array) -> Any:
 
 
 def global_lp(order: float) -> Function:
-    """The p-norm over all spatial axes, which keep the size 1."""
+    """The p-norm over all spatial axes; the result has these axes with size 1."""
 
     def apply(x: Array) -> Any:
         with np.errstate(all="ignore"):

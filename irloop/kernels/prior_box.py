@@ -144,10 +144,10 @@ def _reserve(boxes: int, parts: int) -> None:
 
 
 def prior_boxes(priors: Priors, layer: Sequence[int], image: Sequence[int]) -> Array:
-    """[2, 4 * h * w * boxes]: corners x1, y1, x2, y2, relative to the image, then variances.
+    """The boxes relative to the image, (x1, y1, x2, y2), and their variances: [2, 4 * h * w * n].
 
-    `layer` and `image` are (height, width). The result is padded with zeros if fewer boxes are
-    generated than counted.
+    `layer` and `image` are (height, width). The number n of boxes in each cell is
+    `count_of(priors)`; if fewer boxes are generated, the result is padded with zeros.
     """
     height, width = layer
     rows, columns = image

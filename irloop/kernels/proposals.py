@@ -139,10 +139,11 @@ def proposals(
     normalize: bool,
     n_outputs: int,
 ) -> Function:
-    """Proposals from scores [N, 2 A, H, W], offsets [N, 4 A, H, W] and the image: [N * after, 5].
+    """Return a function that selects the best boxes: rows [N * after, 5], `after` for each item.
 
-    The image is (height, width, scale) or (height, width, scale of heights, scale of widths). A row
-    is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item. Output 1 holds the
+    `after` is a field of `selection`. The inputs are scores [N, 2 A, H, W], offsets [N, 4 A, H, W]
+    and the image: (height, width, scale) or (height, width, scale of heights, scale of widths). A
+    row is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item. Output 1 holds the
     scores. The offsets of positions and sizes are divided by `scales`.
     """
     border = 0.0 if anchors.tensorflow else 1.0
@@ -235,7 +236,7 @@ def single_image_proposals(selection: Selection) -> Function:
 
 
 def generate_proposals(selection: Selection, dtype: np.dtype[Any], *, normalized: bool) -> Function:
-    """Proposals of images [N, 3 or 4], anchors [H, W, A, 4], offsets and scores.
+    """Proposals from image sizes [N, 3 or 4], anchors [H, W, A, 4], offsets and scores.
 
     Offsets are [N, 4 A, H, W], scores [N, A, H, W]. Returns the boxes [K, 4] and scores [K] of all
     items, and the number of boxes of each item [N].

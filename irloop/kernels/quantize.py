@@ -196,7 +196,10 @@ def quantized_matmul(
 
 
 def quantized_convolution(convolution: Function) -> Function:
-    """`convolution` of quantized data and filters, requantized; the bias is i32."""
+    """Make a kernel that applies `convolution` to quantized operands and requantizes the result.
+
+    The bias is i32.
+    """
 
     def apply(
         x: Array,

@@ -201,7 +201,7 @@ Cell = LstmCell | GruCell | RnnCell
 
 
 def _spend_steps(weights: Weights, steps: int, items: int) -> None:
-    """Charge the products and the gates of all items in all steps."""
+    """Charge the budget for the products and the gates of all items in all time steps."""
     what = "a recurrent operation"
     count = steps * items
     products = count * (weights.w.size + weights.r.size)

@@ -345,7 +345,10 @@ def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
 def openvino_resize(
     how: Resampling, pads_begin: Sequence[int], pads_end: Sequence[int], *, by_scales: bool
 ) -> Function:
-    """Pad data with zeros, then resize it; takes data, sizes, scales and axes (missing: all)."""
+    """Pad data with zeros, then resize it.
+
+    The operands are data, sizes, scales and axes; without axes, all axes are resized.
+    """
 
     def apply(
         x: Array, sizes: Array | None, scales: Array | None = None, axes: Array | None = None

@@ -128,7 +128,11 @@ def roi_pool_bilinear(height: int, width: int) -> Function:
 def _align_axis(
     start: float, extent: float, count: int, ratio: int, size: int
 ) -> tuple[Array, Array, Array]:
-    """Taps [positions, 2] on one axis, their weights, and which positions are inside."""
+    """Find the elements between which the samples on one axis lie.
+
+    Returns their indices [positions, 2], their weights, and which positions are on the axis or at
+    most one element outside.
+    """
     samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
     budget.reserve(samples * count * 80, "the samples of a region")
     step = np.float32(extent) / np.float32(count)
@@ -154,10 +158,10 @@ def roi_align(
 ) -> Function:
     """ROI align for regions [R, 4] (x1, y1, x2, y2) of the batch items [R].
 
-    Each bin is sampled bilinearly at `ratio` positions per axis; 0 means about one sample per
-    element. `mode` avg takes the mean of a bin, max the largest weighted element, max_sample the
-    largest sample, or 0 if all are negative. `offset` is subtracted from the scaled coordinates;
-    with `at_least_one` a region is at least one element high and wide.
+    Each bin is sampled bilinearly at `ratio` positions per axis; a ratio of 0 means about one
+    sample per element. `mode` avg takes the mean of a bin, max the largest weighted element,
+    max_sample the largest sample, or 0 if all are negative. A coordinate x becomes (x + `before`) *
+    `scale` + `after`; with `at_least_one` a region is at least one element high and wide.
     """
 
     def apply(data: Array, rois: Array, items: Array) -> Any:

@@ -38,8 +38,8 @@ def roi_align_rotated(
 ) -> Function:
     """ROI align for rotated regions [R, 5] (centre x, centre y, width, height, angle in radians).
 
-    Takes the batch items [R] of the regions, too. Each of height x width bins is the mean of
-    `ratio` samples per axis; 0 means about one sample per element.
+    The function also takes the index of the image for each region [R]. Each of height x width bins
+    is the mean of `ratio` samples per axis; a `ratio` of 0 means about one sample per element.
     """
 
     def apply(data: Array, rois: Array, items: Array) -> Any:

@@ -1,9 +1,9 @@
 """Convolution of images with long rows: one matrix product for each row of the result.
 
 The image is copied once for each column of the kernel, shifted and cut to the width of the result,
-and arranged as [image row, channel, kernel column, W of the result]. The rows of the image that a
-row of the result needs are then adjacent in memory, so they are the right operand of its product as
-they are. Columns of all kernel positions would take as many copies as the kernel has positions.
+and arranged as [image row, channel, kernel column, W of the result]. The image rows that a row of
+the result needs are then adjacent in memory. They are the right operand of the product for this row
+without another copy. The usual im2col would copy the image once for each position of the kernel.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def in_rows(
     bias: Array | None,
     target: Array,
 ) -> None:
-    """Fill target [O, rows, columns] with the sums of an image [C, H, W], filters [O, C, kernel].
+    """Write the convolution of an image [C, H, W] with filters [O, C, kernel] into `target`.
 
-    `begins` is the padding at the beginning of each axis, `bias` is [O, 1, 1]. The rows of the
-    kernel must not be dilated.
+    `target` is [O, rows, columns], `bias` is [O, 1, 1], and `begins` is the padding at the
+    beginning of each axis. The rows of the kernel must not be dilated.
     """
     height, width = target.shape[1:]
     stride, (tall, wide) = window.strides[0], window.kernel

@@ -100,7 +100,10 @@ def _bounded(place: Array, size: int, padding: str, *, align: bool) -> Array:
 
 
 def _elements(place: Array, size: int, padding: str, *, align: bool) -> tuple[Array, Array]:
-    """Convert whole positions to indices and weights; positions that count as zero get weight 0."""
+    """Convert integral positions to indices and weights.
+
+    With zero padding, positions outside the data get weight 0, all other positions weight 1.
+    """
     if padding == "reflection":
         low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
         place = _reflected(place, low, high)

@@ -126,9 +126,9 @@ def _running(
 
 
 def bucketize(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
-    """For each element, the number of bounds below it (`right`), or not above it.
+    """Make a kernel that counts the sorted bounds below each element.
 
-    The bounds are sorted.
+    Without `right`, it also counts bounds equal to the element.
     """
     side: Any = "left" if right else "right"
 
@@ -172,7 +172,8 @@ def unique(
 ) -> Callable[[Array], tuple[Array, Array, Array, Array]]:
     """Distinct elements or slices of `axis`, their first positions, inverse indices and counts.
 
-    They are sorted with `in_order`; otherwise they keep the order of their first occurrence.
+    With `in_order` the elements are sorted; otherwise they are in the order of their first
+    occurrence.
     """
 
     def run(data: Array) -> tuple[Array, Array, Array, Array]:

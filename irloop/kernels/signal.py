@@ -242,7 +242,11 @@ def inverse_stft(*, center: bool, normalized: bool) -> Function:
 
 
 def _trimmed(result: Array, margin: int, length: Array | None) -> Array:
-    """Remove `margin` samples at both ends, or return `length` samples after the first margin."""
+    """Remove `margin` samples at both ends.
+
+    With `length`, only those at the beginning are removed, and the result is cut or padded with
+    zeros to `length` samples.
+    """
     if length is None:
         return result[:, margin : result.shape[1] - margin]
     wanted = int(length.reshape(-1)[0])

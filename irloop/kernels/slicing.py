@@ -203,7 +203,10 @@ def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
 
 
 def split_chunks(axis: int, count: int) -> Callable[..., Any]:
-    """Split into `count` parts of given sizes; without sizes, equal parts (last one smaller)."""
+    """Split into parts of the sizes in the second operand or, without it, into `count` equal parts.
+
+    If equal parts are not possible, the last ones are smaller.
+    """
 
     def run(data: Array, sizes: Array | None = None) -> Any:
         if sizes is not None:

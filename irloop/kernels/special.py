@@ -199,9 +199,9 @@ def erf(x: Array) -> Any:
 
 @cache
 def _tables() -> tuple[Array, Array]:
-    """The error function at each entry from -_LAST to _LAST, and its slope, for one step.
+    """The error function at the entries from -_LAST to _LAST, and its change per step there.
 
-    The height of the middle entry is -0: added to -0 it gives -0, and added to 0 it gives 0.
+    The first array holds -0 for x = 0: -0 added to it gives -0, and 0 added to it gives 0.
     """
     x = np.arange(-_LAST * _STEPS, _LAST * _STEPS + 1) / _STEPS
     below = np.array([math.erf(place) for place in x[: _LAST * _STEPS]])

@@ -52,10 +52,10 @@ def regressor(
     one_class: bool,
     transform: str,
 ) -> Function:
-    """Scores [N, 1] of [N, F] as f32; with one class, 1 for rows that belong to it and -1 for
-    others.
+    """Return a function that computes scores [N, 1] in f32 from rows [N, F].
 
-    Without support vectors (`count` 0) the coefficients are those of a linear model.
+    With `one_class` a score is 1 for rows that belong to the class, and -1 for others. Without
+    support vectors (`count` 0) the coefficients are those of a linear model.
     """
     weights = np.array(coefficients, dtype=np.float32)
     offset = np.float32(rho[0] if rho else 0.0)

@@ -148,7 +148,7 @@ def of_lists(
     ]
 
     def filled(items: Any, kind: Any) -> Array:
-        """Extend a list of the inner nodes by entries for the leaves."""
+        """Return a list with one entry per inner node, extended by one zero per leaf."""
         return np.pad(np.array(items, dtype=kind), (0, leaves))
 
     return Forest(
@@ -292,7 +292,8 @@ def classifier(
 ) -> Function:
     """The label with the most votes for rows [N, F], and the scores of all labels as f32.
 
-    If all leaves vote for the same one of two labels, the votes are scores of the second label.
+    If there are two labels and all votes are for one of them, the votes count as scores of the
+    second label.
     """
     forest = cache(build)
 

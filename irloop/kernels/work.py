@@ -145,7 +145,11 @@ def bytes_of(value: Any) -> float:
 
 
 def factor_of(dtype: np.dtype[Any]) -> int:
-    """The weight of an element type; narrow floats other than f16 are of NumPy's kind V."""
+    """How many times longer NumPy takes for a byte of this type than for a byte of f32.
+
+    It is above 1 for Python objects and for floats of one or two bytes. Such floats other than f16
+    have the kind V in NumPy.
+    """
     if dtype.kind == "O":
         return OBJECTS
     return NARROW if dtype.itemsize <= 2 and dtype.kind in "fV" else 1

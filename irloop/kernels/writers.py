@@ -22,7 +22,10 @@ WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a kernel as one that has writers, which `choose` selects."""
+    """Mark a kernel that can write its result into an existing array.
+
+    `choose` takes the operands and returns the function that does so, or None.
+    """
 
     def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
         kernel.__dict__["writer"] = choose
@@ -32,7 +35,10 @@ def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def writer_of(kernel: Callable[..., Any]) -> Choose | None:
-    """The function that selects the writer of a kernel; None if the kernel has none."""
+    """The function that selects a writer of a kernel; None if the kernel has no writers.
+
+    A writer computes the result into an array that exists already.
+    """
     if isinstance(kernel, np.ufunc):
         return partial(_itself, kernel) if kernel.nout == 1 else None
     choose: Choose | None = getattr(kernel, "writer", None)

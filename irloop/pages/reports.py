@@ -104,8 +104,9 @@ def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
-    """The path of the node to which a location belongs; the location may be one of its bodies or
-    wires.
+    """The path of the drawn node to which a location belongs.
+
+    The location names the node itself, or one of its bodies or wires.
     """
     known = {node["path"] for data in drawn for node in data["nodes"]}
     place = path.partition(" (")[0]

@@ -48,8 +48,9 @@ class Row:
 
 @dataclass(slots=True)
 class Tensors:
-    """The rows of the table, the number of rows that are left out, and the error of each state by
-    iteration.
+    """The comparison of all tensors: table rows, the number of omitted rows, and error curves.
+
+    A curve holds the error of one state by iteration.
     """
 
     rows: list[Row] = field(default_factory=list)

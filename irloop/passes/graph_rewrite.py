@@ -207,7 +207,10 @@ class _Run:
 
 
 def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> bool:
-    """True if the callback replaced the root; nodes that became unread are then erased."""
+    """Run the callback on a match; return True if it replaced the root.
+
+    If it did, nodes that became unread are erased.
+    """
     root = match.root
     touched = [*match.nodes, *(v.producer for v in root.inputs if v is not None)]
     with failures_named(matcher.name, root):

@@ -56,15 +56,19 @@ class _Held(Op, type="Held", inputs=1, outputs=0):
 
 
 class _Ends:
-    """Makes ends of wires for values that a pass adds; they exist until the new loop reads the
-    values itself.
+    """Makes an end of a wire for each value that a pass adds.
+
+    An end exists until the new loop reads the value itself.
     """
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
 
     def hold(self, value: Value) -> Use:
-        """Create an end that reads `value`: the input of a node outside of all graphs."""
+        """Create a wire end that reads `value`, for a wire that a pass adds.
+
+        The end is the input of a new node that is in no graph.
+        """
         node = make_node(_Held(), "held", (value,), 0)
         self._nodes.append(node)
         return node, 0
@@ -322,9 +326,9 @@ class LoopWires:
         self.after += reversed(chain)
 
     def replace(self, op: Op, rewriter: MatchRewriter) -> Node:
-        """Create a node of `op` with these connections and replace the old node by it.
+        """Create a node of `op` with these wires, and replace the loop by it.
 
-        Outputs that are no longer listed must have no readers.
+        An output that was removed from `outputs` must have no readers.
         """
         node = self.node
         new, shown = self.insert(op, rewriter, before=node)
@@ -346,7 +350,10 @@ class LoopWires:
     def insert(
         self, op: Op, rewriter: MatchRewriter, *, before: Node | None
     ) -> tuple[Node, list[list[Value]]]:
-        """Insert a node of `op` that takes over the body; return it and the replaced outputs."""
+        """Insert a node of `op` to which the body moves.
+
+        Returns the node and, for each of its outputs, the old outputs that it replaces.
+        """
         made = self.numbered(op)
         self._ends.release()
         self.graph.parameters[:] = [value.producer for value in made.parameters]
@@ -401,7 +408,7 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """The content of the body result of each state and of each output.
+        """What each body result holds: one dict by state, and one by output of the loop.
 
         If the loop does not run, a result that several states share returns the initial value of
         the first state. Another state with an output therefore needs a result of its own.

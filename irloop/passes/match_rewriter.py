@@ -113,11 +113,11 @@ class MatchRewriter(Rewriter):
             self.erase(node)
 
     def eliminate(self, node: Node, value: Value) -> bool:
-        """Let readers of the only output of `node` read `value`, which takes over the names of the
-        output.
+        """Replace the only output of `node` by `value`, which takes over the names of the output.
 
-        Returns False and changes nothing if two names that must stay would collide: an input of the
-        graph, or one of several outputs, cannot take over the name of an output.
+        Returns False and changes nothing if the output is an output of the graph and its name
+        cannot move: `value` is an output of the graph, too, or its producer is a Parameter or has
+        several outputs.
         """
         is_output = node.output.is_output
         if is_output and (_has_fixed_name(value.producer) or value.is_output):
@@ -135,8 +135,8 @@ def _has_fixed_name(node: Node) -> bool:
 def copy_info(sources: Node | Sequence[Node], targets: Node | Iterable[Node]) -> None:
     """Copy the runtime information of one or more sources to one or more targets.
 
-    A target gets the information of all sources; a later source overrides an earlier one. Its own
-    information is kept only if it is among the sources (as in nGraph's copy_runtime_info).
+    A target gets the information of all sources; a later source overrides an earlier one. It keeps
+    its own information only if it is one of the sources itself (as in nGraph's copy_runtime_info).
     """
     given = [sources] if isinstance(sources, Node) else list(sources)
     merged = {key: value for node in given for key, value in node.info.items()}

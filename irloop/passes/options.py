@@ -50,9 +50,10 @@ class Request(Record):
 
 
 def parse_request(text: str) -> Request:
-    """Parse a text such as ``unroll:trips=8``; "" names a pass's first option.
+    """Parse a text such as ``unroll:trips=8``.
 
-    The name may be ``FILE.py:CLASS``.
+    In ``NAME=VALUE`` the value belongs to the first option of the pass; the result names this
+    option "". NAME may be ``FILE.py:CLASS``.
 
     Raises:
         UsageError: when the text cannot be parsed.

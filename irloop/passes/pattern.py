@@ -69,9 +69,10 @@ class Match:
         return self.fail("%r matched %r before, and now should match %r", pattern, known, value)
 
     def fail(self, reason: str, *details: object) -> bool:
-        """Record why an attempt failed (the deepest one is reported); always False.
+        """Record why the pattern does not match, and return False.
 
-        `reason` is a %-format, because most failures are never reported.
+        Only the reason of the attempt that matched most values is reported. `reason` is a %-format,
+        because most failures are never reported.
         """
         return False
 

@@ -93,8 +93,9 @@ class Profile:
 
 
 def _matchers(record: PassRecord) -> Iterator[tuple[str, int]]:
-    """The matchers of a rewrite and the number of their matches; none for a matcher that ran alone,
-    which needs no second row.
+    """Yield each matcher of a rewrite with the number of its matches.
+
+    A matcher that ran alone is left out, because the row of its pass shows the number.
     """
     if tuple(record.matches) != (record.name,):
         yield from record.matches.items()

@@ -52,7 +52,10 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
 
 
 def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove results of a body to which no wire leads; return the new body."""
+    """Remove the results with the numbers `dropped` from a body; return the new body.
+
+    No port may name a removed result.
+    """
     moved = _moved(dropped, len(body.graph.results))
     inner = Rewriter(body.graph)
     for index in sorted(dropped, reverse=True):

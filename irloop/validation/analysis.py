@@ -50,7 +50,7 @@ class Numbers:
         self.size = len(items)
 
     def reshape(self, *_: int) -> Numbers:
-        """The elements as a vector; inference needs no other shapes."""
+        """Return the elements as a vector, the only shape that inference asks for."""
         return Numbers(self.items, (self.size,), ElementType.F32)
 
     def tolist(self) -> list[Any]:
@@ -251,7 +251,10 @@ class Analysis:
         return None
 
     def released(self) -> Model | None:
-        """Return the model with its declared types; this object cannot be used afterwards."""
+        """Return the model with its declared types, or None if it could not be read.
+
+        This object cannot be used afterwards.
+        """
         model, self._model = self._model, None
         for value, type in self._declared:
             value.type = type

@@ -337,8 +337,10 @@ class Context:
         ]
 
     def value_of(self, index: NetIndex, source: Source | None) -> tuple[float, ...] | None:
-        """The elements of a small constant, found through reshapes and from inside bodies; else
-        None.
+        """The elements of a small constant; None if `source` does not lead to a constant.
+
+        The search goes through reshapes, and from a body Parameter to the outer value that feeds
+        it.
         """
         for _ in range(64):
             if source is None:
@@ -455,8 +457,10 @@ class Context:
 
     @cached_property
     def misdeclared(self) -> list[tuple[Layer, Port, TensorType, bool]]:
-        """Output ports whose declaration contradicts inference, each with True if the dimensions
-        do.
+        """The declarations of output ports that contradict the inferred type.
+
+        Each entry holds the layer, the port and the inferred type, then True if the dimensions
+        contradict it, or False if the element type does. A port can have both entries.
         """
         # Many comparisons in a model are equal, so their results are cached.
         compared: dict[tuple[str | None, tuple[str, ...], int], tuple[bool, bool]] = {}

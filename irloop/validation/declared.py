@@ -101,8 +101,9 @@ class Constant(NamedTuple):
 
 
 def contradictions(declared: Declared, inferred: TensorType) -> tuple[bool, bool]:
-    """Whether the dimensions contradict each other, and whether the element types do; unknown ones
-    contradict nothing.
+    """Return whether the dimensions contradict each other, and whether the element types differ.
+
+    An unknown dimension or element type contradicts nothing.
     """
     known = (None, inferred.element)
     type_differs = inferred.element is not ElementType.DYNAMIC and declared.element not in known

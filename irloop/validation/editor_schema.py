@@ -3,8 +3,8 @@
 Validation uses the lenient ``schemas/ir-v10.xsd`` and leaves the check of numbers and words to
 rules. This schema is generated from the operation classes: it has the values allowed in ``type``,
 ``version`` and ``data``, number types, and a description of every element and attribute, which
-editors show. XSD 1.0 cannot make attributes of ``data`` depend on the type of the layer, so each
-lists the operations that have it.
+editors show. XSD 1.0 cannot make attributes of ``data`` depend on the type of the layer, so the
+description of each attribute lists the operations that have it.
 """
 
 from __future__ import annotations

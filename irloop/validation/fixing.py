@@ -27,8 +27,9 @@ ROUNDS = 32
 class Fixed:
     """The result of fixing a file.
 
-    `before` and `after` are its bytes, `repairs` those that were made, and `left` those that need
-    `unsafe`. `added` has to be appended to the .bin.
+    `before` and `after` are the bytes of the file before and after the fixes. `repairs` are the
+    repairs that were made, and `left` are the repairs that are made only with `unsafe`. `added` are
+    the bytes that have to be appended to the .bin.
     """
 
     before: bytes
@@ -166,7 +167,8 @@ def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """Repairs whose edits do not overlap; the others are left for the next round.
 
-    At most one repair in a round appends to the .bin, because its bytes move those of the next one.
+    At most one repair of a round appends to the .bin, because it changes the offset at which the
+    next one has to append.
     """
     kept: list[Repair] = []
     for repair in repairs:

@@ -61,7 +61,10 @@ def document_of(file: str) -> Document | None:
 
 
 def _precisions(net: Net) -> Iterator[SetAttribute]:
-    """The element types of output ports, which specifications leave out."""
+    """Yield edits that set the precision of output ports without one to dynamic.
+
+    The layers that specifications show as examples leave it out.
+    """
     for layer in net.layers:
         for port in layer.outputs:
             if port.precision is None:

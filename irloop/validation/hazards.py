@@ -30,7 +30,7 @@ def hazard_findings(
     skipped.
 
     Raises:
-        UsageError: when no hazard was measured in such an engine.
+        UsageError: for an engine in which no hazard was measured.
     """
     wrong = next((node for node in all_nodes(graph) if misfit(node) is not None), None)
     if wrong is not None:

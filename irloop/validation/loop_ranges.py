@@ -63,7 +63,10 @@ def inferred_output(entry: Entry) -> int:
 
 
 def has_wrong_direction(entry: Entry) -> bool:
-    """True for a negative stride with a forward range, as when the file gives only the stride."""
+    """True for a negative stride with a forward range.
+
+    An entry that gives only the stride has such a range.
+    """
     return entry.reverse and entry.start >= 0 and entry.end < 0
 
 

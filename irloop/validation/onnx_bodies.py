@@ -135,7 +135,10 @@ class InferredBody(Record):
 
 
 def _returned_by_branches(value: Value) -> Iterator[ValueType]:
-    """The types that the branches of an If return for one of its outputs; none for other values."""
+    """The types that the branches of an If return for its output `value`.
+
+    There are none if `value` is not an output of an If.
+    """
     node = value.producer
     if not isinstance(node.op, If):
         return

@@ -1,4 +1,4 @@
-"""A copy of a document without the errors at which the reader would stop.
+"""Makes a copy of a document without the errors at which the reader would stop.
 
 A layer with an error becomes an unknown operation with its declared outputs; edges that lead
 nowhere are dropped.

@@ -156,7 +156,10 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """Change `path` so that it compares whole names, because prefixes may be redefined."""
+    """Change the XPath `path` so that it compares names with their prefixes, as they are written.
+
+    The same prefix may be redefined, that is, name different namespaces in one file.
+    """
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
 
 

@@ -110,7 +110,7 @@ def _condition_enters() -> Model:
 
 
 def _invariant_from(model: Model, external: int) -> Model:
-    """The model with the invariant of its Loop mapped from another input of the Loop."""
+    """Connect the invariant of the model's Loop to input `external`; return the changed model."""
     (node,) = [item for item in model.graph.nodes if item.bodies]
     body = node.body()
     inputs = tuple(

@@ -187,10 +187,10 @@ def _unread_beside_shared() -> Model:
 
 
 def dropped_before_iteration(*, follows: bool = True) -> Model:
-    """A Loop whose first body parameter is only passed to a branch that does not read it, and is
-    before the parameter of the iteration number.
+    """Make a Loop whose first body parameter is only passed to branches, which do not read it.
 
-    With `follows` another parameter comes after the iteration number; its value is an input.
+    This parameter comes before that of the iteration number. With `follows`, a parameter that
+    receives an input of the model comes after that of the iteration number.
     """
     m = IrModel()
     loop = m.loop(m.input("n", element=I64))

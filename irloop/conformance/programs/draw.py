@@ -1,4 +1,4 @@
-"""Generates a random program from a seed: nested loops, walks and choices of limited depth."""
+"""Generates a random program from a seed: nested loops, scans and branches of limited depth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Drawing:
 
 
 def draw(seed: int) -> Program:
-    """The program for a seed, with four inferences."""
+    """Draw a random program from a seed, with the input values of four inferences."""
     r = random.Random(seed)  # noqa: S311 (not for secrets)
     drawing = _Drawing(r)
     vectors = [f"x{index}" for index in range(r.randint(1, 3))]

@@ -106,7 +106,10 @@ class _Descent:
         return holds
 
     def _compared(self, mode: int, at: Value, value: Value) -> Value:
-        """Compare each value with the split value, or the set, of its node."""
+        """Compare each value with the split value of its node.
+
+        If `mode` is MEMBER, test instead whether the set of the node contains the value.
+        """
         if mode != MEMBER:
             split = self.table(self.forest.splits, at, value)
             return self.c(_COMPARISONS[mode](), value, split)
@@ -150,14 +153,17 @@ def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
 
 @imports(onnx.TreeEnsembleRegressor1, onnx.TreeEnsembleRegressor3)
 def import_regressor(c: Conversion, op: onnx.TreeEnsembleRegressor1, x: Value) -> Value:
-    """TreeEnsembleRegressor -> the same as for TreeEnsemble, in f32."""
+    """TreeEnsembleRegressor -> the operations for TreeEnsemble, with a result in f32."""
     scores = _Descent(c, op.forest, x).scores(op.aggregate_function, op.numbers("base_values"))
     return forms.converted(c, transformed(c, scores, op.post_transform), ElementType.F32)
 
 
 @imports(onnx.TreeEnsembleClassifier1, onnx.TreeEnsembleClassifier3)
 def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value) -> list[Value]:
-    """TreeEnsembleClassifier with integer labels -> as TreeEnsemble, then TopK and Gather."""
+    """TreeEnsembleClassifier with integer labels -> scores, then TopK or Greater, and Gather.
+
+    The scores are computed as for TreeEnsemble.
+    """
     if op.classlabels_strings:
         raise c.refuse(
             "its labels are strings",

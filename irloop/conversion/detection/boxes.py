@@ -109,7 +109,7 @@ def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value,
 
 
 def _corners(c: Conversion, boxes: Value) -> list[Value]:
-    """The coordinates x1, y1, x2 and y2 of boxes, [...] each."""
+    """Split boxes [..., 4] into the coordinates x1, y1, x2 and y2, each of shape [...]."""
     return [forms.gather(c, boxes, c.i64(at), -1) for at in range(4)]
 
 

@@ -18,7 +18,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 class _OfClasses(Protocol):
-    """The attributes that both operations share for their output."""
+    """The attributes of the output that MatrixNms and MulticlassNms share."""
 
     @property
     def sort_result_type(self) -> str: ...

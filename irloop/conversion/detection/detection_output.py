@@ -192,7 +192,10 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
 def _listed(
     c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
 ) -> Value:
-    """Rows [1, 1, rows, 7] (item, class, score, box), with item -1 after the last row."""
+    """Return the rows (item, class, score, box) as [1, 1, rows, 7].
+
+    If there is room, a row with item -1 follows the last one.
+    """
     label = forms.slice_(c, rows, [1], [2], [1])
     place = rows
     if op.share_location:

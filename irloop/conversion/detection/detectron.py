@@ -34,7 +34,10 @@ def export_grid(
     features: Value,
     image: Value,
 ) -> Value:
-    """ExperimentalDetectronPriorGridGenerator -> Add of a grid, zero-padded if it is small."""
+    """ExperimentalDetectronPriorGridGenerator -> Add of a grid.
+
+    If the grid is smaller than the feature map, the remaining rows are zeros.
+    """
     sizes = OnnxSizes(c)
     (height, width), (rows, columns) = (sizes.of(value, 4)[2:] for value in (features, image))
     own = (op.h or height, op.w or width)

@@ -43,7 +43,7 @@ def greedy(
 ) -> tuple[Value, Value]:
     """The kept rows (item, class, box) [M, 3], best first within a class, and their scores.
 
-    Boxes are features [N, L, P, F] of any kind, with L 1 or C; scores [N, C, P] are f32, minus
+    Boxes are features [N, L, P, F] of any kind, where L is 1 or C; scores [N, C, P] are f32, minus
     infinity for boxes that are not candidates. At most `limit` (a one-element i64 vector) per class
     are kept.
     """

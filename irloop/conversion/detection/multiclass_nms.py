@@ -1,4 +1,4 @@
-"""Converts MulticlassNms to ONNX: NonMaxSuppression, then OpenVINO's orders.
+"""Converts MulticlassNms to ONNX: NonMaxSuppression, then sorting as in OpenVINO.
 
 A threshold that shrinks with each kept box (nms_eta) needs a Loop.
 """
@@ -56,11 +56,10 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Boxes [N, C, P, 4] and scores [N, C, P], made from boxes [C, P, 4] and scores [C, P] that all
-    items share.
+    """Boxes [N, C, P, 4] and scores [N, C, P], from boxes [C, P, 4] and scores of all items.
 
-    The boxes of an item are a segment of the list, whose length is in `numbers` [N]. The other
-    boxes are not candidates for the item.
+    Each item has a segment of the given boxes; `numbers` [N] are the lengths of the segments. Boxes
+    outside its segment are not candidates for the item.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])

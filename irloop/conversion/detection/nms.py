@@ -105,8 +105,10 @@ def _exported(
 def _softened(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...], sigma: Value
 ) -> tuple[Value, Value]:
-    """Like `_exported`; with a sigma above 0, a kept box lowers the scores of the boxes that
-    overlap it.
+    """The rows [K, 3] of the kept boxes and their scores [K], for suppression with a sigma.
+
+    With a sigma above 0, a kept box lowers the scores of the boxes that overlap it, instead of
+    removing these boxes.
     """
     suppression.require_opset(c)
     boxes, scores, limit, iou, threshold = inputs[:5]

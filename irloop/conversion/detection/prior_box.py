@@ -101,7 +101,7 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
 def _coordinates(
     c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
 ) -> Value:
-    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4], 0 for the other coordinate.
+    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4]; the other coordinate is 0.
 
     There are `count` cells along `length` pixels of the image, whose height is `tall`.
     """

@@ -79,7 +79,10 @@ class _Chosen:
 
 
 def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppression.Candidates:
-    """The best of the boxes [N, P, 4] by their scores [N, P]; all boxes belong to one class."""
+    """The `before` best boxes of each item, by score: boxes [N, P, 4], scores [N, P].
+
+    All boxes belong to one class.
+    """
     return suppression.candidates(
         c, forms.unsqueeze(c, boxes, [1]), forms.unsqueeze(c, scores, [1]), before
     )

@@ -83,7 +83,10 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
-    """Positions [R, count] in -1..1 between bounds [R, 1] in 0..1; the middle if `count` is 1."""
+    """`count` positions from `low` to `high`, converted from 0..1 to -1..1: [R, count].
+
+    The bounds are [R, 1]. A single position is in the middle.
+    """
     import numpy as np
 
     shares = np.full((1, 1), 0.5) if count == 1 else np.linspace(0.0, 1.0, count)[None]

@@ -103,7 +103,7 @@ class Candidates:
     index: Value | None
 
     def origin(self, c: Conversion, rows: Value) -> Value:
-        """Rows with the original positions of the boxes."""
+        """Replace the positions of boxes in the last column of `rows` by the original positions."""
         if self.index is None:
             return rows
         box = forms.unsqueeze(c, read(c, self.index, rows), [1])

@@ -265,8 +265,10 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
 
 
 def _only_slope(c: Conversion, x: Value, slope: Value) -> float | None:
-    """The slope of all elements, if it is known: ONNX Runtime fuses LeakyRelu with a convolution,
-    but not PRelu.
+    """The slope if it is one known number and `x` is f32, else None.
+
+    With such a slope, conversion writes a LeakyRelu, because ONNX Runtime fuses it with a
+    convolution, but not a PRelu.
     """
     known, rank = c.constant_of(slope), shape_of(x).rank
     if known is None or known.size != 1 or rank is None or known.ndim > rank:

@@ -57,15 +57,19 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _wider_type(element: ElementType) -> ElementType:
-    """A wider type that preserves the bits; u32 must stay non-negative."""
+    """The type in which to combine bits: i64 for u32, else i32 for up to 32 bits.
+
+    64-bit types are returned unchanged. u32 needs i64, so that its values stay non-negative.
+    """
     if element.bits == 64:
         return element
     return ElementType.I64 if element is ElementType.U32 else ElementType.I32
 
 
 def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine two integers bit by bit, in halves, because ONNX Runtime sums i64 exactly only up to
-    32 bits.
+    """Combine two integers bit by bit, and sum the resulting bits in groups of 32.
+
+    ONNX Runtime sums i64 exactly only up to 32 bits.
     """
     element = element_of(left)
     powers = powers_of(element)
@@ -163,7 +167,7 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """Convert types narrower than f32 to f32; keep f16 from opset `f16` on, which accepts it."""
+    """Convert types narrower than f32 to f32, except f16 from opset `f16` on."""
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x
@@ -183,7 +187,9 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine two integers 16 bits at a time, because OpenVINO's CPU divides in f32, which is exact
+    """Combine the bits of two integers in groups of 16 bits.
+
+    A division splits the integers into groups. OpenVINO's CPU plugin divides in f32, which is exact
     for 16 bits.
     """
     original = element_of(left)

@@ -59,5 +59,5 @@ class NarrowCopiesOfSizes(MatcherPass):
 
 
 def is_narrow_size(node: Node) -> bool:
-    """True for a Convert of a size to a narrow type on which OpenVINO fails."""
+    """True for a Convert of a size to a narrow type if OpenVINO ignores or refuses this Convert."""
     return narrows_a_size(node) or narrows_a_size_with_sign(node)

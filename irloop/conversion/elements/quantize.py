@@ -37,8 +37,10 @@ def export_fake_quantize(
     out_low: Value,
     out_high: Value,
 ) -> Value:
-    """FakeQuantize -> the formula of its specification, which is shorter if the input limits
-    differ.
+    """FakeQuantize -> the formula of its specification.
+
+    The formula is shorter if the input limits are constant and the low limit is always below the
+    high limit.
     """
 
     def build(x: Value, *limits: Value) -> Value:
@@ -77,7 +79,10 @@ def _difference(c: Conversion, left: Value, right: Value) -> Value:
 def _guarded(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """Like `_stepped`, but for limits that may be equal; where they are, the output is selected."""
+    """Like `_stepped`, but the limits `low` and `high` may be equal.
+
+    Comparisons with the limits select `out_low` and `out_high`, so a division by 0 has no effect.
+    """
     least, most = forms.minimum(c, low, high), forms.maximum(c, low, high)
     steps = forms.scalar(c, levels - 1, x)
     ratio = forms.div(c, forms.sub(c, x, low), forms.sub(c, high, low))
@@ -164,7 +169,10 @@ def _quantized(
 
 
 def _shift(c: Conversion, zero: Value | None) -> int | None:
-    """The integer in a one-element constant zero point, 0 without one; None for other values."""
+    """The integer of a zero point that is a constant of one element; 0 if there is no zero point.
+
+    None for any other zero point.
+    """
     known = None if zero is None else c.constant_of(zero)
     if known is None or known.size != 1:
         return 0 if zero is None else None
@@ -442,7 +450,10 @@ def import_conv_integer(
     x_zero: Value | None = None,
     filters_zero: Value | None = None,
 ) -> Value:
-    """ConvInteger -> Conv of the differences, so that padding with 0 pads with the zero point."""
+    """ConvInteger -> Conv of the data and the filters, after their zero points are subtracted.
+
+    The zeros with which Conv pads then stand for the zero point of the data.
+    """
     offset = None if filters_zero is None else _filters(c, filters_zero, filters)
     data = _centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
     total = import_conv(c, _plain(op), data, _centred(c, filters, offset))

@@ -67,7 +67,11 @@ def _reshaped(
 
 
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
-    """Reshape to a shape that the model computes, which may have dimensions of size 0."""
+    """Compute the target shape of a Reshape that splits or merges axes of `value`.
+
+    The `replaced` axes from `axis` on become one axis or, with `part`, two axes, the second of size
+    `part`. The shape is computed when the model runs, so a size may also be 0.
+    """
     shape = shape_forms.shape(c, value)
     rank = shape_of(value).rank
     assert rank is not None

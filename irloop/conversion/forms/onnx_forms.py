@@ -134,7 +134,10 @@ def cast(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def representable(c: Conversion, value: Value) -> Value:
-    """Return `value` in a type that the target opset has; constants get the next wider one."""
+    """Return `value` in a type that the target opset has.
+
+    A constant of a type that the opset lacks, or of f4e2m1, is stored in a wider type.
+    """
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
     if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
@@ -147,7 +150,10 @@ def representable(c: Conversion, value: Value) -> Value:
 
 
 def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
-    """Look up nf4 codes in a table; the codes stay as small as the opset allows."""
+    """Look up a constant of nf4 codes in a table of f32 numbers.
+
+    The codes are stored as u4 if the opset has this type, else as u8.
+    """
     import numpy as np
 
     narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
@@ -169,12 +175,11 @@ def computed_in(
 def computing_type(
     c: Conversion, element: ElementType, *, small: int | None = 14, half: int | None = 14
 ) -> ElementType:
-    """The element type to compute in: `element` if the operation and the runtimes support it, else
-    a wider one.
+    """Choose the element type to compute in: `element` if it is supported, else a wider type.
 
-    `small` is the opset from which the operation takes 8-bit integers, `half` the same for 16-bit
-    ones (None: never). bf16 is computed in f32, because ONNX Runtime does not support it, and
-    runtimes that do compute in f32.
+    `small` is the opset from which the operation takes 8-bit integers, `half` the opset from which
+    it takes 16-bit integers (None: it never does). bf16 is computed in f32: ONNX Runtime does not
+    support bf16, and the runtimes that support it compute in f32 as well.
     """
     if element in BYTES and (small is None or c.opset < small):
         return ElementType.I32
@@ -400,10 +405,10 @@ def reduce(
 
 
 def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
-    """The type to reduce in: i64 for u32, and for sums and products of u64, which ONNX Runtime
-    lacks.
+    """The element type in which a reduction of `element` is computed.
 
-    Sums and products in i64 have the same bits as in u64.
+    It is i64 for u32, and for sums and products of u64, because ONNX Runtime lacks these
+    reductions. Sums and products in i64 have the same bits as in u64.
     """
     if element is ElementType.U32 or (element is ElementType.U64 and kind in ("Sum", "Prod")):
         return ElementType.I64

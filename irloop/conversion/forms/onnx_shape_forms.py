@@ -127,8 +127,8 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """Reshape to the shape in an i64 list; 0 copies a dimension with `special_zero`.
 
     Raises:
-        RefusedError: when 0 means an empty dimension and the opset has no form for that, unless the
-            value is known to have elements or the rank of the result is known.
+        RefusedError: before opset 14 without `special_zero`, when `value` may be empty and the rank
+            of the result is unknown.
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
@@ -289,7 +289,7 @@ def _sliced_before_10(
 
 
 def _end(end: int, step: int, size: int) -> int | None:
-    """`end`; None if a reversed slice ends before the first element, which no end expresses."""
+    """`end` for a Python slice; None if a slice with a negative step includes the first element."""
     return None if step < 0 and end < -size else end
 
 
@@ -344,7 +344,7 @@ def pad(
 
 
 def constant_of_shape(c: Conversion, target: Value, number: float, element: ElementType) -> Value:
-    """A tensor of one number whose shape is an i64 list."""
+    """A tensor that is filled with `number`; the i64 vector `target` is its shape."""
     if c.opset < 9:
         return expand(c, c.constant(number, element), target)
     tensor = ArrayTensor(np.array([number]).astype(element.numpy()), element)

@@ -113,8 +113,8 @@ def transpose(c: Conversion, value: Value, order: Sequence[int]) -> Value:
 def concat(c: Conversion, values: Sequence[Value], axis: int) -> Value:
     """Concatenate values; a single one is returned unchanged.
 
-    OpenVINO 2026.4 gives the result of a Concat of one value the memory of that value, and lets a
-    reader compute in place there, although other nodes read that memory, too.
+    In OpenVINO 2026.4 the result of a Concat of one value shares the memory of this value. A reader
+    of the result may overwrite this memory, although other nodes still read the value.
     """
     if len(values) == 1:
         return values[0]

@@ -10,7 +10,7 @@ __all__ = ["ints", "length", "needed_axis", "needed_ints", "needed_rank"]
 
 
 def ints(c: Conversion, value: Value | None) -> list[int] | None:
-    """The elements of a constant integer input, or None."""
+    """The elements of a constant integer input; None if it is omitted or not constant."""
     array = None if value is None else c.constant_of(value)
     return None if array is None else [int(item) for item in array.reshape(-1)]
 

@@ -86,7 +86,7 @@ class _Heads:
         return value
 
     def emit(self, op: Op, inputs: tuple[Value, ...], type: ValueType) -> Value:
-        """Add a node before all others, after those added earlier."""
+        """Add a node before the original nodes of the graph, but after the nodes added so far."""
         name = f"{self._old.name}/{op.type}"
         return self.rewriter.insert(op, inputs, before=self._first, name=name, types=(type,)).output
 

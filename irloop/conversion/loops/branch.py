@@ -143,7 +143,7 @@ class _Branch:
 
 
 def _mapped(value: Converted, change: Callable[[Converted], Converted]) -> Converted:
-    """Apply `change` to every tensor in a virtual value."""
+    """Apply `change` to every tensor in a virtual value (a sequence or an optional)."""
     if isinstance(value, Items):
         return Items(tuple(_only_tensor(change(item)) for item in value.values))
     if isinstance(value, Stacked):
@@ -208,7 +208,10 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
-    """Stack the items of a sequence that a branch returns in one tensor."""
+    """Stack the items of a sequence in one tensor; `value` is returned by a branch.
+
+    Values that are not lists of items are returned unchanged.
+    """
     if isinstance(value, Items):
         return as_stack(inner, value, type)
     if isinstance(value, Maybe) and isinstance(value.item, Items):

@@ -53,8 +53,8 @@ class FoldLoopShapes(FoldShapes):
 
         n = Const 3    Loop(4, true, n):  s: n, s' = s + s   -> last s
 
-    OpenVINO folds these values too, and then finds loops that depend on constants only. Copies the
-    graph if anything is folded.
+    OpenVINO folds these values too, and then finds loops that depend on constants only. The pass
+    changes a copy of the graph.
     """
 
     name = "fold_loop_shapes"
@@ -133,7 +133,7 @@ def constant_loops(graph: Graph) -> frozenset[str]:
 
 
 class _Folding:
-    """Folds the loops of one model until its time limit."""
+    """Folds the loops of one model until a time limit is reached."""
 
     def __init__(self, model: Model, leave: Callback, end: float) -> None:
         self._model = model
@@ -219,8 +219,9 @@ class _Folding:
         return None if tensors is None else tensors[value.index]
 
     def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
-        """The outputs of a node that depends on constants; None if computing them takes too much
-        memory or time.
+        """Compute the outputs of a node from the constants in `known`.
+
+        The result is None if the computation fails, or takes too much memory or time.
         """
         # Import the executor only here: most models have no such node, and the import takes longer
         # than converting a small model.
@@ -265,11 +266,12 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Zeros for the values that a node, or a node before it, takes as inputs without reading them.
+    """Make zeros for the inputs that `node` and the nodes before it have but do not read.
 
-    A body does not read these inputs, but the executor needs values for them.
+    No body reads these captured values, but the executor needs an array for each. Values that are
+    in `known`, or that one of the nodes reads, are left out.
 
-    None if zeros cannot be made for the type of one of them.
+    Returns None if zeros cannot be made for the type of one of the values.
     """
     read, unread, left = set(known), set[Value](), [node]
     while left:

@@ -102,7 +102,10 @@ def _growing_axes(item: Entering) -> list[int]:
 
 
 def _is_model_input(value: Value) -> bool:
-    """True for an input of the whole model, whose unknown sizes have no upper bound in OpenVINO."""
+    """True for an input of the model, as opposed to a parameter of a body.
+
+    OpenVINO assumes no upper bound for the unknown sizes of such an input.
+    """
     node = value.producer
     return isinstance(node.op, Parameter) and node.graph is not None and node.graph.owner is None
 
@@ -123,7 +126,11 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """Emit a number that is computed from `value` at run time; None if that is not possible."""
+    """Emit a one-element i64 list that is computed from `value` at run time.
+
+    It holds the number of elements of `value` or, if that number is known, the first element.
+    Returns None if `value` is a constant, has an unknown rank, or has no element to convert.
+    """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:
         return None

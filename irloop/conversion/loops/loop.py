@@ -155,8 +155,9 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """The shape [1] if the body declares the parameter so, which only engines allow, else the shape
-    of a scalar.
+    """The shape [1] if the body declares the parameter with rank 1, else the shape of a scalar.
+
+    The ONNX standard requires a scalar, but engines also accept [1].
     """
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
@@ -167,7 +168,11 @@ def _tensor(value: Converted | None) -> Value | None:
 
 
 def part_of(c: Conversion, value: Converted) -> Value:
-    """Return a body result that must be a tensor."""
+    """Return a body result that a loop concatenates.
+
+    Raises:
+        RefusedError: when it is not a tensor.
+    """
     if not isinstance(value, Value):
         raise c.refuse(f"the body returns {value}, which cannot be concatenated")
     return value
@@ -219,8 +224,7 @@ def _inlined(
 ) -> list[Converted | None]:
     """Inline the body of a loop that runs exactly once.
 
-    This allows a state to change its rank, which ONNX accepts here, but which an OpenVINO Loop
-    cannot carry.
+    A state of such a loop may change its rank in ONNX, but a Loop of OpenVINO cannot carry it.
     """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):

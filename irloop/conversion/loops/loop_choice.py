@@ -142,8 +142,10 @@ def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diag
 
 
 def _counterpart_of(loop: SourceLoop, nodes: list[Node]) -> Node | None:
-    """Find the node that a loop was converted to: its name is the loop's name, or starts with it if
-    nodes were added.
+    """Find the node that a loop was converted to.
+
+    The node has the name of the loop or, if conversion added nodes, a name that starts with the
+    name of the loop and a slash.
     """
     named = [node for node in nodes if node.name == loop.name]
     below = [node for node in nodes if node.name.startswith(f"{loop.name}/")]

@@ -17,8 +17,9 @@ __all__ = ["ReadLoopsByCopies"]
 class ReadLoopsByCopies(ModelPass):
     """Lets operations read copies of loop outputs if they would read old memory in OpenVINO.
 
-    These operations are loops, all readers of a model output, a Concat that gets an output of known
-    size more than once, and readers of a loop in a body that are not elementwise.
+    These operations are loops, a Concat that gets an output of known size more than once, and all
+    readers of an output that the graph also returns. If the loop is in the body of another loop,
+    all readers that are not elementwise are included.
 
     Given::
 
@@ -28,8 +29,8 @@ class ReadLoopsByCopies(ModelPass):
 
         y [?, 4] = Loop(n, ...)    output y    c = Maximum(y, y)    z = SoftMax(c)
 
-    Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. Elementwise operations do not have
-    these faults.
+    Hazards OVN124, OVN141, OVN142 and OVN150 are the reason. The copy itself never reads old
+    memory.
     """
 
     name = "read_loops_by_copies"

@@ -30,7 +30,7 @@ __all__ = ["LoopStates", "enter"]
 
 
 def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
-    """Return the body's view of an invariant outer value."""
+    """Make an outer value an invariant of the loop; return what the body reads instead of it."""
     if isinstance(value, Value):
         return loop.invariant(value)
     if isinstance(value, Items):
@@ -168,7 +168,10 @@ class LoopStates:
 
 
 def _filled(view: Converted, values: Iterator[Value]) -> Converted:
-    """Replace the tensors in the view of a state by the next values."""
+    """Replace the tensors in `view` by the next items of `values`.
+
+    `view` is the form of a state in the body.
+    """
     if isinstance(view, Items):
         return Items(tuple(next(values) for _ in view.values))
     if isinstance(view, Stacked):

@@ -133,7 +133,7 @@ class OnnxScanBuilder:
         return self.inner.parameter(name, type)
 
     def scan(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
-        """Return the body's view of one element of `value` along `axis`."""
+        """Add a scan input; return the body parameter for one element of `value` along `axis`."""
         assert not self._captured, "scanned inputs come before captures"
         if self._batched:
             value, axis = self._axis_first(value, axis), 0
@@ -151,7 +151,7 @@ class OnnxScanBuilder:
         return shape_forms.transpose(self.c, value, order)
 
     def capture(self, value: Value) -> Value:
-        """Return the body's view of an invariant outer value."""
+        """Return the body parameter for an outer value that is the same in every iteration."""
         if value not in self._captured:
             self._captured[value] = self.inner.parameter(value.producer.name, value.type)
         return self._captured[value]
@@ -197,7 +197,10 @@ class OnnxScanBuilder:
         given: Sequence[Value | None],
         placed: list[tuple[int, bool]],
     ) -> list[Value]:
-        """Emit a Scan node with scan outputs (axis, reverse) and return its outputs."""
+        """Emit a Scan node and return its outputs.
+
+        `placed` holds the axis of each scan output, and whether it is in reverse order.
+        """
         held, seen = len(self._initial), len(self._scanned)
         # The first input of a Scan-8 holds the lengths of the items.
         first = len(given) - held - seen

@@ -292,7 +292,7 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide the dimensions of a scan output that may be 0 although OpenVINO's bounds exclude 0.
+        """Hide dimensions of a scan output that OpenVINO takes to be positive but that may be 0.
 
         OpenVINO would also take such a dimension to be equal to another one in the model, which is
         not 0 if the Loop does not start.
@@ -347,12 +347,11 @@ class OpenVinoLoopBuilder:
         return node
 
     def _drop_unread(self, runs: bool) -> None:
-        """Remove parameters without readers; of states, only if the loop certainly runs an
-        iteration.
+        """Remove parameters without readers, except for states of a loop that may run zero times.
 
-        Otherwise the state returns its initial value. If the loop certainly runs, the unread state
-        is of no use, and OpenVINO might remove its initial value, for example a slice of an outer
-        loop.
+        Such a state is kept, because the loop returns its initial value if it does not run. `runs`
+        is true if the loop certainly runs; then an unread state is of no use, and OpenVINO might
+        remove its initial value, for example a slice of an outer loop.
         """
         rewriter = Rewriter(self.inner.graph)
         kept = []

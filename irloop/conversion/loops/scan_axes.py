@@ -92,5 +92,5 @@ def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
 
 
 def divides_by_zero(node: Node) -> bool:
-    """True for loops that the pass rewrites."""
+    """True for a loop that the pass `ScanAlongFront` rewrites."""
     return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))

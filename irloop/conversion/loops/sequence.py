@@ -92,7 +92,10 @@ def _inserted(c: Conversion, sequence: Items, item: Value, at: int) -> Items:
 def erase(
     c: Conversion, op: onnx.SequenceErase, sequence: Converted, position: Value | None = None
 ) -> Items | Stacked:
-    """SequenceErase -> the list, or the stacked items, without an item."""
+    """SequenceErase -> the sequence, as single items or stacked, without the item at `position`.
+
+    If `position` is omitted, the last item is removed.
+    """
     at = -1 if position is None else _index(c, position)
     if not isinstance(sequence, Items) or at is None:
         stack = as_stack(c, sequence, c.node.outputs[0].type)
@@ -159,7 +162,7 @@ def split(
 
 
 def _are_ones(c: Conversion) -> bool:
-    """True when every part is known to have one element."""
+    """True if the node is known to split its input into parts of size 1."""
     sizes = c.node.inputs[1]
     op = None if sizes is None else sizes.producer.op
     if not isinstance(op, ConstantOfShape) or op.value is None:

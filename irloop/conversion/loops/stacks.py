@@ -99,10 +99,10 @@ def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
 
 
 def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -> Value:
-    """Insert an item before `position`, or at the end if that is omitted.
+    """Insert an item before `position`, or at the end if `position` is None.
 
     Raises:
-        RefusedError: when the shape of the item contradicts that of the others.
+        RefusedError: when the shape of the item contradicts the shape of the other items.
     """
     shape = shape_of(stack)
     others = Shape(None) if shape.dims is None else Shape(shape.dims[1:])
@@ -145,7 +145,8 @@ def _from(c: Conversion, stack: Value, start: Value) -> Value:
 def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
     """Concatenate stacks; an empty stack takes the item shape of another one.
 
-    If the item shape is known only at run time, an empty stack was made without it.
+    This is necessary if the item shape is known only at run time, because an empty stack does not
+    have it yet.
     """
     filled = [stack for stack in stacks if _never_empty(stack)]
     fitted = []

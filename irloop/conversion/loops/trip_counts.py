@@ -69,7 +69,7 @@ class LimitCounts(ModelPass):
 
 
 def is_long_count(node: Node) -> bool:
-    """True for an input of the model that Loops use as a trip count without a limit."""
+    """True for a model input that Loops use as a trip count, unless a Select limits it already."""
     if not isinstance(node.op, Parameter) or node.graph is None or node.graph.owner is not None:
         return False
     return bool(_long_counts(node.output))

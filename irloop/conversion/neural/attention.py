@@ -53,7 +53,7 @@ def import_attention(
 
 
 def _split_heads(c: Conversion, x: Value, heads: int) -> Value:
-    """Split [B, S, heads * D] into [B, heads, S, D]; four dimensions are kept."""
+    """Split [B, S, heads * D] into [B, heads, S, D]; data of rank 4 is returned unchanged."""
     if needed_rank(c, x) == 4:
         return x
     return forms.transpose(c, forms.reshape(c, x, [0, 0, heads, -1]), [0, 2, 1, 3])
@@ -128,7 +128,10 @@ class _Places:
 
 
 def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Value | None:
-    """The attention bias: the mask, and minus infinity for masked keys; None without either."""
+    """The attention bias: the mask, and minus infinity for keys that a query may not attend to.
+
+    None if there is no mask and a query may attend to all keys.
+    """
     zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
     bias = None
     if mask is not None:

@@ -43,7 +43,7 @@ def spatial_sizes(value: Value) -> list[int] | None:
 
 
 def kernel_of(filters: Value, first: int) -> tuple[int, ...] | None:
-    """The kernel size of filters whose spatial axes start at `first`, or None."""
+    """The kernel size of filters whose spatial axes start at `first`; None if it is not known."""
     dims: tuple[Dim, ...] | None = shape_of(filters).dims
     sizes = () if dims is None else tuple(dim for dim in dims[first:] if isinstance(dim, int))
     return sizes if dims is not None and len(sizes) == len(dims) - first else None

@@ -125,7 +125,7 @@ def _gathered(
     filters: Value,
     mask: Value | None,
 ) -> Value:
-    """Gather the elements of all windows, then one matrix product for each group."""
+    """Gather the elements of all windows; multiply them by the filters, group by group."""
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
     channels = shape_of(data).dim(1)

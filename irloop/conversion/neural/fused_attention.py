@@ -146,8 +146,9 @@ def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
-    """Query and key before their heads are separated, the number of heads, and the scale; None for
-    other values.
+    """The query and the key before their heads are separated, the number of heads, and the scale.
+
+    None if `scores` is not a product of a query and a key with a positive scale.
     """
     product, scale = _unscaled(scores)
     if not isinstance(product.producer.op, MatMul):

@@ -21,7 +21,10 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Emit `build` in at least f32, and convert the result to the type of the first value."""
+    """Emit `build` in f32 if the first value is narrower, otherwise in the type of that value.
+
+    The result has the type of the first value.
+    """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element
     return forms.computed_in(c, chosen, build, *values)
@@ -70,7 +73,11 @@ def standardized(
 
 
 def _channels(value: Value, axes: Sequence[int] | Value) -> int | None:
-    """The number of channels if InstanceNormalization normalises the axes of the value."""
+    """The number of channels, or None if InstanceNormalization cannot normalise `value`.
+
+    It can do so if the elements are f32, `axes` are exactly the axes after the channels, and the
+    number of channels is known.
+    """
     rank = shape_of(value).rank
     if isinstance(axes, Value) or rank is None or element_of(value) is not ElementType.F32:
         return None

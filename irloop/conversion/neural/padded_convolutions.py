@@ -25,7 +25,8 @@ class GroupPaddedConvolutions(MatcherPass):
 
         y = GroupConvolution(Relu(x), Unsqueeze(w) [1, O, C, 1, 1], pads, strides)
 
-    Hazard OVN143 is the reason: y would have another shape.
+    OpenVINO would move the strides before the padding, so y would have the wrong shape and wrong
+    values (hazard OVN143).
     """
 
     name = "group_padded_convolutions"

@@ -34,7 +34,10 @@ def ceil_is_torch(window: Window) -> bool:
 
 
 def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The padding up to which the windows reach; an end that no window reaches is unchanged."""
+    """The padding that the windows read, at the beginning and at the end of each axis.
+
+    At the end, an unread rest that is smaller than the stride is included.
+    """
     begins, ends = [], []
     for axis, size in enumerate(sizes):
         begin, end = window.reach(axis, size)

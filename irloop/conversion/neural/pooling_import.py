@@ -238,7 +238,7 @@ def _flat_places(
     *,
     by_columns: bool,
 ) -> Value:
-    """The flat index in the data of the element at `offset` in each window, [N, C, ...].
+    """For each window, the flat index in the data of its element at `offset`, [N, C, ...].
 
     `by_columns` counts in column-major order.
     """

@@ -168,8 +168,9 @@ def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
 def _nearest_at_run_time(
     c: Conversion, data: Value, sizes: Value, axes: Value | list[int] | None
 ) -> Value:
-    """Resize to the nearest elements, rounded up when shrinking and down when enlarging, by a
-    Gather for each axis.
+    """Resize to the nearest elements by a Gather for each axis.
+
+    Positions are rounded up when an axis shrinks, else down.
     """
     rank = c.rank_of(data)
     shape, result = forms.shape(c, data), data

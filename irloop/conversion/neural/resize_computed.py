@@ -1,7 +1,7 @@
 """Writes Resize in OpenVINO operations if its sizes, scales or region are computed at run time.
 
 This is the arithmetic of `kernels.resize` as operations: an output element is a weighted sum of a
-few input elements along an axis, which a single Gather reads.
+few input elements along an axis. A single Gather reads these elements.
 """
 
 from __future__ import annotations
@@ -217,7 +217,10 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Positions in equal steps over a distance; a single position is `alone`."""
+        """Positions in equal steps: element `out` is at out * way / (length - 1).
+
+        If the length is 1, its position is `alone`.
+        """
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))
         none = forms.equal(c, span, self._number(0))

@@ -217,8 +217,9 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """The name of the linear mode: linear_onnx for up to three axes, else linear, which is
-    equal.
+    """The name of the mode; a linear one is linear_onnx for up to three axes, else linear.
+
+    Both linear modes compute the same.
     """
     if how.mode != "linear":
         return how.mode

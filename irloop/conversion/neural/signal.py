@@ -25,7 +25,10 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """Start and end of a backward slice of half a spectrum; its conjugates are the other half."""
+    """Start and excluded end of the backward slice of half a spectrum that mirrors the other half.
+
+    The conjugates of this slice are the missing part of a spectrum of `count` elements.
+    """
     return (count - 1) // 2, 0
 
 
@@ -93,7 +96,11 @@ def _by_matrix(
 
 
 def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:
-    """Emit `build` of a tensor with an axis before the signal, which ONNX requires."""
+    """Emit `build` of `x`, with an additional first axis if `x` has no axis before the signal.
+
+    ONNX requires such an axis. `build` gets the tensor and the number of added axes (0 or 1); an
+    added axis is removed from the result.
+    """
     if rank > 2:
         return build(x, 0)
     return forms.squeeze(c, build(forms.unsqueeze(c, x, [0]), 1), [0])
@@ -143,8 +150,10 @@ def export_rdft(
 def export_irdft(
     c: Conversion, op: ov.IRDFT, data: Value, axes: Value, sizes: Value | None = None
 ) -> Value:
-    """IRDFT -> Concat of the other half of the spectrum, inverse DFT, and the real parts of the
-    result.
+    """IRDFT -> Concat that completes the spectrum, inverse DFT, and the real part of the result.
+
+    The input holds only one half of the spectrum, because the other half is its conjugate mirror
+    image.
     """
     rank = needed_rank(c, data)
     chosen, lengths = _plan(c, axes, sizes, rank - 1)
@@ -283,8 +292,10 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 
 
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
-    """`signal` [B, 1, samples] without the margins at both ends, or the `length` samples after the
-    first margin.
+    """Remove `margin` samples at both ends of `signal` [B, 1, samples].
+
+    With `length`, only those at the beginning are removed, and the result is cut or padded with
+    zeros to `length` samples.
     """
     axis = c.i64([2])
     if length is None:

@@ -104,7 +104,7 @@ def _whole_spectrum(
 ) -> Value:
     """Compute all frequencies of a real signal from the first half.
 
-    The length of the signal is even by default.
+    `length` is the length of the signal; if it is None, the length is assumed to be even.
     """
     if length is None:
         first, behind = -2, 0

@@ -39,7 +39,8 @@ class DynamicRanges(MatcherPass):
 
         codes, s, zero = DynamicQuantizeLinear(x)    z = Cast(zero, f32)    c = Cast(codes, f32)
 
-    The results are equal, except for NaN and for subnormal numbers whose 255th is 0.
+    The results are equal, except for NaN and for subnormal numbers that become 0 when divided by
+    255.
     """
 
     name = "dynamic_ranges"

@@ -16,7 +16,10 @@ _ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear", "Round"})
 
 
 def quantised_forms() -> list[Pass]:
-    """The passes in order: weights depend on the data of their product, and biases on both.
+    """The passes that write operations on quantised values, in the order in which they must run.
+
+    Weights are quantised only after the data that they multiply, and biases only after both data
+    and weights.
 
     On x64 processors without VNNI, ONNX Runtime adds products of u8 and i8 in pairs that saturate
     at i16. Weights are i8 nevertheless: with u8 weights, ONNX Runtime would take 1.6 times as long

@@ -1,4 +1,4 @@
-"""Reads the parts of quantisation that a converted model computes by arithmetic."""
+"""Recognises quantisation that a converted model computes by arithmetic, and reads its parts."""
 
 from __future__ import annotations
 

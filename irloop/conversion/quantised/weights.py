@@ -160,8 +160,10 @@ def _has_integer_kernel(node: Node, found: _Found) -> bool:
 
 
 def data_scale(value: Value | None, depth: int) -> float | None:
-    """The scale of the DequantizeLinear that computes `value`, which operations that move elements
-    may follow; None if there is none, or several scales.
+    """The scale of the DequantizeLinear that computes `value`.
+
+    Fewer than `depth` operations that only move elements may follow the DequantizeLinear. Returns
+    None if there is no DequantizeLinear, or if it has several scales.
     """
     if value is None or not depth:
         return None

@@ -43,7 +43,10 @@ _DEPTH = 8
 
 @dataclass
 class _Weights:
-    """(codes - zeros) * scales: unsigned 4-bit codes, and arrays of the same shape."""
+    """Weights that equal (codes - zeros) * scales.
+
+    The codes are unsigned 4-bit numbers, and the three arrays have the same shape.
+    """
 
     codes: Array
     zeros: Array
@@ -227,7 +230,10 @@ def _number(value: Value) -> Array | None:
 
 
 def _is_blocked(weights: _Weights, size: int) -> bool:
-    """True if the scales and zero points of each block are equal."""
+    """True if in each block of `size` columns all scales are equal, and all zero points are equal.
+
+    Always false if `size` exceeds both the columns and the largest block of ONNX Runtime.
+    """
     columns = weights.codes.shape[1]
     if size > max(columns, BLOCKS[-1]):
         return False
@@ -238,7 +244,10 @@ def _is_blocked(weights: _Weights, size: int) -> bool:
 
 
 def _packed(weights: _Weights, size: int) -> tuple[Array, Array]:
-    """Codes [rows, blocks, bytes] and zero points [rows, bytes], the lower four bits first."""
+    """Pack 4-bit codes to bytes [rows, blocks, bytes] and zero points to one flat array of bytes.
+
+    The first of two numbers has the lower four bits of a byte.
+    """
     rows, columns = weights.codes.shape
     blocks = -(-columns // size)
     codes = np.zeros((rows, blocks * size), np.uint8)

@@ -23,7 +23,7 @@ class FoldDoubleSums(ModelPass):
 
         t = Const f64
 
-    Hazard OVN127 is the reason.
+    Without this pass, OpenVINO would never finish the compilation (hazard OVN127).
     """
 
     name = "fold_double_sums"

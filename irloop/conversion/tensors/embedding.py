@@ -128,8 +128,10 @@ def export_segments_sum(
 
 
 def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Value) -> Value:
-    """The sum of the rows of each segment, by ScatterND; before opset 16 by a product with the
-    table of membership.
+    """Add the rows of each segment, by ScatterND or, before opset 16, by a matrix product.
+
+    The left operand of the product is 1 where a row belongs to a segment. `table` only gives the
+    element type and the dimensions of a row.
     """
     element = element_of(table)
     if element in (ElementType.F16, ElementType.BF16):

@@ -55,8 +55,9 @@ class FlattenSelects(MatcherPass):
 
 
 def _flat(emitter: Emitter, value: Value, dims: list[int]) -> Value:
-    """Flatten a value of known shape to one dimension; it has one element or is broadcast to the
-    output's.
+    """Flatten a value of known shape to one dimension.
+
+    A value with more than one element is first broadcast to `dims`, the sizes of the output.
     """
     shape = shape_of(value)
     if shape.count() != 1 and list(shape.static() or ()) != dims:

@@ -150,7 +150,7 @@ def _import(
 
 
 def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
-    """Put pads of computed axes into a list for all axes."""
+    """Put the pads of `axes`, which are computed at run time, into a list for all axes."""
     f = openvino_forms
     rank = needed_rank(c, data)
     listed = f.as_list(c, f.converted(c, axes, ElementType.I64))

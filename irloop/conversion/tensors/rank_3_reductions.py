@@ -18,8 +18,7 @@ __all__ = ["WidenRank3Reductions", "is_reduced_wrongly"]
 
 
 class WidenRank3Reductions(MatcherPass):
-    """Adds an axis of size 1 to the operand of a reduction of rank 3, and reduces it, too, if
-    arithmetic with a constant follows.
+    """Adds an axis of size 1 to a reduction of rank 3 whose result meets a constant in arithmetic.
 
     Given::
 
@@ -29,7 +28,8 @@ class WidenRank3Reductions(MatcherPass):
 
         w [N, C, 1, L] = Unsqueeze(x, 2)    y = ReduceSum(w, [2, 3])    z = Add(y, Const [1, C])
 
-    If the reduction keeps its axis, an Unsqueeze restores it. Hazard OVN140 is the reason.
+    The new axis is reduced, too. If the reduction keeps its axis, an Unsqueeze restores it. Hazard
+    OVN140 is the reason.
     """
 
     name = "widen_rank_3_reductions"
@@ -54,5 +54,5 @@ class WidenRank3Reductions(MatcherPass):
 
 
 def is_reduced_wrongly(node: Node) -> bool:
-    """True for a reduction that the pass rewrites."""
+    """True for a reduction that the pass `WidenRank3Reductions` rewrites."""
     return reduced_wrongly(node) is not None

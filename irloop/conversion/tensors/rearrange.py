@@ -245,8 +245,9 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
 
 
 class _Columns:
-    """Columns [n, c block, l], reshaped to [n c, block, counts...], and the kernel that assembles a
-    block.
+    """Columns [n, c block, l], reshaped to [n c, block, counts...], and the kernel for them.
+
+    A transposed convolution with this kernel assembles each block.
     """
 
     def __init__(

@@ -110,9 +110,7 @@ def _boolean(
 def _without_initial(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
-    """Set the elements of `data` that updates will overwrite to the neutral element of the
-    reduction.
-    """
+    """Write the neutral element of the reduction to all elements that updates overwrite."""
     number = neutral(reduction, element_of(data))
     blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
     return _elements(c, data, indices, blank, axis)
@@ -126,7 +124,10 @@ def _mean(
     updates: Value,
     axis: int,
 ) -> Value:
-    """The sum divided by the number of its terms; integers are rounded down."""
+    """ScatterElementsUpdate with reduction mean: the sum divided by the number of its terms.
+
+    Integer results are rounded down.
+    """
     element = element_of(data)
     if not op.use_init_val:
         data = _without_initial(c, "sum", data, indices, updates, axis)

@@ -83,12 +83,14 @@ def elements_by_comparing(
     axis: int,
     inputs: tuple[Value, Value, Value],
 ) -> Value:
-    """ScatterElements of the inputs data, indices and updates, with a reduction (add, mul, min,
-    max).
+    """Express ScatterElements with a reduction (add, mul, min, max) by comparisons of indices.
+
+    Each index is compared with each position along `axis`, so a table of that size is built. The
+    inputs are data, indices and updates.
 
     Raises:
-        RefusedError: if indices and data may differ in size along an axis other than the scattered
-        one, or the table would be too large.
+        RefusedError: if indices and data may differ in size along an axis other than `axis`, or the
+            table would be too large.
     """
     data, indices, updates = inputs
     f = dialect.forms

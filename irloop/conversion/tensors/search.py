@@ -211,7 +211,7 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """The common type of two operands: their own if it is the same, else f64."""
+    """The element type of two operands if both have the same one, else f64."""
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

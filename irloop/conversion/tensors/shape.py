@@ -149,9 +149,7 @@ def _is_certain(data: Value, axes: list[int]) -> bool:
 
 
 def _squeezed_where_one(c: Conversion, data: Value, axes: list[int]) -> Value:
-    """Reshape to the dimensions that are not listed or are not 1, which are selected at run
-    time.
-    """
+    """Remove the dimensions in `axes` that are 1 at run time; the others stay."""
     f = onnx_forms
     shape = f.shape(c, data)
     rank = f.shape(c, shape)

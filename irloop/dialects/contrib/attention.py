@@ -102,11 +102,12 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
     """A mask [batch, 1, 1, keys], true from the first position of each item up to its length.
 
-    The vector has the lengths [batch], the lengths and first positions [2 * batch], or the lengths
-    and the offsets of queries and keys in a packed batch [3 * batch + 2]; the offsets are ignored.
+    `mask` is a vector: the lengths [batch], the lengths and first positions [2 * batch], or the
+    lengths and the offsets of queries and keys in a packed batch [3 * batch + 2]; the offsets are
+    ignored.
 
     Raises:
-        CannotDecomposeError: if the vector has another number of entries.
+        CannotDecomposeError: if `mask` has another number of entries.
     """
     entries, items = mask.dims[0], key.dims[0]
     known = entries is not None and items is not None

@@ -1,5 +1,6 @@
-"""Convolutions of ONNX Runtime, fused with an addition and an activation or with channels last;
-group normalisation.
+"""Convolutions of ONNX Runtime, and group normalisation.
+
+Some convolutions include an addition and an activation, others have the channels last.
 """
 
 from __future__ import annotations

@@ -221,7 +221,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.least(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
-        """The new cache, gathered from the old cache and the new positions; 0 where `empty`."""
+        """Gather the new cache from the old cache and the new positions.
+
+        The elements are 0 where `empty` is true.
+        """
         both = s.concat(2, past, new)
         size = new.dim(3, "the size of a head")
         wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]

@@ -38,7 +38,7 @@ class _Product(ContribOp):
     trans_b: int = attribute(default=0, name="transB")
 
     def product(self, s: Steps, a: Term, b: Term, batch_a: int = 0, batch_b: int = 0) -> Term:
-        """alpha * A' @ B'."""
+        """alpha * A' @ B'; A' and B' are the operands, transposed if the attributes say so."""
         if b.rank == 1 and a.rank > 1:
             left = exchanged(s, a) if self.trans_a else a
         else:

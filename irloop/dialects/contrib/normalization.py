@@ -54,7 +54,10 @@ def inverse_root(s: Steps, x: Term, epsilon: float) -> Term:
 
 
 def divided_by_rms(s: Steps, x: Term, scale: Term, axis: int, epsilon: float) -> list[Term]:
-    """x divided by its root mean square over the dimensions from `axis` on, and 1 / this."""
+    """x divided by its root mean square over the dimensions from `axis` on, times `scale`.
+
+    Also returns the factor by which x is multiplied: 1 / root mean square.
+    """
     axes = range(axis % x.rank, x.rank)
     inverse = inverse_root(s, s.reduce("ReduceMean", s.square(x), axes), epsilon)
     return [x * inverse * scale, inverse]
@@ -122,9 +125,9 @@ class SkipLayerNormalization(
 class SkipSimplifiedLayerNormalization(
     _SkipNormalization, type="SkipSimplifiedLayerNormalization", inputs=(3, 4), outputs=None
 ):
-    """x + skip + bias divided by its root mean square over the last axis, times gamma.
+    """(x + skip + bias) / its root mean square over the last axis * gamma.
 
-    Output 3 is the sum.
+    Output 3 is the sum x + skip + bias.
     """
 
     operands = (

@@ -120,8 +120,9 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all dimensions
-    from `axis` on.
+    """Softmax of a quantized tensor; the result is quantized, too.
+
+    It is computed along `axis`; before opset 13, over all dimensions from `axis` on.
     """
 
     axis: int = -1
@@ -199,7 +200,10 @@ class QLinearAveragePool(_Unary, type="QLinearAveragePool", inputs=(4, 5)):
 
 
 class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
-    """Quantized tensors concatenated along `axis`, quantized; each has a scale and a zero point."""
+    """Concatenates quantized tensors along `axis` and quantizes the result.
+
+    Each tensor, and the result, has its own scale and zero point.
+    """
 
     operands = "y_scale: f32, y_zero_point: i8 | u8, inputs...: any -> i8 | u8"
 

@@ -248,8 +248,9 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return (first + (last - first) * steps) * 2 - 1
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """The elements nearest to the positions; ties round up (in GridSample, to the even
-        position).
+        """The elements nearest to the positions; halves are rounded up.
+
+        GridSample, in contrast, rounds halves to the even position.
         """
         last = s.most(s.size(x, axis) - 1, s.i64([1]))
         scale = s.cast(last, places.element) * 0.5

@@ -254,7 +254,11 @@ class Steps(ABC):
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
     def slice(self, x: Term, axis: int, start: int | Term, end: int | Term | None = None) -> Term:
-        """The elements from `start` up to `end` along an axis; terms are one-element vectors."""
+        """The elements from `start` up to, but excluding, `end` along an axis.
+
+        If `end` is None, the result has all elements from `start` on. A bound that is a term is a
+        one-element vector.
+        """
         last = 2**31 - 1 if end is None else end
         bounds = (self.vector([start]), self.vector([last]), self.i64([axis]))
         return self.op("Slice", x, *bounds)

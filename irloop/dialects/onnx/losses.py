@@ -60,7 +60,10 @@ class NegativeLogLikelihoodLoss(
 class SoftmaxCrossEntropyLoss(
     Loss, type="SoftmaxCrossEntropyLoss", since=12, inputs=(2, 3), outputs=None
 ):
-    """Negative log-likelihood of log softmax, output 1 (SoftmaxCrossEntropyLoss-12, 13)."""
+    """Negative log-likelihood of the log softmax (SoftmaxCrossEntropyLoss-12, 13).
+
+    Output 1 is the log softmax.
+    """
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._types(args)[: args.n_outputs]

@@ -32,7 +32,10 @@ EPSILON = 9.999999747378752e-06
 
 
 def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
-    """The type of input 0; each vector at `positions` must have the length of its axis 1."""
+    """The type of input 0.
+
+    Each vector at `positions` must have one element per channel (axis 1 of input 0).
+    """
     inference.floating(args, 0)
     shape = args.shape(0)
     if shape.rank is None:

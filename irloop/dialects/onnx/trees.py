@@ -118,7 +118,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         return [TensorType(args.element(0), Shape((rows_of(args), self._targets())))]
 
     def _require_equal_lengths(self, args: Arguments) -> None:
-        """Check that all lists of nodes have the same length, and all lists of leaves.
+        """Check that all lists of nodes are equally long, and all lists of leaves are equally long.
 
         Raises:
             InferenceError: when a list has the wrong length.
@@ -304,7 +304,7 @@ class TreeEnsembleRegressor1(_Numbered, type="TreeEnsembleRegressor", since=1, i
 class TreeEnsembleRegressor3(
     TreeEnsembleRegressor1, type="TreeEnsembleRegressor", since=3, inputs=1
 ):
-    """Like version 1, with numbers also as double tensors (TreeEnsembleRegressor-3, 5)."""
+    """Like version 1; numbers may also be tensors of doubles (TreeEnsembleRegressor-3, 5)."""
 
     base_values_as_tensor: Tensor | None = None
     nodes_hitrates_as_tensor: Tensor | None = None
@@ -317,8 +317,9 @@ class TreeEnsembleClassifier1(
 ):
     """The label with the most votes of leaves, and the scores as f32 (TreeEnsembleClassifier-1).
 
-    If there are two labels and all leaves vote for the same one, the votes are scores of the second
-    label. The second label wins with more than 0.5 if no weight is negative, else with more than 0.
+    If there are two labels, but all leaves vote for the same one, the sum of the votes is the score
+    of the second label. The second label is then chosen if its score is above 0.5 or, if there are
+    negative weights, above 0.
     """
 
     class_ids: tuple[int, ...] = ()

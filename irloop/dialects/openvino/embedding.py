@@ -40,7 +40,7 @@ def _rows(args: Arguments, count: Dim) -> list[ValueType]:
 
 
 def _by_offsets(args: Arguments) -> list[ValueType]:
-    """The type of one row per offset."""
+    """Check indices and offsets; return the type of the result, which has one row per offset."""
     indexing.integers(args, 1, 2)
     for position, name in ((1, "indices"), (2, "offsets")):
         if args.rank(position) not in (None, 1):

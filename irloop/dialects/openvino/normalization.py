@@ -22,7 +22,10 @@ __all__ = [
 
 
 def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[ValueType]:
-    """The type of `data`; each vector at `positions` must have the length of its axis 1."""
+    """Check that inputs `positions` have one element per channel of input `data`.
+
+    Returns the type of `data`.
+    """
     inference.floating(args, data)
     inference.same_element(args)
     shape = args.shape(data)
@@ -39,9 +42,9 @@ def _channel_parameters(args: Arguments, data: int, *positions: int) -> list[Val
 
 
 class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs=5):
-    """Inputs gamma, beta, data, mean, variance; all but data have one value per channel.
+    """Normalises by given statistics; all inputs but data have one value per channel.
 
-    BatchNormInference-0, in opset1 to opset4.
+    Inputs: gamma, beta, data, mean, variance. BatchNormInference-0 is in opset1 to opset4.
     """
 
     operands = "gamma: float, beta: float, data: float, mean: float, variance: float -> float"
@@ -57,9 +60,10 @@ class BatchNormInference1(OpenVinoOp, type="BatchNormInference", since=1, inputs
 
 
 class BatchNormInference5(OpenVinoOp, type="BatchNormInference", since=5, inputs=5):
-    """Inputs data, gamma, beta, mean, variance; all but data have one value per channel.
+    """Normalises data by a given mean and variance, then applies gamma and beta.
 
-    BatchNormInference-5.
+    Inputs data, gamma, beta, mean, variance; all but data have one value per channel
+    (BatchNormInference-5).
     """
 
     operands = "data: float, gamma: float, beta: float, mean: float, variance: float -> float"

@@ -1,6 +1,7 @@
-"""Which opsets of OpenVINO 2026.4 and 2021.4 contain an operation, from the operation classes.
+"""Tells which opsets of OpenVINO 2026.4 and 2021.4 contain an operation.
 
-2026.4 accepts every opset in files of version 10 and 11; 2021.4 accepts opset1 to opset7.
+The answer is derived from the operation classes. 2026.4 accepts every opset in files of version 10
+and 11; 2021.4 accepts opset1 to opset7.
 """
 
 from __future__ import annotations

@@ -280,7 +280,10 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
 
 
 class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
-    """A plain RNN over a sequence (RNNSequence-5); like LSTMSequence-5 without C, B [D,S]."""
+    """A plain RNN over a sequence (RNNSequence-5).
+
+    Like LSTMSequence-5, but without C and with one gate; B is [D,S].
+    """
 
     operands = (
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "

@@ -50,11 +50,11 @@ def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
 
 
 def answer(head: dict[str, Any], data: bytes) -> bytes:
-    """The result of a step, from a child process that reads `head` and `data`.
+    """Run a step in a child process, which reads `head` and `data`, and return its result.
 
     Raises:
         ApartError: when the step fails or crashes.
-        LimitError: when it takes too long.
+        LimitError: when the step takes too long.
     """
     seconds = min(max(current().seconds_left(), 0.0), SECONDS)
     # The child imports from the same directories as this process, and from no others.
@@ -113,7 +113,7 @@ def _limit(seconds: float) -> None:
 
 
 def done(head: dict[str, Any], data: bytes) -> bytes:
-    """The result of a step, in this process."""
+    """Run a step in this process, and return its result."""
     import onnx
     import onnx.inliner
 

@@ -70,7 +70,10 @@ def smallest_opset(types: set[str], above: int) -> int | None:
 
 
 def newest_opset(types: set[str], ir_version: int) -> int | None:
-    """The newest opset of ai.onnx for an IR version that has all these operations, or None."""
+    """The newest opset of ai.onnx that has all operations in `types`, or None.
+
+    Only opsets that were released up to IR version `ir_version` count.
+    """
     table = onnx.helper.VERSION_TABLE
     released = [int(entry[2]) for entry in table if int(entry[1]) <= ir_version]
     newest = min(max(released, default=1), NEWEST)

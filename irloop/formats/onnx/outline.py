@@ -129,7 +129,8 @@ class Outline:
     """A model: its main graph, the opset of each domain ("" is ai.onnx) and its own functions.
 
     A function is identified by domain and name. `ignored` are the codes of findings that the model
-    suppresses. `imported` are the domains that the file imports itself; `opsets` adds ai.onnx.ml.
+    suppresses. `imported` are the domains that the file imports. `opsets` always has an entry for
+    ai.onnx.ml, too, even if the file does not import it.
     """
 
     graph: OutlineGraph

@@ -74,7 +74,7 @@ def _limit(number: int) -> int | None:
 
 @cache
 def kind_name(number: int) -> str:
-    """The schemas' name for an attribute kind, given by number; empty if there is none."""
+    """The name of the attribute kind `number` in the schemas; empty if there is no such kind."""
     names = {value: name for name, value in onnx.AttributeProto.AttributeType.items() if value}
     return str(names.get(number, ""))
 

@@ -22,8 +22,9 @@ class _Errors(list[InferenceError]):
 
 
 class _Judgement(Inference):
-    """Inference that knows which operations it visited, and whether any error occurred, even an
-    ignored one.
+    """Inference that records which operations it visited and whether an error occurred.
+
+    Errors that inference ignores are recorded, too.
     """
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ _FIELDS = {
 
 
 def tensor_from_proto(proto: onnx.TensorProto, files: ExternalFiles, where: str) -> Tensor:
-    """The tensor in a TensorProto, or the mapped, unread one that it refers to.
+    """The tensor of a TensorProto; external data is mapped, and read only when it is needed.
 
     Raises:
         ReadError: when data and shape do not match, or the data is not where it should be.

@@ -15,7 +15,7 @@ __all__ = ["from_text"]
 
 
 def from_text(text: str, path: str | os.PathLike[str]) -> tuple[Model, Path]:
-    """Write the model that a text describes to `path`, unchanged; returns the model and the path.
+    """Parse `text`, write the model unchanged to `path`, and return the model and the path.
 
     Raises:
         ReadError: when the text is not a model in ONNX's text format.

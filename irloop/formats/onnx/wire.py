@@ -163,10 +163,12 @@ def _varint_bytes(value: int) -> bytes:
 
 
 def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int]]]:
-    """An encoded model without its large raw data, and the (offset, size) of each token's data.
+    """Replace the large raw data in an encoded model by tokens.
+
+    Returns the new bytes, and the (offset, size) in `data` of what each token replaces.
 
     Raises:
-        ValueError: when this is not protobuf.
+        ValueError: when `data` is not protobuf.
     """
     windows: dict[bytes, tuple[int, int]] = {}
 

@@ -83,7 +83,7 @@ def to_proto_model(model: Model) -> onnx.ModelProto:
     """The ModelProto of a model, including its weights.
 
     Raises:
-        WriteError: as `write`.
+        WriteError: in the cases in which `write` raises it.
     """
     store = Store(None, external=False, share=False)
     proto = _Writer(model, store).model()

@@ -115,7 +115,10 @@ def overlap(first: Edit, second: Edit) -> bool:
 
 
 def _spans(document: Document) -> dict[str, _Span]:
-    """The bytes of each element by its path; if several have the same path, the first."""
+    """The position of each element in the file, keyed by its path.
+
+    If several elements have the same path, only the position of the first one is kept.
+    """
     data = document.data
     found: dict[str, _Span] = {}
     #: The open elements: for each the path, the first byte, and the number of children with each
@@ -167,7 +170,7 @@ def _end_of_tag(data: bytes, start: int) -> int:
 
 
 def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int, bytes]:
-    """The bytes that an edit replaces, and the new ones."""
+    """The start and the end of the bytes that an edit replaces, and the new bytes."""
     path = edit.parent if isinstance(edit, AddElement) else edit.element
     # Paths in findings number every child, but the keys of `spans` do not number the first one.
     path = path.replace("[1]", "")
@@ -214,7 +217,10 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
 
 
 def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, bytes]:
-    """Insert lines before an element, on lines of their own if the element begins a line."""
+    """Return an edit that inserts lines before the element at `start`: first byte, end, text.
+
+    If the element does not begin a line, the lines are joined without line breaks.
+    """
     indent = _indent(data, start)
     first = data.rfind(b"\n", 0, start) + 1
     if not first or data[first:start] != indent:

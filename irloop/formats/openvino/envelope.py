@@ -50,7 +50,10 @@ def has_plain_markup(data: bytes) -> bool:
 
 
 class Envelope:
-    """The state of the check: the elements that were opened so far."""
+    """Checks the structure of an .xml file while it is parsed, one element at a time.
+
+    It holds the result so far, and what was found in the elements that are still open.
+    """
 
     def __init__(self) -> None:
         self.conforms = True
@@ -106,7 +109,7 @@ class Envelope:
         self.open_section(name)
 
     def open_section(self, name: str) -> None:
-        """Check a section of a net: a body has only these three, each once."""
+        """Check the tag of a section: a body may have layers, edges and rt_info once each."""
         if self._parts is None:
             return
         if name in self._parts or name not in ("layers", "edges", "rt_info"):

@@ -2,11 +2,12 @@
 
 When OpenVINO reads a version 10 file, it adds the layer name of each Parameter, and of the layer
 before each Result, to the tensor names of the model's inputs and outputs. It refuses a model in
-which one name then refers to two inputs or outputs, or in which a value with tensor names is two of
-these. Version 11 has no such rule.
+which one name then refers to two inputs or outputs. It also refuses a model in which a value that
+has tensor names is used as two inputs or outputs. Version 11 has no such rule.
 
-When OpenVINO compiles a model, it removes operations that add 0 or multiply by 1, and gives their
-layer name to the operand. Before an output, that name must not be a tensor name of the operand.
+When OpenVINO compiles a model, it removes operations that add 0 or multiply by 1, and gives the
+layer name of the removed operation to its operand. If the result of such an operation is an output
+of the model, the layer name must not be a tensor name of the operand.
 """
 
 from __future__ import annotations

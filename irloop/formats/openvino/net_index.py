@@ -23,8 +23,10 @@ _ENDS = frozenset({"Parameter", "Result", "Assign"})
 
 
 class PortFacts:
-    """The ids, precisions and dimensions that occur in the ports of a net; most rules check only
-    these.
+    """Collects the ids, precisions and dimensions that occur in the ports of a net.
+
+    Most rules look at these sets first, and at the single ports only if a value in them requires
+    it.
     """
 
     def __init__(self, net: Net) -> None:
@@ -112,12 +114,12 @@ class NetIndex:
 
     @property
     def parameters(self) -> list[Layer]:
-        """Parameter layers, in the only spelling that OpenVINO accepts."""
+        """The layers whose type is spelt `Parameter`, as OpenVINO requires."""
         return [layer for layer in self.of_type("parameter") if layer.type == "Parameter"]
 
     @property
     def results(self) -> list[Layer]:
-        """Result layers, in the only spelling that OpenVINO accepts."""
+        """The layers whose type is spelled Result, the only spelling that OpenVINO accepts."""
         return [layer for layer in self.of_type("result") if layer.type == "Result"]
 
     @property

@@ -68,7 +68,7 @@ def canonical_id(text: str) -> str:
 
 
 def is_id(text: str | None) -> bool:
-    """True if the text is an id."""
+    """True if the text is a valid id: a non-negative integer."""
     return unsigned(text) is not None
 
 

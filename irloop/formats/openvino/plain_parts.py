@@ -95,11 +95,12 @@ Part = Ports | Edges
 
 
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
-    """The document without its plain parts, the distinct parts, and how many were taken out.
+    """Take the plain parts out of an IR: ports and edges in their usual form.
 
-    A text of this form may also occur outside of layers and nets. The caller counts the parts that
-    it finds where they belong, and reads the original document if some are missing. A document with
-    anything unusual is returned unchanged.
+    Returns the shorter document, the distinct parts, and the number of parts that were taken out.
+    Text in this form may also occur outside of layers and nets. Therefore the caller counts the
+    parts that it finds in layers and nets, and reads the original document if some are missing. A
+    document with anything unusual is returned unchanged.
     """
     # One character is searched first, which is much faster than two.
     is_unusual = (b"!" in data and b"<!" in data) or any(text in data for text in _UNUSUAL)

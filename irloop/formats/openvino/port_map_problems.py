@@ -146,7 +146,7 @@ def parameter_fed_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
 def wrong_end(
     wiring: Wiring, edge: BackEdge, kind: str, layer: Layer | None, cause: str = ""
 ) -> Problem:
-    """IRL515, IRL516: a back edge does not start from a Result, or end in a Parameter."""
+    """IRL515, IRL516: a back edge does not start from a Result, or does not end in a Parameter."""
     starts = kind == "Result"
     what = "no layer" if layer is None else describe(layer)
     name = edge.from_layer if starts else edge.to_layer

@@ -1,9 +1,10 @@
 """Reads port maps and back edges: how a body is connected to its owner, with OpenVINO's precedence.
 
 OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by their
-`external_port_id`. If the ports are numbered in the way of all writers, both identify the port;
-otherwise the only reading that makes sense is chosen. An input with an axis is sliced, even if a
-back edge leads to it; otherwise the first back edge to its Parameter makes it a state.
+`external_port_id`. All known writers number ports so that this gives the port with that id. If a
+file numbers them differently, the only reading that makes sense is chosen. An input with an axis is
+sliced, even if a back edge leads to it; otherwise the first back edge to its Parameter makes it a
+state.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.
@@ -158,8 +159,8 @@ class Wiring:
     def names_output(self, entry: Entry) -> bool:
         """True if the entry names an output port of the owner.
 
-        Some writers number the outputs of an If from 0; if these are in order, they refer to the
-        ports.
+        Some writers number the outputs of an If from 0. An entry of an If also counts if the
+        numbers of all its output entries are 0, 1, ... up to the last output.
         """
         if entry.external in positions(self.owner.outputs):
             return True
@@ -269,7 +270,10 @@ class Wiring:
 
     @cached_property
     def condition(self) -> Entry | None:
-        """The first entry with purpose execution_condition that no earlier entry hides."""
+        """The first output entry with purpose execution_condition, or None.
+
+        Entries whose external_port_id an earlier entry has are ignored.
+        """
         seen: set[int | None] = set()
         for entry in self.outputs:
             if entry.external in seen:

@@ -44,10 +44,12 @@ class Wires:
 
 
 def wires_of(node: Node, inputs: tuple[Value, ...]) -> Wires:
-    """The ports and sections of a node with these connected inputs.
+    """Plan how a node with bodies is written: its ports, port maps and back edges.
+
+    `inputs` are the values of its connected inputs.
 
     Raises:
-        WriteError: when an IR cannot represent them.
+        WriteError: when an IR cannot represent the wires of the node.
     """
     return _Planner(node, inputs).plan()
 

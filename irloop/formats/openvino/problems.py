@@ -261,7 +261,7 @@ def no_data(layer: Layer) -> Problem:
 
 
 def unknown_element_type(layer: Layer, name: str) -> Problem | None:
-    """IRL111: an attribute does not name an element type; None if it does."""
+    """IRL111 if an attribute does not name an element type; None if it names one."""
     text = layer.data[name]
     # The bytes of a constant need an element type; `dynamic` and `undefined` are allowed only for
     # inputs.
@@ -281,7 +281,7 @@ def unknown_element_type(layer: Layer, name: str) -> Problem | None:
 
 
 def bad_shape(layer: Layer, name: str) -> Problem | None:
-    """IRL112: a shape cannot be read; None if it can, or is absent."""
+    """IRL112 if a shape cannot be read; None if it can be read or is absent."""
     text = layer.data.get(name)
     problem = None if text is None else texts.shape_problem(text)
     if problem is None:
@@ -400,7 +400,10 @@ def bad_strings(layer: Layer, found: str) -> Problem:
 
 
 def no_attribute(layer: Layer, name: str, instead: str | None = None) -> Problem:
-    """IRL103: an operation lacks an attribute; a warning if readers assume `instead`."""
+    """IRL103: an operation lacks an attribute.
+
+    The problem is only a warning if readers then assume the value `instead`.
+    """
     return Problem(
         "IRL103",
         at_data(layer),

@@ -1,4 +1,4 @@
-"""Recognises the real kind of a file given as the .xml of an IR by its first bytes."""
+"""Recognises by its first bytes what a file really is that was given as the .xml of an IR."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refused(name: str, message: str, found: str, cause: str = "", fix: str = "")
 
 
 def recognised(data: bytes, name: str) -> bytes:
-    """The bytes for the parser.
+    """Check that a file is XML, and return its bytes in a form that the parser accepts.
 
     Raises:
         ReadError: when the file is not XML, explaining what it is.
@@ -112,7 +112,7 @@ def _head(data: bytes) -> str:
 
 
 def _declaration_first(data: bytes) -> bytes:
-    """Move white space before the XML declaration after it, so that line numbers stay the same."""
+    """Move white space from before the XML declaration to after it; line numbers stay the same."""
     start = data.find(b"<?xml")
     end = data.find(b"?>", start)
     before = data[:start]

@@ -66,7 +66,7 @@ PRECISIONS: dict[str, ElementType] = (
 
 
 def element_of_precision(name: str | None) -> ElementType | None:
-    """The element type with this `precision`, or None."""
+    """The element type that an IR calls `name` in a `precision`; None if there is no such type."""
     return None if name is None else PRECISIONS.get(name)
 
 

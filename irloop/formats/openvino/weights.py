@@ -159,7 +159,7 @@ class WeightsWriter:
         self._digests: dict[tuple[_Look, bytes], int] = {}
 
     def place(self, tensor: Tensor) -> tuple[int, int]:
-        """Offset and size of the constant, which is written unless it is already there."""
+        """Write the constant unless it is already in the file; return its offset and size."""
         size = tensor.nbytes
         if size == 0:
             self._has_empty = True

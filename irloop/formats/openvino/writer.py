@@ -258,7 +258,10 @@ class _Writer:
         return texts[key]
 
     def _constant_text(self, tensor: Tensor) -> str:
-        """The same for a constant. Names of types and numbers need no escapes."""
+        """The attributes of the `data` of a Const, with a space before each of them.
+
+        They need no escapes, because they are numbers and names of types.
+        """
         offset, size = self._weights.place(tensor)
         shape = ",".join(map(str, tensor.shape))
         type = f'element_type="{tensor.element.value}" shape="{shape}"'

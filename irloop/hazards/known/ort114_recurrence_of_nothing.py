@@ -26,8 +26,8 @@ class RecurrenceOfNothing(
     """An LSTM or GRU of a tensor without elements.
 
     What happens:
-        The process is aborted: an LSTM or GRU of a batch of 0 items, and a GRU of 0 steps. By the
-        specification the results have no elements either. RNN has no such fault.
+        An LSTM or GRU of a batch of 0 items aborts the process, and so does a GRU of 0 steps. By
+        the specification the results have no elements either. RNN has no such fault.
     Where:
         A dimension of the first input is 0 or not known before the model runs.
     What irloop does:

@@ -28,8 +28,8 @@ class UnreadSlices(
     What happens:
         The plugin removes the sliced input, and with it the trip count: the body runs once.
     Where:
-        No operation in the body of a TensorIterator reads any of its slices, or only operations
-        that no output of the model depends on.
+        No operation in the body of a TensorIterator reads a slice, or those that read one have no
+        effect on the outputs of the model.
     What irloop does:
         Conversion to IR and `transform` write a Loop whose trip count is the number of slices.
     """

@@ -29,8 +29,8 @@ class LoopOutputIsAnOutput(
         reading the memory of the first request: they compute with values of an earlier inference.
         With one request for all inferences, as in the conformance suite, the results are right.
     Where:
-        An output of a Loop or TensorIterator of unknown size is an output of the model, and
-        an operation reads it that is not ShapeOf, Slice or the maximum of the output with itself.
+        An output of unknown size of a Loop or TensorIterator is an output of the model. An
+        operation other than ShapeOf, Slice or the maximum of the output with itself reads it, too.
     What irloop does:
         Conversion to IR lets the other operations read a copy.
     """

@@ -40,8 +40,9 @@ class OneElementConstant(
     """A one-element constant with more dimensions than the other operand.
 
     What happens:
-        The plugin computes the arithmetic before the Gather, Squeeze, Reshape or Roll whose result
-        it reads, and the dimensions that the constant adds are lost.
+        The arithmetic reads the result of a Gather, Squeeze, Reshape or Roll. The plugin computes
+        the arithmetic first and the other operation afterwards, and the dimensions that the
+        constant adds are lost.
     Where:
         The second operand of an elementwise operation is a one-element constant with more
         dimensions than the first operand, which is the result of a Gather, Squeeze, Reshape, Roll

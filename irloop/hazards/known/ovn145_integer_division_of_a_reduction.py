@@ -31,7 +31,7 @@ class IntegerDivisionOfAReduction(
         A Divide of integers, with a constant as one operand, follows a reduction or a MatMul of
         integers. Elementwise operations, reshapes and gathers may be between the two.
     What irloop does:
-        Conversion to IR divides a copy.
+        Conversion to IR divides a copy of the reduction or product.
     """
 
     operations = (Divide,)

@@ -85,7 +85,10 @@ def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
 
 
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
-    """True if both values have the same static shape, and nothing selects between them yet."""
+    """True if a Select between the initial value of a state and its loop output can be added.
+
+    Both must have the same static shape, and something must read the output without such a Select.
+    """
     dims = shape_of(leaving.output).static()
     same = dims is not None and dims == shape_of(item.outer).static()
     return same and leaving.output.is_used and not _is_chosen(leaving, item)

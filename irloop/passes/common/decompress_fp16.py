@@ -1,4 +1,4 @@
-"""Converts f16 constants that only conversions read to the type of these conversions."""
+"""Replaces a conversion of an f16 constant by a constant of the target type."""
 
 from __future__ import annotations
 

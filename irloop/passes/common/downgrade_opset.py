@@ -355,9 +355,7 @@ def _is_finite(c: _Downgrade) -> list[Value] | None:
 
 
 def _identity(c: _Downgrade) -> list[Value] | None:
-    """A copy, made by the maximum of a value with itself, which OpenVINO's plugins do not
-    remove.
-    """
+    """Copy a value by a maximum with itself, because plugins of OpenVINO keep such a maximum."""
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]

@@ -102,7 +102,7 @@ def _operands_in_both_orders(node: Node) -> Iterator[tuple[Value, Value]]:
 
 
 def _activated(value: Value, kind: type[Op]) -> Value | None:
-    """The input of the activation of this type that produced `value`, or None."""
+    """The input of the activation that computes `value`; None if its operation is not of `kind`."""
     node = value.producer
     return node.inputs[0] if isinstance(node.op, kind) else None
 
@@ -141,7 +141,10 @@ class _Gates:
 
     @classmethod
     def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
-        """The inputs of the cell with the gates `parts`, in the cell's order, or None."""
+        """Return the inputs of a cell whose gates are `parts`, with gates in the cell's order.
+
+        The result is None if `parts` are not the gates of one cell.
+        """
         split = _split_of(parts)
         if split is None:
             return None

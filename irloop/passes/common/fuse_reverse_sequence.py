@@ -174,8 +174,9 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
-    """The value that `node` reverses along `axis` up to the `lengths` of its items (axis 0), or
-    None.
+    """The input of `node` if `node` reverses the first `lengths` elements of each item, else None.
+
+    The elements are reversed along `axis`; the items are on axis 0.
     """
     source = _reversed(node, axis, known)
     if source is not None:

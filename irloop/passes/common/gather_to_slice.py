@@ -95,7 +95,7 @@ def _indices(number: Value) -> list[Value]:
 
 
 def _entered(wires: LoopWires, item: Entering, axis: int, forms: Forms) -> Value:
-    """Add a body parameter for the slices."""
+    """Return the body parameter for slices of `item.outer` along `axis`; add it if missing."""
     for other in wires.slices:
         if other.outer is item.outer and other.port == Sliced(0, 0, axis):
             return other.parameter

@@ -220,9 +220,7 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _neutral(node: Node, inference: Inference) -> Value | None:
-    """The operand of an operation that returns it because the other operand is a neutral constant,
-    or None.
-    """
+    """The operand that an operation returns unchanged because the other is neutral, or None."""
     if len(node.inputs) != 2 or not broadcasts_as_numpy(node):
         return None
     orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]

@@ -102,7 +102,10 @@ def _concats_of(value: Value) -> set[Node]:
 
 
 def _joined(one: Node, two: Node, index: int) -> Node | None:
-    """The Concat of output `index` of both, forward first, along the axis of directions."""
+    """The Concat of output `index` of two sequences along the axis of directions, or None.
+
+    The forward sequence must come first.
+    """
     first, second = (one, two) if _direction(one) == "forward" else (two, one)
     for user, _ in first.outputs[index].uses:
         both = (first.outputs[index], second.outputs[index])

@@ -188,7 +188,10 @@ class _Batch:
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
     ) -> None:
-        """Read element length - 1 - step; after the last step the element does not matter."""
+        """Let the body read element length - 1 - step of a sequence that is scanned in reverse.
+
+        In the steps after the end of the sequence it reads element 0, which has no effect.
+        """
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)
         index = first.subtracted(first.subtracted(limit, first.constant(1)), count)

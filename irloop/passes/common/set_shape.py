@@ -52,9 +52,9 @@ class SetShape(ModelPass):
 
     Constants that contain an old dimension are adapted where it is certain which dimension they
     refer to: the pattern of a Reshape whose dimensions can be paired, the initial states and
-    lengths of a sequence if they are the same for all items, the trip count of a Loop if it was the
-    number of its slices. All other types are inferred again; if a node then contradicts itself, an
-    error names it.
+    lengths of a sequence if they are the same for all items, the trip count of a Loop if it was
+    equal to the number of slices. All other types are inferred again; if a node then contradicts
+    itself, an error names it.
     """
 
     shapes: tuple[str, ...] = option((), "an input and its shape, as in x=1,3,?,224")
@@ -222,8 +222,9 @@ class _ShapePropagation(Inference):
                 self._replace(node, position, made)
 
     def _follow_states(self, node: Node) -> None:
-        """Repeat the constant states of a cell in a loop for as many items as its sliced inputs
-        have.
+        """Repeat the constant initial states of cells in a loop if the batch size has changed.
+
+        The new batch size is taken from the sliced inputs of the loop.
         """
         body = node.body()
         changed = [

@@ -32,8 +32,8 @@ class UnpackConstants(MatcherPass):
 
         w = Convert(Const u8 [2, 8], f16)    z = Convert(Const f32, f32)
 
-    Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a u4 byte in the
-    other order, and does not support 8-bit floats. The values stay exactly the same, but the file
+    Runtimes disagree about these types: OpenVINO 2021.4 reads the two halves of a u4 byte in
+    reverse order, and does not support 8-bit floats. The values stay exactly the same, but the file
     grows. A constant that has a reader other than a conversion is not changed.
     """
 

@@ -65,7 +65,7 @@ class NameCollision(
                 )
 
     def _doubled(self, index: NetIndex) -> Iterator[Diagnostic]:
-        """A finding for each Result of a named tensor that is already a model input or output."""
+        """Report each Result of a named tensor if the tensor is a model input or output already."""
         first: dict[tuple[str | None, str | None], Layer] = {
             (layer.id, port.id): layer for layer in index.parameters for port in layer.outputs[:1]
         }

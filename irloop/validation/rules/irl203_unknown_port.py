@@ -46,7 +46,10 @@ class UnknownPort(
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:
-    """True if an edge may start from this port; a Parameter and a Const have only one output."""
+    """True if `layer` has an output port with the id `wanted`, from which an edge may start.
+
+    A Parameter and a Const have only one output, the first.
+    """
     ports = layer.outputs
     return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)
 

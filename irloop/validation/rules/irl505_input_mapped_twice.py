@@ -27,7 +27,8 @@ class InputMappedTwice(
         Compares the `external_port_id` of the input entries of one port map.
     Why is this bad:
         Of two entries with the same number OpenVINO keeps the first. A TensorIterator is then
-        refused; a Loop silently loses the second mapping if the counts still match.
+        refused; a Loop silently loses the second mapping if the number of remaining entries is
+        valid.
     Bad example:
         <input external_port_id="2" internal_layer_id="0"/>
         <input external_port_id="2" internal_layer_id="1"/>

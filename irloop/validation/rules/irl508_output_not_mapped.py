@@ -28,7 +28,7 @@ class OutputNotMapped(
     Bad example:
         an edge from output port 4, and an entry for port 3 only
     Good example:
-        an entry for each of them
+        an edge from output port 4, and an entry for port 4
     Fix:
         Map the Result of the body that provides the value.
     """

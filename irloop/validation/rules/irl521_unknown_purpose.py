@@ -70,8 +70,9 @@ class UnknownPurpose(
 
 
 def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]]:
-    """Entries whose purpose has no effect, each with that purpose and the one that a Loop allows
-    there.
+    """Yield port map, entry, purpose and allowed purpose where the purpose has no effect.
+
+    The allowed purpose is the one that such an entry may have in a Loop.
     """
     branches = (w for _, _, both in context.branches for w in both)
     for wiring in (*context.loops, *branches):

@@ -117,7 +117,10 @@ def _may_be_state(context: Context, wiring: Wiring, entry: Entry) -> bool:
 
 
 def _is_uniform(context: Context, layer: Layer) -> bool:
-    """True if all elements of a constant are equal; weights are not, initial states usually are."""
+    """True if all elements of a constant are equal.
+
+    This is usual for initial states, but not for weights.
+    """
     constant = constant_of(layer)
     needed, count = constant.needed, constant.elements
     if constant.offset is None or not needed or not count or needed % count:

@@ -48,9 +48,7 @@ class ConditionMissing(
             yield self.from_problem(problems.no_condition(wiring))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Name the condition if there is only one entry without an output, and its Result is
-        boolean.
-        """
+        """Add the purpose to the only entry without an outer port, if its Result may be boolean."""
         for wiring in context.loops:
             if not wiring.is_loop or wiring.body is None or wiring.section is None:
                 continue

@@ -24,8 +24,8 @@ class CarriedShape(
         Compares the inferred dimensions of the initial value of each state with those of the Result
         that is carried back to it.
     Why is this bad:
-        OpenVINO 2026.4 and ONNX allow it in a Loop; a TensorIterator fails at inference, and
-        OpenVINO 2021.4 fails with both.
+        OpenVINO 2026.4 and ONNX allow it in a Loop. OpenVINO 2026.4 fails at inference if the
+        state is in a TensorIterator, and OpenVINO 2021.4 fails for Loop and TensorIterator.
     Bad example:
         a Parameter of shape [1] whose next value is Concat(state, x) of shape [2]
     Good example:

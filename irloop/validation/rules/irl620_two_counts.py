@@ -58,7 +58,7 @@ class TwoCounts(
                     yield self._differ(wiring, entry)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Write the same range with a negative start or end, for which both counts agree."""
+        """Write the range with a negative start or end, for which both ways of counting agree."""
         for wiring in context.loops:
             for entry in wiring.sliced if wiring.is_iterator else ():
                 size = loop_ranges.axis_size(context, wiring, entry)

@@ -24,13 +24,13 @@ class RangeWithoutAxis(
         Looks for these attributes on entries of TensorIterators and Loops without `axis`.
     Why is this bad:
         Only `axis` makes an entry sliced or concatenated: without it OpenVINO silently ignores the
-        others. The input is not sliced, the output not concatenated.
+        other attributes. The input is not sliced, the output not concatenated.
     Bad example:
         <input external_port_id="0" internal_layer_id="0" start="0" end="-1"/>
     Good example:
         <input external_port_id="0" internal_layer_id="0" axis="0" start="0" end="-1"/>
     Fix:
-        Add the axis, or remove the others.
+        Add the axis, or remove the other range attributes.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:

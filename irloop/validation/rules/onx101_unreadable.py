@@ -19,8 +19,9 @@ class Unreadable(
     """The file is not an ONNX model, or contradicts itself.
 
     What it does:
-        Reads the protobuf and builds the graph: undefined names, cycles, bodies whose inputs and
-        outputs do not match their node, missing branches, attributes of a wrong kind.
+        Reads the protobuf and builds the graph. Reports undefined names, cycles, bodies whose
+        inputs and outputs do not match their node, missing branches, and attributes of a wrong
+        kind.
     Why is this bad:
         The specification forbids it; onnx.checker, ONNX Runtime and OpenVINO refuse the file.
     Bad example:

@@ -23,8 +23,9 @@ class DomainNotImported(
     """The model uses operations of a domain, but imports no opset of it.
 
     What it does:
-        Looks for domains of nodes that are not in opset_import, once each. For ai.onnx.ml and
-        com.microsoft it is a warning: ONNX Runtime uses the newest opset that it knows.
+        Looks for domains of nodes that are not in opset_import, and reports each domain once. For
+        ai.onnx.ml and com.microsoft the finding is a warning, because ONNX Runtime uses the newest
+        opset that it knows.
     Why is this bad:
         Without an opset it is not defined which version of an operation is meant. onnx.checker
         refuses the model ("No opset import for domain").

@@ -86,7 +86,7 @@ def _agree(declared: ValueType, computed: ValueType) -> bool:
 
 
 def _with_optional(type: ValueType) -> str:
-    """`kind_of` the type; for an optional, "optional" and the `kind_of` its item."""
+    """The type without shapes, such as "f32" or "optional f32"; empty if it is unknown."""
     if not isinstance(type, OptionalType):
         return kind_of(type)
     item = kind_of(type.item)

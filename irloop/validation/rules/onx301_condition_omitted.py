@@ -18,12 +18,12 @@ class ConditionOmitted(
     """A Loop omits `cond`, and its body may return false as the next condition.
 
     What it does:
-        Checks Loops without the second input whose body condition is neither constant true nor
-        returned unchanged.
+        Checks Loops without the second input, and reports those with a body condition that is
+        neither constant true nor returned unchanged.
     Why is this bad:
         According to the table in the specification, the condition of the body is then ignored. ONNX
-        Runtime and
-        OpenVINO honour it and may stop earlier; onnx.reference runs no iteration at all.
+        Runtime and OpenVINO honour it and may stop earlier; onnx.reference runs no iteration at
+        all.
     Bad example:
         Loop(M, '') whose body returns cond_out = Less(i, 3)
     Good example:

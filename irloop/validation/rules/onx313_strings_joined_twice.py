@@ -40,7 +40,7 @@ class StringsJoinedTwice(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per such scan output."""
+        """One finding per scan output that repeats strings of an input or an earlier output."""
         for node, body in context.loops():
             joined = body.outputs[len(body.inputs) - 1 :]
             for index, name in enumerate(joined):
