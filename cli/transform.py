@@ -270,7 +270,7 @@ class _Watcher:
             self._dump(record.name, model)
 
     def require_all_drawn(self) -> None:
-        """Raise UsageError if a picture of a pass was requested that did not run."""
+        """Raise UsageError if the user requested a picture for a pass that did not run."""
         for moment in self._wanted:
             if moment not in self._drawn:
                 raise UsageError(f"--draw {moment.when}={moment.name}: no such pass ran")

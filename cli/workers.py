@@ -144,7 +144,10 @@ class _Worker:
 
 
 def _serve(pipe: Any) -> None:
-    """Run in the process: do jobs until there are no more."""
+    """Do the jobs that arrive through `pipe`, and send back their results.
+
+    This function runs in the worker process. It returns when the pipe is closed.
+    """
     # Ctrl-C is meant for the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()

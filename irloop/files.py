@@ -48,7 +48,10 @@ class ParsedOnce(os.PathLike[str]):
         return self.path
 
     def leave_model(self, model: Any, weights: str = "") -> None:
-        """Keep a model just read from this file for the next reader; the caller gives it up."""
+        """Keep a model that was just read from this file, so that the next reader need not read it.
+
+        The caller must not use the model afterwards. `weights` is the path of its weights file.
+        """
         self._model = model, os.path.abspath(weights)
 
     def take_model(self, weights: str = "") -> Any:

@@ -256,7 +256,14 @@ class LoopBody(OperationBuilder):
     def _range(
         self, start: int | None, end: int | None, part_size: int, reverse: bool
     ) -> tuple[int, int, int]:
-        """Start, end and stride of a port map."""
+        """Start, end and stride for an entry of a port map.
+
+        If `start` or `end` is None, the range begins or ends at the end of the axis; with `reverse`
+        it runs backward.
+
+        Raises:
+            UsageError: when `part_size` is not positive, or ONNX cannot represent the range.
+        """
         if part_size < 1:
             raise UsageError(
                 "a part needs at least one element", expected="1 or more", found=str(part_size)

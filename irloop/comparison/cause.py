@@ -91,7 +91,10 @@ class _Search:
         self._of_other_shape = ShapeCauses(seen, self._of_either).of
 
     def cause(self) -> Cause | None:
-        """The cause that the recordings show, else the one that the models alone show, or None."""
+        """The first cause of the difference, or None.
+
+        The recorded values are searched first; if they show no cause, the models themselves are.
+        """
         seen: set[tuple[Value, tuple[int, ...]]] = set()
         for event in self._seen.recordings[1].events:
             node, at = event.node, event.at

@@ -39,7 +39,7 @@ def unchanged(value: Value) -> Value:
 
 
 def copies(value: Value) -> Iterator[Value]:
-    """The values that copy a value."""
+    """Yield the outputs of the operations that copy `value`."""
     for node, _ in value.uses:
         if node.outputs and is_copy(node.outputs[0]):
             yield node.outputs[0]

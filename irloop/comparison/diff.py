@@ -153,7 +153,7 @@ def _value_of(node: Node) -> Value:
 
 
 class _Files:
-    """The lines of the port maps of both files, which are parsed once a port map differs."""
+    """The lines of the port maps in both files; the files are parsed when the lines are needed."""
 
     def __init__(self, old: str | None, new: str | None) -> None:
         self._files = (old, new)

@@ -1,5 +1,4 @@
-"""Finds slices of an ONNX Loop, which are invariant inputs from which the body gathers by the
-iteration number.
+"""Finds inputs that the body of an ONNX Loop slices by gathering at the iteration number.
 
 ONNX Loop has no sliced inputs. Its body gathers the slice of an iteration itself, whereas the port
 map of an IR describes the same slice by attributes.

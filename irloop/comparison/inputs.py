@@ -343,7 +343,10 @@ def _integers(
 
 
 def _parts(total: int, count: int) -> Array:
-    """`count` lengths that add up to `total`, unless that is less than `count`."""
+    """`count` positive lengths that add up to `total`.
+
+    All lengths are 1 except the first one. If `total` is less than `count`, the first is 1, too.
+    """
     lengths = np.ones(count, np.int64)
     lengths[:1] = max(1, total - count + 1)
     return lengths

@@ -119,7 +119,10 @@ def content(value: Value | None) -> str:
 
 
 def operands(node: Node) -> Sequence[Value | None]:
-    """The inputs of an operation; those of a Slice in the order of ONNX, the steps last."""
+    """The inputs of an operation in an order that both formats share.
+
+    Only those of OpenVINO's Slice are reordered: the steps come last, and missing axes are None.
+    """
     if not isinstance(node.op, Slice):
         return node.inputs
     data, start, stop, step, *axes = node.inputs

@@ -234,7 +234,11 @@ class _Reduction:
         return best
 
     def _single_outputs(self, pair: Pair) -> Iterator[tuple[str, Pair]]:
-        """For each output, the pair with that output alone, if it shows the difference."""
+        """Yield smaller pairs of models, each with a single output, that still differ.
+
+        Each item is the name of the output and the pair. Nothing is yielded if there is only one
+        output.
+        """
         names = [node.name for node in pair.models[0].graph.results]
         if len(names) == 1:
             return

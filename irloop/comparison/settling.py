@@ -42,7 +42,10 @@ MOST_ELEMENTS = 1 << 26
 
 
 class Settled(Record):
-    """The sizes of the inputs, and the range of integers without a known role."""
+    """The chosen sizes of the inputs, and the range of the integers in them.
+
+    The range applies to integer inputs that are not known to be indices, lengths or sizes.
+    """
 
     sizes: Sizes
     integers: tuple[int, int] = INTEGERS[0]

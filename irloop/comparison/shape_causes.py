@@ -138,8 +138,11 @@ class ShapeCauses:
                     yield (value, partner, at) if side == 0 else (partner, value, at)
 
     def _nearest(self, side: int, value: Value) -> dict[Value, None]:
-        """The values from which a value is computed: those that have a counterpart, and on the way
-        to them those that only pass on a slice.
+        """The nearest values from which `value` is computed that have a counterpart in the other
+        model.
+
+        The search does not go beyond a counterpart. Values between that only pass on a slice are
+        included. The result is a dict as an ordered set.
         """
         partners = self._seen.other if side == 0 else self._seen.twin
         found: dict[Value, None] = {}

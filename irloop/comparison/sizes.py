@@ -229,7 +229,7 @@ class Variable(Record):
     named: bool = False
 
     def given(self, sizes: Sizes, size: int) -> dict[DynamicDim | int | Place, int]:
-        """A copy of the sizes with another size for these axes."""
+        """A copy of `sizes` in which all axes of this variable have the size `size`."""
         return dict(sizes) | dict.fromkeys(self.places, size)
 
     def fit(self, size: int) -> int:

@@ -81,7 +81,10 @@ class Tally:
         return "equal" if self._shown or (self.reports and not self._names()) else "inconclusive"
 
     def outputs(self) -> tuple[OutputReport, ...]:
-        """Each output in the trial and the engine in which it differs most."""
+        """One report per output, from the trial and the engine in which the output differs most.
+
+        Empty if no run of the second model succeeded.
+        """
         if not any(ran for lane, ran in self._ran.items() if lane.side == 1):
             return ()
         return tuple(self._worst[name] for name in self._names() if name in self._worst)

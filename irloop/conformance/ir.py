@@ -114,7 +114,10 @@ class IrLoop:
         return self._enter(value, TensorType(element_of(value), shape), port)
 
     def state(self, initial: Value, *, dims: Sequence[int | None] | None = None) -> Value:
-        """A state; `dims` is its shape in the body, by default that of the initial value."""
+        """Add a state, and return its body parameter.
+
+        `dims` is its shape in the body; None means the shape of the initial value.
+        """
         shape = shape_of(initial) if dims is None else Shape.of(*dims)
         port = Carried(len(self._externals), 0, 0)
         return self._enter(initial, TensorType(element_of(initial), shape), port)

@@ -168,7 +168,7 @@ def _p(point: Point) -> str:
 
 
 def _n(number: float) -> str:
-    """A number with one decimal, or none if it is zero."""
+    """Write a number with one decimal; a decimal of 0 is omitted, as in ``3`` for 3.04."""
     return f"{number:.1f}".removesuffix(".0")
 
 

@@ -1,8 +1,8 @@
 """Lets elementwise steps write their result over an operand that nothing reads afterwards.
 
-New memory is rarely in the cache, the operand always is: it was computed just before. An operand
-qualifies if a kernel made it that returns new memory, if every step that reads it returns new
-memory (so there are no views of it), and if this step is the last of these.
+This is faster because new memory is rarely in the cache, whereas the operand was computed just
+before. An operand may be overwritten if it has no views, because the kernel that computed it and
+all steps that read it return new memory, and if no later step reads it.
 """
 
 from __future__ import annotations

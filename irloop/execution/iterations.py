@@ -237,8 +237,10 @@ class Iterations:
         return index, False
 
     def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
-        """Run one iteration, then the following ones with results in arrays of the sizes that it
-        had.
+        """Run one iteration, and prepare a faster function for the following ones.
+
+        That function writes results into arrays of the sizes that this iteration produced. Returns
+        the same as `_stretch`.
         """
         plan, condition = self._plan, self._condition
         # Writing into the array of a stack is not checked, so only parts of a stable shape are

@@ -135,7 +135,7 @@ class Context:
             raise failure_of(node, error) from error
 
     def check_memory(self, node: Node, more: int) -> None:
-        """Raise when `more` bytes exceed the limit."""
+        """Raise StepError if `more` bytes in addition to those in use would exceed the limit."""
         allowed = self.limits.max_memory
         if allowed is not None and self.live + more > allowed:
             raise StepError(

@@ -82,7 +82,7 @@ class Builder:
         return self.graph.add_parameter(self.names.fresh(name), type, names, self.location)
 
     def result(self, value: Value, name: str) -> Node:
-        """A new output of the graph."""
+        """Add an output that returns `value` to the graph, and return its node."""
         return self.graph.add_result(value, name, self.location)
 
     def tensor(self, tensor: Tensor, name: str = "") -> Value:

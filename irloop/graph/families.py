@@ -60,7 +60,7 @@ class Families:
             self._looked_up.add(name)
 
     def load_all(self) -> None:
-        """Import every module of the package, including those that the table lacks."""
+        """Import every module of the package, also those for which `table` has no names."""
         for name in _modules_below(self.package):
             import_module(name)
 

@@ -241,7 +241,7 @@ class Inference:
         """Infer the type of every value of `graph`, starting from its parameters.
 
         Raises:
-            InferenceError: when an operation contradicts itself and this is not tolerant.
+            InferenceError: when an operation contradicts itself, unless the inference is tolerant.
         """
         if types is not None:
             known = constants or {}

@@ -141,8 +141,8 @@ def moving(body: Body) -> set[Value]:
 def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
     """True if a concatenated value shares its memory with one of these parameters.
 
-    Moving parameters are overwritten before the value is concatenated; for invariants the copy is
-    only a precaution.
+    Such a value must be copied. The memory of states, slices and the iteration number is
+    overwritten before the value is concatenated; for invariants the copy is only a precaution.
     """
     return same_memory(value) in parameters
 

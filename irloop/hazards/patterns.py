@@ -97,7 +97,7 @@ def may_be_empty(shape: Shape) -> bool:
 
 
 def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
-    """The ports of a loop along an axis other than 0 on which an engine divides by zero.
+    """The ports with an axis other than 0 that make an engine divide by zero.
 
     The axes of the returned ports are non-negative; tensors of unknown rank are left out. ONNX
     Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO fails on

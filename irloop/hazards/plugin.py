@@ -150,7 +150,7 @@ def _is_constant(value: Value) -> bool:
 
 
 def loses_its_memory(value: Value) -> bool:
-    """True for an output of an If whose memory another value may get before it is read.
+    """True for an output of an If whose memory may be reused before the output is read.
 
     Only outputs whose size is known only at run time lose their memory, and only if a node other
     than ShapeOf or Slice reads them, because these two read the output before it is lost.

@@ -189,7 +189,7 @@ class _Layout(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The number of elements of a plane for each index of the first axis."""
+        """The distance in elements between neighbouring indices of the first axis of a plane."""
         return self.steps[0]
 
     def places(self) -> tuple[tuple[Dims, int], ...]:

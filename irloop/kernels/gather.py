@@ -36,7 +36,7 @@ def gather_along(axis: int) -> Callable[[Array, Array], Array]:
 
 
 def gather_plain(data: Array, indices: Array, axis: Array) -> Array:
-    """Slices at the indices along an axis that is an input."""
+    """Gather slices of `data` along an axis; `axis` is an array with one element."""
     return np.take(data, indices, int(axis.reshape(-1)[0]))
 
 

@@ -116,7 +116,11 @@ class Window:
         return count
 
     def reach(self, axis: int, size: int) -> tuple[int, int]:
-        """The padding at both ends that windows read; rounding may change the end padding."""
+        """The padding before and after an axis that the windows read.
+
+        The number after the axis may differ from the declared padding, because of rounding, and is
+        negative if the windows do not reach the last elements.
+        """
         begin, _ = self.pads(axis, size)
         last = (self.outputs(axis, size) - 1) * self.strides[axis] + self.extent(axis)
         return begin, last - begin - size

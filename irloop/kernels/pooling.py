@@ -152,7 +152,11 @@ def max_indices(
 def flat_index(
     places: Sequence[Array], shape: Sequence[int], axis: int, column_major: bool
 ) -> Array:
-    """Flat indices, among the dimensions from `axis` on, of a position on each spatial axis."""
+    """Convert positions on the spatial axes to flat indices within the dimensions from `axis` on.
+
+    `places` holds one array per spatial axis; `shape` is the shape of the data. With
+    `column_major` the first spatial axis varies fastest.
+    """
     sizes = shape[2:]
     order = range(len(sizes))
     flat: Array = np.zeros((), dtype=np.int64)

@@ -110,10 +110,11 @@ def spend_windows(count: int) -> None:
 def steps_of_values(
     operands: Iterable[Any], results: Iterable[Any], *, parts: bool = False
 ) -> float:
-    """The steps for making results once, and for reading operands once, unless only parts of them
-    are read.
+    """The steps of the budget for writing the results once and reading the operands once.
 
-    A result that is a view of an operand costs nothing; a view of any other array counts as made.
+    With `parts`, only parts of the operands are read, and reading them is not counted. A result
+    that is a view of an operand is not counted; one that is a view of another array is. If all
+    results are views of operands, the number is 0.
     """
     operands, results = list(operands), list(results)
     owners: set[int] | None = None

@@ -27,7 +27,12 @@ def view(model: Model, inputs: Any = None) -> str:
 
 
 def model_data(model: Model, inputs: Any = None, label: str = "") -> dict[str, Any]:
-    """The content of a model, and the values of a run."""
+    """The data that a page shows for a model.
+
+    With `inputs` the model is run, and the data includes the values of the run. If the run fails,
+    they end at the failure, and the message is included. `label` is the title; None or empty means
+    the file name or the name of the graph.
+    """
     name = os.path.basename(model.source) if model.source else model.graph.name or "model"
     contents = Contents(model, label or name)
     if inputs is None:

@@ -74,7 +74,11 @@ def summary(array: Array) -> dict[str, Any]:
 
 
 def number(value: Any) -> float | int | str | bool:
-    """A number for JSON, which has neither NaN nor infinity."""
+    """Convert a value to a form that JSON can represent.
+
+    Floats are rounded to seven digits. NaN, infinity and integers that JavaScript would round
+    become texts.
+    """
     item = value.item() if isinstance(value, np.generic) else value
     if isinstance(item, bool | str):
         return item

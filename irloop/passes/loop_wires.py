@@ -287,13 +287,17 @@ class LoopWires:
     def leave(
         self, value: Value, output: Value, port: OutputPort, state: Entering | None = None
     ) -> Leaving:
-        """Add an output of the loop, which the readers of `output` will read."""
+        """Add an output to the loop, and let the readers of `output` read the new output.
+
+        `value` is the body value that it returns or collects; `state` is set for the last value of
+        a state.
+        """
         made = Leaving(self._ends, self._ends.hold(value), output, port, state)
         self.outputs.append(made)
         return made
 
     def capture(self, outer: Value, name: str) -> Value:
-        """Return the body's view of an invariant outer value."""
+        """Return the body parameter for an invariant outer value; add one if there is none."""
         for item in self.invariants:
             if item.outer is outer:
                 return item.parameter

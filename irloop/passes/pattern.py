@@ -245,7 +245,7 @@ class _Either(Pattern):
 
 
 def any_input(where: Predicate | None = None) -> Pattern:
-    """Matches every value (that satisfies `where`)."""
+    """A pattern that matches every value or, with `where`, every value that satisfies it."""
     return _AnyInput(where)
 
 

@@ -258,8 +258,8 @@ class Context:
     def type_of_source(self, source: Source | None) -> Declared:
         """The known type of a value.
 
-        For a Parameter or Const it comes from `data`, for other layers from inference, and, where
-        that gives nothing, from the port's declaration.
+        For a Parameter or Const it comes from the `data` element, for other layers from inference.
+        What these do not tell comes from the declaration of the port.
         """
         if source is None:
             return UNKNOWN

@@ -37,7 +37,10 @@ class Weights:
 
     @cached_property
     def instead(self) -> str:
-        """What exists at the path if that is no file, such as "a folder"; empty if nothing does."""
+        """What the path of the weights is if it is not a file, such as "a folder".
+
+        Empty if it is a file, or if nothing exists there.
+        """
         try:
             return what_else(self.path)
         except (OSError, ValueError):

@@ -58,7 +58,10 @@ class _Descent:
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
     def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
-        """Look up the table entry of each node in `at`."""
+        """Look up the entry in `items` for each node in `at`.
+
+        The entries have the element type of `like`, or i64 if it is None.
+        """
         element = ElementType.I64 if like is None else element_of(like)
         return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)
 

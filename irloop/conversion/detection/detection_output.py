@@ -129,7 +129,10 @@ class _Case:
 
 
 def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: Value) -> Value:
-    """Rows in which each box belongs to its best class only; class 0 never wins."""
+    """Select the boxes, each for its best class only; the result is rows (item, class, box).
+
+    A box whose best class would be 0 or the background class gets the best of the other classes.
+    """
     low = c.constant(-1.0, F32)
     allowed = worth
     label = forms.unsqueeze(c, places(c, case.classes), [1])
@@ -172,7 +175,7 @@ def _spread(c: Conversion, case: _Case, index: Value) -> Value:
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
-    """The boxes [N, 1, P, 4] of the class [N, 1, P] of each prior."""
+    """Select for each prior the box of its class `label` [N, 1, P]; the result is [N, 1, P, 4]."""
     by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
     index = forms.transpose(c, label, [0, 2, 1])
     return forms.transpose(c, suppression.members(c, by_prior, index), [0, 2, 1, 3])

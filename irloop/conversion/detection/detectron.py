@@ -185,7 +185,10 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Enlarge regions to at least one cell of the map, as RoiAlign with half pixels does not."""
+    """Enlarge regions to at least one cell of the map, which has size `scale`.
+
+    RoiAlign with half pixels does not do so itself.
+    """
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))
     return forms.concat(c, [low, forms.maximum(c, high, least)], 1)

@@ -146,7 +146,7 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 
 
 def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
-    """Boxes [N, P, 4] with their lower corner first."""
+    """Convert boxes [N, P, 4] to their lower and upper corners, also from centre and size."""
     first, second = geometry.halves(c, boxes)
     if not op.centred():
         low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)

@@ -42,7 +42,9 @@ def _columns(c: Conversion, rois: Value) -> list[Value]:
 
 
 def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
-    """Zero `result` [R, ., ., .] from the first negative item [R, 1] on, which ends the list.
+    """Set the rows of `result` [R, ., ., .] to 0 from the first negative number in `item` on.
+
+    `item` [R, 1] holds the batch item of each region; a negative number ends the list of regions.
 
     Raises:
         RefusedError: before opset 11.

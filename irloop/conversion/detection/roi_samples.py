@@ -127,11 +127,11 @@ class Side:
 def side(
     c: Conversion, length: Value, bins: int, ratio: int, axes: Sequence[int], least: float
 ) -> Side:
-    """Place samples along the sides of regions, whose lengths are [R, 1, 1, 1, 1].
+    """Place samples along one side of each region; `length` [R, 1, 1, 1, 1] holds the lengths.
 
-    `axes` are the axis of the bins and the axis of the samples in a bin.
-
-    Without a ratio there is about one sample per cell of the map, and at least `least` per bin.
+    `axes` are the axis of the bins and the axis of the samples in a bin. `ratio` is the number of
+    samples per bin. If it is 0, there is about one sample per cell of the map, and at least `least`
+    per bin.
     """
     if ratio > 0:
         count = c.constant([[[[[float(ratio)]]]]], F32)

@@ -193,7 +193,11 @@ def computing_type(
 def numeric(
     c: Conversion, op: Op, *values: Value, small: int | None = 14, half: int | None = 14
 ) -> Value:
-    """Emit `op` on operands of one type, converted to a type that the operation accepts."""
+    """Emit `op` on operands of one type, and convert them first if the operation lacks the type.
+
+    `small` is the first opset in which the operation accepts 8-bit integers, `half` the first one
+    for 16-bit integers (None: it never does). The result has the type of the operands.
+    """
     element = element_of(values[0])
     chosen = computing_type(c, element, small=small, half=half)
     if chosen is element:
@@ -346,7 +350,7 @@ def floor_divide(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def clip(c: Conversion, value: Value, low: float | None, high: float | None) -> Value:
-    """min(max(value, low), high) with constant bounds; None for no bound."""
+    """Emit min(max(value, low), high) with constant bounds; a bound of None does not limit."""
     if low is None and high is None:
         return value
     chosen = computing_type(c, element_of(value), small=12, half=None)

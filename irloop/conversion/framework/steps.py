@@ -161,7 +161,7 @@ class DropUnread(ModelPass):
 
 
 class KeepDeclaredDims(ModelPass):
-    """Restores dimensions of body values that only the source declares.
+    """Gives body values the dimensions that the source declares but inference cannot find.
 
     Given::
 

@@ -178,7 +178,11 @@ class _Folding:
         known: Mapping[Value, Tensor],
         rewriter: Rewriter,
     ) -> None:
-        """Compute the first inputs of a node: the trip count and the condition of a Loop."""
+        """Replace computed inputs of a node by constants, if their values are known.
+
+        `names` are the names of the first inputs, for example the trip count and the condition of a
+        Loop; only these inputs are replaced.
+        """
         for position, (what, value) in enumerate(zip(names, node.inputs, strict=False)):
             if value is None or value not in constant:
                 continue

@@ -194,8 +194,10 @@ def _number(value: Value) -> float | None:
 
 
 def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
-    """The data [batch, positions, heads * size] whose heads are separated in `value`, and the
-    number of heads; else None.
+    """The data whose heads `value` separates, and the number of heads.
+
+    The data is [batch, positions, heads * size]. The result is None if `value` is not such data
+    after a reshape to four axes and a transposition by `perm`.
     """
     before = _input_of(value, Transpose, perm)
     whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before

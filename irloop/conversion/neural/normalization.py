@@ -160,8 +160,10 @@ def _is_scaled_by_elements(value: Value) -> bool:
 
 @exports(ov.NormalizeL2)
 def export_normalize_l2(c: Conversion, op: ov.NormalizeL2, x: Value, axes: Value) -> Value:
-    """NormalizeL2 -> the quotient of x and its norm; without axes 1, computed as x to the power of
-    0.
+    """NormalizeL2 -> x divided by its norm over the axes.
+
+    If the list of axes is empty, every element is divided by its own norm, which gives 1; it is
+    computed as x to the power of 0.
     """
     known = known_axes(c, axes)
     if known == []:

@@ -246,8 +246,10 @@ def _openvino_plans(
 def moving(
     dims: Sequence[Dim], axes: Sequence[int], scales: Sequence[float] | None
 ) -> list[int] | None:
-    """The positions in `axes` of the axes whose size is known; None if an axis of unknown size may
-    change its size.
+    """The indices into `axes` of those axes that have a known size.
+
+    The result is None if an axis of unknown size may be resized, which is the case if its scale is
+    not 1 or if `scales` is None.
     """
     kept = []
     for at, axis in enumerate(axes):

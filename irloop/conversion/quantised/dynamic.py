@@ -138,7 +138,10 @@ def _lowest(step: Value, x: Value) -> Value | None:
 
 
 def _extreme(value: Value, op: type[Op], reduction: tuple[type[Op], ...]) -> Value | None:
-    """The data if `value` is the minimum or maximum of all their elements and 0, else None."""
+    """The tensor x if `value` is the minimum (or maximum) of 0 and all elements of x, else None.
+
+    `op` is the class of the operation with 0, `reduction` the classes that reduce x.
+    """
     ends = inputs_of(value, op)
     if ends is None or len(ends) != 2 or single_number(ends[1]) != 0:
         return None

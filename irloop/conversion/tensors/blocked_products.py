@@ -202,8 +202,9 @@ def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights |
 
 
 def _codes(value: Value) -> tuple[Array, int] | None:
-    """The 4-bit constant that a Cast to floats reads, and the number to add to make it unsigned;
-    else None.
+    """The 4-bit constant that `value` casts to floats, and the offset that makes it unsigned.
+
+    The result is None if `value` is not a Cast of such a constant to floats.
     """
     op, source = value.producer.op, value.producer.inputs[:1]
     if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:

@@ -215,7 +215,7 @@ def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[i
 
 
 def _wrapped_by(c: Conversion, data: Value, begins: Value, ends: Value) -> Value:
-    """Wrap-mode padding by a Gather of positions modulo the size of each axis."""
+    """Pad in wrap mode: along each axis, gather positions modulo the size of the axis."""
     f = openvino_forms
     for axis in range(needed_rank(c, data)):
         size = f.size_of(c, data, axis)

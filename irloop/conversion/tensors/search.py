@@ -148,10 +148,11 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """CumProd -> for each element, the product of a row of a table in which the later elements are
-    replaced by 1.
+    """CumProd -> Select of a table [.., n, n, ..], then ReduceProd over its second axis.
 
-    The table has the axis twice. A computed axis is selected from the results of all axes.
+    Each row of the table belongs to one element of the result: it holds the elements along the
+    axis, with 1 in place of those that do not count. If the axis is computed, the result is
+    selected from the results along all axes.
     """
     rank, known = needed_rank(c, data), ints(c, axis)
     if known is not None:

@@ -1,4 +1,4 @@
-"""Steps in a graph: the nodes of the standard operations that an operation is decomposed into."""
+"""Decomposes an operation of ONNX Runtime into nodes of standard operations in a graph."""
 
 from __future__ import annotations
 

@@ -35,8 +35,9 @@ def widened(s: Steps, x: Term) -> Term:
 def normalized(
     s: Steps, x: Term, scale: Term, bias: Term | None, axis: int, epsilon: float
 ) -> list[Term]:
-    """LayerNormalization over the dimensions from `axis` on; and the mean and 1 / standard
-    deviation.
+    """Apply LayerNormalization over the dimensions from `axis` on.
+
+    Returns the normalised tensor, the mean and the reciprocal of the standard deviation.
     """
     if s.opset >= 17:
         return s.ops("LayerNormalization", x, scale, bias, n_outputs=3, axis=axis, epsilon=epsilon)

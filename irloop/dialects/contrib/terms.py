@@ -76,7 +76,7 @@ class Term:
         return found
 
     def constant(self) -> Array | None:
-        """The value if it is constant, as an array always is; else None."""
+        """The value of the term as an array if it is constant, else None."""
         return self.steps.constant_of(self)
 
     def _with(self, type: str, other: Term | Number, *, swap: bool = False) -> Term:

@@ -223,8 +223,8 @@ class GlobalLpPool(_Global, type="GlobalLpPool", since=2, inputs=1):
 class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     """Writes elements back to where MaxPool found them, zeros elsewhere (MaxUnpool-9, 11, 22).
 
-    The indices refer to the shape that the attributes imply; input 2 may extend that shape at the
-    ends.
+    The indices refer to the shape that the attributes imply. Input 2, if present, is the shape of
+    the result; the data is padded with zeros or cropped at the ends of the axes to fit.
     """
 
     kernel_shape: tuple[int, ...]

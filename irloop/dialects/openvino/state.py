@@ -1,7 +1,7 @@
 """Variables in OpenVINO, which keep their value from one inference to the next.
 
-Their value is not a function of their inputs, so they have no kernel: the executor runs them
-itself.
+The results of ReadValue and Assign are not a function of their inputs. Therefore these operations
+have no kernel, and the executor runs them itself.
 """
 
 from __future__ import annotations

@@ -108,7 +108,10 @@ def apply_node_notes(proto: onnx.NodeProto, notes: NodeNotes) -> None:
 
 
 def apply_graph_notes(proto: onnx.GraphProto, notes: Mapping[str, Any]) -> None:
-    """Write back the result of `graph_notes`."""
+    """Add notes to a GraphProto: its docstring, metadata and quantisation annotations.
+
+    `notes` is a mapping as `graph_notes` returns it.
+    """
     if "graph_doc_string" in notes:
         proto.doc_string = notes["graph_doc_string"]
     for key, value in notes.get("graph_metadata_props", {}).items():

@@ -198,8 +198,10 @@ def _body_of(node: onnx.NodeProto, where: str) -> onnx.GraphProto:
 
 
 def _loop_body(body: onnx.GraphProto, names: StemNames) -> onnx.GraphProto:
-    """The body of the Loop, with the iteration number, the condition, and the constants of the
-    map's body.
+    """Start the body of the Loop that replaces a SequenceMap with the body `body`.
+
+    It has the iteration number, the condition, and the constants and declared types of `body`, but
+    none of its nodes yet.
     """
     number, before, after = (names.fresh(wish) for wish in ("iteration", "goes_on", "go_on"))
     graph = onnx.GraphProto(name=body.name)

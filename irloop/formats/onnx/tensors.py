@@ -175,7 +175,7 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
 
 
 def tensor_to_proto(tensor: Tensor, name: str, where: str) -> onnx.TensorProto:
-    """The TensorProto of a tensor, without its data unless these are strings.
+    """The TensorProto of a tensor; it contains the elements only if they are strings.
 
     Raises:
         WriteError: for an element type that ONNX does not have.

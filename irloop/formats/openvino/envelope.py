@@ -117,10 +117,10 @@ class Envelope:
         self._parts.add(name)
 
     def inside(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check an element that may have any attributes.
+        """Check the names in an element that may have any attributes.
 
-        Its names must be ASCII, and must have no namespace, because the schema would see other
-        names with a namespace.
+        The file does not conform if the name of the element or of an attribute is not ASCII, or if
+        a name has a namespace: the schema check resolves namespaces, so it would see other names.
         """
         text = " ".join((name, *attributes))
         if ":" in text or "xmlns" in text or not text.isascii():

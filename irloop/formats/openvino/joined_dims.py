@@ -27,9 +27,9 @@ _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\
 def joined(data: bytes) -> tuple[bytes, int]:
     """Return the document with dimensions as attributes, and the number of attributes added.
 
-    Dimensions are found by their text, which may also follow a tag that is not a port. Therefore
-    the caller counts the attributes that it finds in ports; if that number is lower than the one
-    returned here, it must parse the original document.
+    The function does not parse tags, so it may also add the attribute to a tag that is not a port.
+    The caller must count the attributes in the ports. If there are fewer than were added, it must
+    parse the original document instead.
 
     A document is returned unchanged, with the number 0, if it already has the attribute, if it has
     a CDATA section or a DOCTYPE, or if it declares an encoding in which tags are not ASCII bytes.

@@ -37,7 +37,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
             bytes are read when a constant is accessed.
 
     Raises:
-        ReadError: when one of the files is missing, damaged, or something else.
+        ReadError: when one of the files is missing or damaged, or is not part of an IR.
     """
     with collector_paused():
         file = os.fspath(weights or default_weights(path))

@@ -558,7 +558,7 @@ def _at_end(code: int) -> bool:
 def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:
     """Parse an IR from a path, or from its bytes; `file` is its name in messages.
 
-    The document of a `ParsedOnce` is parsed at the first call, and belongs to that path.
+    A `ParsedOnce` is parsed at the first call only; all callers get the same document.
 
     Raises:
         ReadError: when the file is missing, is not an IR, is not well-formed, declares entities or

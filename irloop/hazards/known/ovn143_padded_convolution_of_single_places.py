@@ -31,11 +31,11 @@ class PaddedConvolutionOfSinglePlaces(
         shape and wrong values.
     Where:
         A Convolution has filters of size 1 along each spatial axis, and padding of its own or a Pad
-        before it. An elementwise operation or another Convolution computes its data. It has
-        strides, or a Convolution with strides reads its result.
+        before it. An elementwise operation or another Convolution computes its data. The first
+        Convolution itself has strides, or a Convolution with strides reads its result.
     What irloop does:
-        Conversion to IR writes it as a GroupConvolution of one group, through which OpenVINO does
-        not move strides.
+        Conversion to IR writes the convolution as a GroupConvolution of one group, past which
+        OpenVINO does not move strides.
     """
 
     operations = (Convolution,)

@@ -121,7 +121,10 @@ def _output_form(node: Node, wires: LoopWires, leaving: Leaving) -> OutputPort:
 def _settle_states(
     wires: LoopWires, rewriter: MatchRewriter, inner: Rewriter, *, wants_state: bool
 ) -> bool:
-    """Turn states that never change into invariants, or constants if they start from one."""
+    """Turn states that never change into invariants; return True if any was changed.
+
+    If the initial value and the next value are equal constants, the body reads the constant.
+    """
     changed = False
     for item in list(wires.states):
         constant = _same_constant(item)

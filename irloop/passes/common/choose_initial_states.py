@@ -1,5 +1,6 @@
-"""Selects the initial states if a loop runs zero iterations, for runtimes that return other
-values.
+"""Makes Loops that run zero iterations return the initial states.
+
+For runtimes that return wrong values in this case.
 """
 
 from __future__ import annotations

@@ -166,8 +166,10 @@ def _slice(c: _Downgrade) -> list[Value] | None:
 
 
 def _computed_slice(c: _Downgrade, axes: list[int], whole: list[int]) -> list[Value]:
-    """A slice with computed bounds, which are moved to the positions of their axes in lists for all
-    axes.
+    """Emit a StridedSlice for a Slice with computed bounds.
+
+    A Slice lists bounds for `axes`, a StridedSlice for all axes in `whole`. So each bound is moved
+    to the position of its axis, and masks mark the axes that have no bounds.
     """
     masks = tuple(int(axis not in axes) for axis in whole)
     data, *bounds = c.inputs

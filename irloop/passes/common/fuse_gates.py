@@ -130,7 +130,10 @@ def _two_activations(
 
 @dataclass(slots=True)
 class _Gates:
-    """The inputs of a cell, found in a sum of two products that is split into gates."""
+    """The inputs of a recurrent cell that computes its gates as parts of one sum.
+
+    The sum has two products (of x and of the state h) and a bias.
+    """
 
     x: Value
     h: Value

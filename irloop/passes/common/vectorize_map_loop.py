@@ -240,8 +240,9 @@ class _Vectoriser:
         return rewriter.insert(op, inputs, before=before, name=node.name).output
 
     def _aligned(self, item: _Vectorised, rank: int) -> Value:
-        """Insert axes of size 1 after the axis of the iterations, so that each slice broadcasts as
-        before.
+        """Insert axes of size 1 after the iteration axis until the slices have `rank` axes.
+
+        Each slice then broadcasts as it did in the body.
         """
         if not item.whole or item.rank >= rank:
             return item.value

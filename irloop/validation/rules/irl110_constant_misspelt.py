@@ -19,7 +19,7 @@ class ConstantMisspelt(
     """The type of a constant is spelled `Constant`, `const` or in any other way but `Const`.
 
     What it does:
-        Looks for layers whose type is Const or Constant in any other spelling.
+        Looks for layers whose type is Constant in any letter case, or Const in another letter case.
     Why is this bad:
         OpenVINO reads weights only for layers of type `Const`. With `Constant` 2026.4 builds an
         operation without data and the process dies (SIGSEGV) when the model is compiled; with

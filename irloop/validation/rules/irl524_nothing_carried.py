@@ -40,7 +40,7 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per loop, with the first pair that matches."""
+        """One finding per loop, for the first output that looks like the last value of a state."""
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or wiring.carried:

@@ -49,7 +49,10 @@ class ShadowedName(
 
 
 class _Outer:
-    """The positions of all names and nodes; each graph is indexed once for all its bodies."""
+    """Finds names that an outer graph defines before the node whose body uses them again.
+
+    The names and nodes of each outer graph are indexed once, however many bodies it has.
+    """
 
     def __init__(self) -> None:
         self._defined: dict[int, dict[str, int]] = {}

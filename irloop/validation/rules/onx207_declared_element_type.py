@@ -76,9 +76,10 @@ class DeclaredElementType(
 
 
 def _agree(declared: ValueType, computed: ValueType) -> bool:
-    """True if nothing is declared, or if both are tensors of one element type.
+    """True for two tensors of which the first declares no element type, or that of the second.
 
-    This is so for nearly all values.
+    False does not mean that the types contradict each other: sequences and optionals are not
+    examined.
     """
     if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
         return False
