@@ -63,8 +63,9 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def _saturated(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Limit to the range of `dtype`; NaN becomes its lowest value, as in ONNX Runtime on x86."""
     low, high = _limits(dtype)
-    bounded: Array = np.clip(np.nan_to_num(values), low, high)
+    bounded: Array = np.clip(np.where(np.isnan(values), low, values), low, high)
     return bounded.astype(np.int64).astype(dtype)
 
 

@@ -59,6 +59,13 @@ def test_quantize_rounds_half_to_even_and_saturates() -> None:
     assert result.tolist() == [10, 12, 12, 127, -128]
 
 
+@pytest.mark.parametrize(("type", "lowest"), [(np.int8, -128), (np.uint8, 0), (np.int16, -32768)])
+def test_the_code_of_nan_is_the_lowest(type: Any, lowest: int) -> None:
+    """Measured with ONNX Runtime and OpenVINO on x86; the standard does not define it."""
+    result = onnx.QuantizeLinear13().kernel()(f32(np.nan, 1), f32(0.5)[0], np.array(3, type))
+    assert result.tolist() == [lowest, 5]
+
+
 def test_blocks_share_a_scale() -> None:
     x = np.array([[1, 2, 3, 4, 5]], np.int8)
     result = onnx.DequantizeLinear13(axis=1, block_size=2).kernel()(
