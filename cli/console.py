@@ -117,8 +117,8 @@ class Console:
     def counted(self, what: str, done: int, total: int | None) -> None:
         """Show how many pieces of the current work are done, and the estimated remaining time.
 
-        Work that starts while other work is unfinished counts as part of the other work's next
-        piece. An empty `what` means that the text of `progress` already contains the count.
+        If work starts inside other work, it counts as part of the next piece of that outer work. An
+        empty `what` means that the text of `progress` already contains the count.
         """
         if self.level < 0 or not self._doing:
             return

@@ -59,7 +59,9 @@ def require_folder(*outputs: str) -> None:
 
 
 def require_free(output: str, taken: Iterable[str]) -> None:
-    """Check that the folder of a file to be written exists, and that the file is not read.
+    """Check that `output` is in an existing folder and overwrites no input.
+
+    `taken` are the files that are read. The weights file next to a model counts as one, too.
 
     Raises:
         UsageError: naming the folder or the file.

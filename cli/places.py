@@ -27,7 +27,7 @@ def relative(file: str) -> str:
 
 
 def uri(file: str) -> str:
-    """The same path as part of a URI."""
+    """The URI of a file; relative if the file is in the working folder."""
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     if path.is_relative_to(here):

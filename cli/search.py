@@ -26,7 +26,7 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     files are read.
 
     Raises:
-        UsageError: when one of them matches nothing.
+        UsageError: when a file, folder or pattern in `paths` matches nothing.
     """
     found: dict[str, str] = {}
     leaving: list[str] = []

@@ -70,7 +70,10 @@ def find_settings() -> Settings:
 
 
 def _may_have_table(data: bytes) -> bool:
-    """A quick search, because parsing TOML takes longer and most projects have no such table."""
+    """False if a pyproject.toml certainly has no table of irloop.
+
+    This is a quick search: parsing TOML takes longer, and most projects have no such table.
+    """
     text = data.translate(None, b" \t\"'")
     inline = text.startswith((b"tool=", b"tool.irloop")) or b"\ntool=" in text
     return b"tool.irloop" in text or (b"irloop" in text and (inline or b"\n[tool]" in text))

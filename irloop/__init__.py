@@ -291,8 +291,8 @@ def validate(
         bin: the weights of an IR; by default the .bin of the same name in the same folder.
         select: codes or groups ("IRL203", "IRL2") to report; empty means all.
         ignore: codes or groups not to report.
-        engines: also warn about patterns that these engines get wrong, such as "onnxruntime" or
-            "openvino-2021.4".
+        engines: names of engines, such as "onnxruntime" or "openvino-2021.4"; also warn about
+            patterns that these engines get wrong.
         max_same_findings: list at most this many findings of one code, and one that counts the
             others; None lists all.
 
@@ -712,8 +712,8 @@ def compare(
         inputs: arrays by name or by position, or a list of such sets; if None, they are generated.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made for
             the format of a model (onnxruntime for ONNX, openvino for IR); or names of engines, in a
-            list or with commas between, onnx-reference and module:function among them. All but
-            numpy run in separate processes.
+            list or separated by commas, which may include onnx-reference and module:function. All
+            engines but numpy run in separate processes.
         engine_a: the engine of the first model only; numpy if just `engine_b` is given.
         engine_b: the engine of the second model only.
         seeds: the number of generated sets of inputs.
@@ -722,9 +722,10 @@ def compare(
         dims: sizes of unknown dimensions, by name ("?": those without a name).
         shapes: shapes of inputs, by name, for each model that has such an input; None is an unknown
             dimension.
-        types: element types for inputs whose type is dynamic, likewise, as "f32".
-        lengths: the number of tensors in each sequence or optional input of `first`, by name; as
-            for `convert`, the model then has one input for each.
+        types: element types, such as "f32", for inputs whose type is dynamic, by name, for each
+            model that has such an input.
+        lengths: the number of tensors in each sequence or optional input of `first`, by name;
+            `first` then has one input for each tensor, as after `convert`.
         rtol: the relative tolerance: |x - y| may be atol + rtol * |x|; the default depends on the
             element type.
         atol: the absolute tolerance.
@@ -785,9 +786,9 @@ def conform(
     Each case runs in a separate process, so that a crash of the engine is a result, too.
 
     Args:
-        engine: "onnxruntime", "openvino", "onnx.reference", "irloop", or "module:function", a
-            function from the path of a model to a callable from a list of arrays, the inputs by
-            position, to the outputs.
+        engine: "onnxruntime", "openvino", "onnx.reference", "irloop", or "module:function": a
+            function that gets the path of a model and returns a callable. The callable gets a list
+            of arrays, the inputs by position, and returns the outputs.
         features: only cases of features whose name contains one of these texts.
         cases: only cases of these names.
         programs: the number of generated programs to run in addition, in each format the engine

@@ -170,7 +170,7 @@ class UnsupportedError(IrloopError):
 
 
 class ExecutionError(IrloopError):
-    """Running the model failed; names the node and the iteration."""
+    """Running the model failed; the message names the node and the iteration."""
 
     code = "RUN001"
 

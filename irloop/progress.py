@@ -39,7 +39,7 @@ def told(what: str, done: int, total: int | None = None) -> None:
 
 
 def counted(what: str, items: Iterable[Item], total: int, every: int = 1) -> Iterator[Item]:
-    """The items, while a listener is told how many were taken: after each `every` of them."""
+    """Yield the items; after every `every` of them, tell the listener how many were taken."""
     call = _LISTENER.get()
     return iter(items) if call is None else _counted(call, what, items, total, every)
 

@@ -228,10 +228,10 @@ class LoopBody(OperationBuilder):
             value: a value of the body; for a state, its value at the start of each iteration.
             axis: the axis of the output.
             part_size: the number of elements that an iteration adds along the axis (IR).
-            start: as in `slice`; the range determines the trip count of a TensorIterator without
-                slices.
-            end: as in `slice`.
-            reverse: the value of the last iteration comes first.
+            start: the beginning of the range on `axis`, counted as in `slice` (IR). In a
+                TensorIterator without slices, the range determines the trip count.
+            end: the end of this range, counted as in `slice` (IR).
+            reverse: true if the value of the last iteration comes first.
 
         Raises:
             UsageError: for options that the operation does not have.

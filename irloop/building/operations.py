@@ -103,7 +103,7 @@ def _converted(label: str, attribute: Attribute, value: Any) -> Any:
 
 
 def _of_kind(kind: str, value: Any) -> Any:
-    """The value converted to the kind of attribute; None if it is of another kind."""
+    """Convert a value to the type of an attribute; None if that is impossible."""
     if kind == "bool":
         return bool(value) if value in (0, 1) else None
     if kind == "int":

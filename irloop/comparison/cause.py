@@ -272,10 +272,10 @@ class _Search:
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """The cause if exactly one constant of a node has no equal in the other node's
-        decomposition.
+        """Find the one constant by which a decomposed node differs from the other model.
 
-        One of the nodes is decomposed into several nodes in the other model.
+        Returns the cause if exactly one constant that the node reads equals no constant from which
+        the other node is computed, else None.
         """
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]

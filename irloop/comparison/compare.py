@@ -303,7 +303,11 @@ class _Work:
         own: Sequence[Run],
         shown: int | None,
     ) -> Evidence | None:
-        """The inputs of a trial that shows the difference, or else of one that ran."""
+        """The evidence from one trial: the two models, the inputs, and the tolerance.
+
+        This is a trial that shows the difference or, if there is none, one in which a model failed,
+        or else one that ran. None if no trial ran.
+        """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)
         if at is None:

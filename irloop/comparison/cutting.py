@@ -160,7 +160,11 @@ def _is_constant(value: Value) -> bool:
 def _missing(
     node: Node, twin: Mapping[Value, Value], left: _Everything, right: _Everything
 ) -> Iterator[Key]:
-    """The outputs that a failing node of the second model lacks, in the first such iteration."""
+    """Yield each output of a failing node that only the first model computed, with the iteration.
+
+    `node` is a node of the second model. If an output is missing in several iterations, only the
+    first of them is returned.
+    """
     for value in node.outputs:
         mine = twin.get(value)
         places = [at for item, at in left.made if item is mine and (value, at) not in right.values]
@@ -168,8 +172,9 @@ def _missing(
 
 
 def cut_at(pair: Pair, place: _Place) -> Pair | None:
-    """The part of both models between the values that agree and the two values that differ, or
-    None.
+    """Cut both models to the part between the values that agree and the two values that differ.
+
+    None if the inputs of the two parts cannot be put into a common order.
     """
     edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
     cuts = zip(pair.models, place.values, edges, place.held, strict=True)

@@ -209,7 +209,7 @@ class _Differ:
         self._taken.add(new)
 
     def _match_equal(self) -> None:
-        """Match nodes with equal fingerprints; if several are equal, those with equal names."""
+        """Match nodes with equal fingerprints, first those that also have equal names."""
         for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
             self._match_by(key)
 

@@ -169,7 +169,10 @@ class _Comparer:
         return bool(judged) and all(judged)
 
     def divergence(self, counts: dict[Node, set[int]]) -> Divergence | None:
-        """The divergence that was found."""
+        """The divergence that the comparison found; None if it found none.
+
+        `counts` holds the trip counts of each loop of the first model.
+        """
         if self.event is None or self._place is None or self._found is None:
             return None
         before, made = (np.asarray(item) for item in self._found)

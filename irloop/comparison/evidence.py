@@ -104,7 +104,7 @@ class Evidence:
         return not agree(left, right, self.tolerance)
 
     def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
-        """True when each value has another counterpart, from which it does not differ."""
+        """True if the two values are not counterparts, but each agrees with its own counterpart."""
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:
             return False

@@ -176,8 +176,8 @@ class Explainer:
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
         """The output as computed by other engines and by NumPy in the declared precision.
 
-        Each comes with a phrase that names it. The distance of these from double precision shows
-        how hard the output is to compute.
+        Each value comes with a phrase that names its origin. The distance of the values from the
+        result in double precision shows how hard the output is to compute.
         """
         values = [
             (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
@@ -190,8 +190,10 @@ class Explainer:
         return [(name, outputs[place]) for name, outputs in values]
 
     def _double(self, how: str, number: int, side: int = 0) -> list[Any] | None:
-        """The outputs of a model in NumPy; None if it fails. `how` is the precision: "double" or
-        "as declared".
+        """Run a model in NumPy with the inputs of trial `number`; return its outputs.
+
+        None if the run fails. `how` is the precision: "double" or "as declared". `side` selects the
+        model.
         """
         key = (how, number, side)
         model = (how, side)
@@ -305,9 +307,9 @@ class Explainer:
         )
 
     def _run_twin(self, lane: Lane) -> tuple[list[Run], str]:
-        """Run all trials with a copy of the model from which hazards are removed.
+        """Run all trials with a copy of the model in which the hazards of the engine are rewritten.
 
-        Returns the runs and the codes of the hazards.
+        Returns the runs and the codes of these hazards; both are empty if there is no such copy.
         """
         side = self.sides[lane.side]
         with scratch() as folder:

@@ -63,7 +63,7 @@ def lanes_of(
         dialects: the dialects of the two models.
 
     Raises:
-        UsageError: for an engine that is unknown, is not installed, or was made for neither.
+        UsageError: for an engine that is unknown, not installed, or made for neither dialect.
     """
     if any(pair):
         if engines != AUTO:

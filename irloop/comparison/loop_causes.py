@@ -125,10 +125,10 @@ class LoopCauses:
         return self._seen.worded("wire", found)
 
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
-        """The outer value of a parameter that is the same in every iteration.
+        """Find the outer value of a parameter that has the same value in every iteration.
 
-        Also the wires of the outermost loop through which the value enters, and the number of the
-        parameter there.
+        Returns the outer value, the wires of the outermost loop through which it enters, and the
+        number of its parameter in this loop. For any other value, returns the value and None.
         """
         entered = None
         while isinstance(value.producer.op, Parameter):

@@ -1,4 +1,4 @@
-"""Pairs the corresponding values of two models, and holds their contents in a traced run."""
+"""Pairs corresponding values of two models, runs models with a trace, and compares values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Pairs:
-    """Corresponding values of two models: values with a name that is unique in both."""
+    """The corresponding values of two models.
+
+    They are found by the positions of inputs and outputs, by names that are unique in both models,
+    by the order of nodes with equal names and, in corresponding loops, by wires and names.
+    """
 
     def __init__(self, first: Model, second: Model) -> None:
         left, right = _names(first), _names(second)
@@ -206,7 +210,7 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
 
 def _known(names: Mapping[Value, str], value: Value) -> str:
-    """The name of a pair that holds a value, or a copy of it; "" if there is none."""
+    """The name of the pair that contains `value` or a copy of it; empty if there is none."""
     alike = (value, unchanged(value), *copies(value))
     return next((names[item] for item in alike if item in names), "")
 

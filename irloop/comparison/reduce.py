@@ -154,7 +154,7 @@ class _Reduction:
         )
 
     def _tried(self, model: Model) -> Sequence[Trial]:
-        """The trials of `compare`, some of which take other branches."""
+        """The trials that `compare` makes for a model; they may take different branches."""
         return tried(
             model,
             model,
@@ -285,10 +285,10 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """The properties that a smaller case must preserve.
+    """The cause, and two facts about the outputs; a smaller case must preserve all three.
 
-    That is the cause. If the cause does not name a place, they are also whether an output differs
-    in shape or element type, and whether any output was compared.
+    The facts are whether an output differs in shape or element type, and whether any output was
+    compared. If the cause names a place, they are always False and True.
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature

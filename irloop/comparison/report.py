@@ -20,10 +20,10 @@ __all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialRepor
 
 @dataclass(frozen=True, slots=True)
 class OutputReport:
-    """The report of one output in the trial in which it differs most; `detail` is empty if it is
-    equal.
+    """The report of one output in the trial in which it differs most.
 
-    `engine` is the engine that computed it, and `model` the model: first or second.
+    If the output is equal in all trials, `detail` is empty. `engine` is the engine that computed
+    the output, and `model` is the model that it ran: "first" or "second".
     """
 
     name: str

@@ -90,8 +90,8 @@ def run_inside(
 ) -> list[Run]:
     """Run a model in irloop's own executor, once for each trial, each within `seconds`.
 
-    With `widen` half precision is computed in single (see `Session`). `affordable` is called as in
-    `run_trials`.
+    With `widen`, half precision is computed in single precision (see `Session`). `affordable` is
+    called after the first trial that no limit refuses, or if the model cannot be prepared.
     """
     try:
         session = Session(model, widen=widen)

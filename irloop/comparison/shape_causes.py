@@ -95,7 +95,7 @@ class ShapeCauses:
         return self._definition(first, second)
 
     def _above(self, pair: _Pair) -> Iterator[_Pair]:
-        """The pairs from which two values are computed."""
+        """The pairs of values from which the two values of a pair are computed."""
         first, second, at = unchanged(pair[0]), unchanged(pair[1]), pair[2]
         pair = first, second, at
         nodes = first.producer, second.producer
@@ -160,7 +160,10 @@ class ShapeCauses:
         return found
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
-        """The pair of outer values that feed two body parameters, or of values that are carried."""
+        """Yield the two outer values that feed a pair of body parameters.
+
+        For states after the first iteration, yield the values of the previous iteration instead.
+        """
         carried = self._carried(pair)
         if carried is not None:
             yield carried
@@ -218,7 +221,11 @@ class ShapeCauses:
                 yield from ((left, right, at) for at in self._iterations(pair))
 
     def _iterations(self, pair: _Pair) -> Iterator[tuple[int, ...]]:
-        """The iterations of two loops in order; a state may get another shape in any of them."""
+        """The iterations that both loops run, in order.
+
+        All of them are needed, because a state may change its shape in any iteration. For nodes
+        other than loops, only the current iteration is returned.
+        """
         at = pair[2]
         if not isinstance(pair[1].producer.op, LOOPS):
             yield at

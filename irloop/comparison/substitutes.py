@@ -58,9 +58,10 @@ def _is_only_returned(value: Value) -> bool:
 
 
 def settled(pair: Pair) -> Iterator[Change]:
-    """Every way to let a state of both models carry ones to the next iteration.
+    """Yield each change that lets a state of both models carry ones to the next iteration.
 
-    Other readers of the value that the back edge carried then read the state itself.
+    A change is possible if the next value of the state has several readers. The other readers then
+    read the value that the state has in the current iteration.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}

@@ -225,7 +225,10 @@ class Tally:
     def _outputs(
         self, number: int, trial: Trial, lane: Lane, wanted: Sequence[Any]
     ) -> list[OutputReport]:
-        """Compare the outputs of one lane in one trial; excused differences count as equal."""
+        """Compare the outputs of one engine (`lane`) with the wanted values in a trial.
+
+        Outputs that are equal, or whose difference has a known excuse, are reported as equal.
+        """
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())
         reports = []
@@ -287,7 +290,10 @@ class Tally:
 
 
 def _grouped(found: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Each text once, with the labels of its trials."""
+    """Yield each text with its first label and the number of its other labels.
+
+    `found` maps each text to the labels of the trials in which it occurs.
+    """
     for text, labels in found.items():
         more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
         yield f"{text} ({labels[0]}{more})"

@@ -110,7 +110,11 @@ class WireSide(NamedTuple):
     def sliced(
         self, wire: Sliced | ScanInput | Gathered, *, through: bool = True
     ) -> tuple[Way, Value | None]:
-        """How an input is sliced, and its outer value, with `through` before it is reversed."""
+        """How a loop slices an input, and the outer value that it slices.
+
+        If a Slice reverses the outer value along the sliced axis, and the loop slices the whole
+        axis, the result describes the value before that Slice, unless `through` is False.
+        """
         source = self.source(wire)
         way = way_of(wire, source)
         before = None if source is None or not through else turned_before(source, way.axis)
@@ -158,7 +162,10 @@ class WireSide(NamedTuple):
         return f"{verb} {name}" + (f" ({place})" if place else ""), line
 
     def output_place(self, external: int) -> tuple[str, int | None]:
-        """The port and line of a wire that leaves."""
+        """The port and line of an output of the loop, as ``port 1, line 41``, and the line alone.
+
+        The line is None if it is not known.
+        """
         found = self.places.output(self.node, self.body.label, external)
         if found is not None:
             return f"port {found.port}, line {found.line}", found.line

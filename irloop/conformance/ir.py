@@ -201,7 +201,10 @@ class IrLoop:
         return self._result(value)
 
     def _result(self, value: Value, own: Value | None = None) -> int:
-        """The position of the result for a value; a new one if there is none."""
+        """The position of the body result that returns `value`, which is added if it is missing.
+
+        `own` is a state that must not share its result with other states, or None.
+        """
         if (value, own) not in self._results:
             self._results.append((value, own))
         return self._results.index((value, own))

@@ -75,7 +75,7 @@ class Coverage(NamedTuple):
 
     @property
     def convert(self) -> bool:
-        """True when it converts to the other format."""
+        """True when the operation converts to the other format."""
         return bool(self.exported or self.imported)
 
     @property

@@ -26,7 +26,10 @@ __all__ = ["engine_forms", "repairs_after"]
 
 
 def engine_forms(dialect: str) -> list[Pass]:
-    """The passes that end the conversion to operations of a format."""
+    """The passes at the end of a conversion, which write forms that the engine runs correctly.
+
+    `dialect` selects the engine: ONNX Runtime for "onnx", OpenVINO for "openvino".
+    """
     return _grouped(_forms(dialect))
 
 
@@ -102,7 +105,11 @@ class _Matchers(GraphRewrite):
         return found and super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
-        """The tests for nodes of each operation of a model that has operations of these `kinds`."""
+        """The tests of nodes that may need another form, for each operation class of a model.
+
+        `kinds` holds these classes. A form that matters only beside an operation that the model
+        lacks adds no test.
+        """
         tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
         for form in self._forms:
             possible = any(issubclass(kind, form.beside) for kind in kinds)

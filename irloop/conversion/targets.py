@@ -112,7 +112,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def import_options(target: Target) -> ImportOptions:
-    """The options of a conversion from ONNX that avoid later changes for `target`."""
+    """The options with which a conversion from ONNX needs no later changes for `target`."""
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 

@@ -90,8 +90,9 @@ def shape_from(args: Arguments, position: int) -> Shape:
 
 
 def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The known elements of input 0, if the operation returns them in an output of rank 0 or 1;
-    else None.
+    """The elements of input 0 as far as they are known, if the output has rank 0 or 1; else None.
+
+    This is for operations that return these elements unchanged, such as Reshape.
     """
     type = args.outputs[0]
     rank = type.shape.rank if isinstance(type, TensorType) else None

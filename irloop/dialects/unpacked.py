@@ -1,4 +1,4 @@
-"""Constants converted to another element type, for example because the written format lacks theirs.
+"""Constants converted to another element type, for example because a format lacks the first one.
 
 The conversion happens when the constant is written: until then, 4-bit weights stay in their file.
 """

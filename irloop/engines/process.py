@@ -138,9 +138,9 @@ class Process:
         error: Failure,
         processor: float | None = None,
     ) -> tuple[Answer | None, list[Any]]:
-        """Send a message; return the failure or the outputs from its answer.
+        """Send a message and wait for the answer; return a failure, or None and the outputs.
 
-        Killing the child ends a write or a read that waits for it.
+        Without `head` nothing is sent. Killing the child ends a write or a read that waits for it.
         """
         child = self._child
         assert child is not None

@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _read(stream: IO[bytes], requests: Requests) -> None:
-    """Queue the messages; when they end, end the process, even during a run."""
+    """Queue messages from `stream`; when it ends, end this process, even during a run."""
     while (message := wire.receive(stream)) is not None:
         requests.put(message)
     # The lifeline closes at the same time, but cannot end the group once this process is gone.

@@ -56,7 +56,7 @@ _BRANCHES = (openvino_flow.If, onnx_flow.If)
 
 
 def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> Program:
-    """The program of a graph and everything below it.
+    """Compile a graph and all its bodies to a program.
 
     Without `hoist` every node of a body runs in every iteration, which a trace requires. `wider`
     maps element types to the types in which they are computed.

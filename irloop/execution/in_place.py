@@ -35,9 +35,10 @@ _LEAST = 1 << 12
 
 
 def in_place(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, some of which write over an operand.
+    """Let some steps write their result over an operand; return all steps.
 
-    Their functions have the attribute `keeping`: the function that keeps the operand.
+    The function of a step that overwrites an operand has the attribute `keeping`: the function that
+    does not overwrite it.
     """
     own = {step.outs[0] for step in steps if len(step.outs) == 1 and makes_new(step.fn)}
     for step in steps:
@@ -73,7 +74,11 @@ class _OneOperand:
 
 
 class _TwoOperands:
-    """Computes a function of two operands over one of those at the positions `free`."""
+    """Computes a function of two operands, and writes the result into one of them if it fits.
+
+    `free` holds the positions of the operands that may be overwritten. `keeping` is the function
+    that overwrites none.
+    """
 
     def __init__(self, keeping: Kernel, free: tuple[int, ...]) -> None:
         self.keeping = keeping

@@ -56,8 +56,9 @@ def viewed_work(results: Sequence[Any]) -> float:
 
 
 def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
-    """The steps of the budget for the call and for its values, as far as their sizes are known from
-    their types.
+    """Estimate the budget steps for a call of a node, and for the values it reads and makes.
+
+    A value counts only if its size is known from its type.
     """
     made = sum(_bytes_of_type(types.get(value, value.type)) for value in node.outputs)
     call = call_work(node)

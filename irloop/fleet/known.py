@@ -1,5 +1,6 @@
-"""The steps that earlier sweeps have finished, as sorted numbers of eight bytes, one for each row
-of the table.
+"""The steps that earlier sweeps have finished, as a sorted array of eight-byte keys.
+
+Each key stands for one model file and one step.
 """
 
 from __future__ import annotations

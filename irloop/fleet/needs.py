@@ -13,7 +13,7 @@ PACKAGES = ("dask", "distributed", "fsspec", "pyarrow")
 
 
 def require_packages(*packages: str) -> None:
-    """Check that these packages of the extra are installed; by default, all of them.
+    """Check that these packages of the extra `fleet` are installed; by default, all of them.
 
     Raises:
         UsageError: naming those that are missing and the command that installs them.

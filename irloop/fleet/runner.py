@@ -57,8 +57,9 @@ PAUSE = 0.07
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for a model in bytes and seconds; None means that they depend on its size, as in
-    irloop's commands.
+    """Limits for one model: memory in bytes and time in seconds.
+
+    None means that the limit depends on the size of the model, as in irloop's commands.
     """
 
     memory: int | None = None

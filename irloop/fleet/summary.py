@@ -55,9 +55,9 @@ class Summary:
 
     `verdicts` counts pairs (step, verdict), `families` pairs (folder, kind of verdict), `codes` the
     rows with each code, and `operations` the refusals of each operation. `examples` has a path for
-    each code and operation. `slowest`, `biggest` and `farthest` are rows with the most seconds,
-    memory and error. `failures` are the rows of findings; the keys of `diagnostics` are their
-    findings.
+    each code and operation. `slowest`, `biggest` and `farthest` are the rows with the most seconds,
+    memory and error. `failures` are rows whose verdict is a finding; the keys of `diagnostics` are
+    the diagnostics of all rows whose verdict is not fine.
     """
 
     models: int = 0

@@ -99,10 +99,10 @@ def parts(target: str) -> list[tuple[str, str, str]]:
 
 
 def exists(target: str) -> None:
-    """Check that there are results.
+    """Check that `target` holds results of a sweep.
 
     Raises:
-        UsageError: when there are none.
+        UsageError: when it holds none.
     """
     if not parts(target):
         shown = without_secrets(target)

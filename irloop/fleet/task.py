@@ -176,7 +176,10 @@ def _runner(limits: Limits) -> Iterator[Runner]:
 
 
 def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched | None]:
-    """Fetch the next models in a thread; None when the next one is not there yet."""
+    """Fetch models in a thread, ahead of their use, and yield them.
+
+    Before it waits for a model that is not fetched yet, it yields None.
+    """
     waiting: queue.Queue[Fetched | BaseException | None] = queue.Queue(AHEAD)
     stopped = threading.Event()
 
@@ -449,7 +452,10 @@ def _line(value: Any) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _line_of(text: str) -> str:
-    """The same for a text; many models have the same verdicts, codes and messages."""
+    """Convert a text to one line of valid UTF-8 that terminals and CI services do not interpret.
+
+    Results are cached, because many models have the same verdicts, codes and messages.
+    """
     return _text(one_line(text))
 
 

@@ -58,8 +58,9 @@ def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | N
 
 
 def set_input_types(model: Model, types: Mapping[str, str]) -> None:
-    """Set the element types of inputs whose type is dynamic, found by the name of the tensor or of
-    the layer.
+    """Set the element types of inputs whose element type is dynamic.
+
+    `types` maps the name of an input's tensor or layer to the name of an element type.
 
     Raises:
         UsageError: for a name that no input has, an unknown element type, or an input that already

@@ -61,7 +61,7 @@ class Rewriter:
         return node
 
     def insert_constant(self, tensor: Tensor, *, before: Node | None, name: str) -> Value:
-        """Insert a new constant before a node, or (None) at the end."""
+        """Insert a new constant before a node, or at the end of the graph if `before` is None."""
         from irloop.graph.op import Constant
 
         return self.insert(

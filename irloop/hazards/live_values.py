@@ -69,8 +69,10 @@ def _decides(node: Node, at: int) -> bool:
 
 
 def _entered(node: Node, at: int) -> list[Value]:
-    """The values that depend on input `at` of `node`: parameters of its bodies or, for a state, all
-    outputs, because the loop keeps all of its states.
+    """The values that depend on input `at` of `node`.
+
+    If the input is a state, these are all outputs of the node, because a loop keeps all of its
+    states. Otherwise they are the body parameters that receive the input.
     """
     found: list[Value] = []
     for body in node.bodies:

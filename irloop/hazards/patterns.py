@@ -148,11 +148,11 @@ def read_inputs(node: Node) -> list[Value]:
 
 
 def returned_twice(node: Node) -> dict[int, int]:
-    """The results of a loop body that OpenVINO fails to remove, each with the number of outputs
-    that return it.
+    """Map each body result that OpenVINO fails to remove to the number of outputs that return it.
 
-    Such a result is an unchanged parameter: a captured value, or a state that the body does not
-    change. Several outputs return it, one of them as its last value.
+    The keys are positions of results. Such a result returns an unchanged parameter: a captured
+    value, or a state that the body does not change. Several outputs return the result, one of them
+    as its last value.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs
@@ -169,7 +169,7 @@ def returned_twice(node: Node) -> dict[int, int]:
 
 
 def unread_beside_shared(node: Node) -> list[int]:
-    """The unread outputs of a loop whose body results other outputs also return."""
+    """The positions of unread loop outputs whose body result another output also returns."""
     ports = node.body().ports.outputs
     results = [port.result for port in ports]
     return [

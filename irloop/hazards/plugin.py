@@ -99,7 +99,7 @@ def selects_many_dimensions(node: Node) -> bool:
 
 
 def sums_double_constants(node: Node) -> bool:
-    """True for a sum or a difference of two f64 constants, each of which may be converted."""
+    """True for an Add or Subtract of two f64 constants, each possibly read through a Convert."""
     if not isinstance(node.op, Add | Subtract):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:
@@ -308,9 +308,10 @@ def is_sized_by_constants(node: Node) -> bool:
 
 
 def is_computed(value: Value) -> bool:
-    """False if the value is known to be computed, in a few operations, from constants alone.
+    """True unless the value is known to be computed from constants alone.
 
-    Captured values that a body does not read do not count.
+    Only a few operations are searched; if there are more, the result is true. Captured values that
+    a body does not read are ignored.
     """
     return is_computed_from_inputs(value.producer, read_inputs) is not False
 

@@ -31,7 +31,7 @@ def to_copy(node: Node, body: Body) -> Iterator[Node]:
 
 
 def passed_on(body: Body) -> Iterator[Node]:
-    """The results that are inputs of the body.
+    """The results that return an input of the body unchanged.
 
     Captured values are excluded, because the writer inserts an Identity for each of them.
     """

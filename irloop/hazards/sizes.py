@@ -22,7 +22,10 @@ _SIGNED = frozenset({ElementType.I4, ElementType.I8, ElementType.I16})
 
 
 def narrows_a_size(node: Node) -> bool:
-    """True for a Convert of a size to boolean or a narrow type that another Convert reads."""
+    """True if a node converts a size to a narrow type and another Convert reads the result.
+
+    Boolean counts as a narrow type.
+    """
     given = _narrowed(node)
     if given is None or is_copy(given) or is_running_sum(given) or not _is_size(given):
         return False
@@ -50,8 +53,9 @@ def is_running_sum(value: Value) -> bool:
 
 
 def _narrowed(node: Node) -> Value | None:
-    """The operand of a Convert from a type that holds every size to boolean or a narrow type; None
-    for other nodes.
+    """The input of a Convert from a wide type to boolean or a narrow type; None for other nodes.
+
+    A wide type can hold every size, a narrow type cannot.
     """
     given = node.inputs[0] if isinstance(node.op, Convert) else None
     if given is None or _is_narrow(element_of(given)) or not _is_narrow(element_of(node.output)):

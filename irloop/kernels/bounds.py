@@ -9,7 +9,7 @@ __all__ = ["bounded", "chunks", "cropped"]
 
 
 def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
-    """A Python slice of an axis whose bounds are clamped as both dialects clamp them.
+    """A Python slice of an axis, with its bounds clamped as in ONNX and OpenVINO.
 
     With a negative step, a start before the first element is clamped to the first element; a Python
     slice would be empty.

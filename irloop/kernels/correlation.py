@@ -423,7 +423,10 @@ def _depthwise(
 def _pixels(
     x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
 ) -> None:
-    """Like `_depthwise`, with the channels of a pixel adjacent in memory."""
+    """Convolve one item, each channel with its own filter, like `_depthwise`.
+
+    The data is copied first, so that the channels of a pixel are adjacent in memory.
+    """
     window, counts = layout.window, layout.counts
     rank, channels = len(counts), len(x)
     size = tuple(

@@ -65,7 +65,8 @@ def in_tiles(
 class _Shifted:
     """The padded images of blocks of channels: [C, rows, kernel columns, W of the result].
 
-    `most` is the number of channels of a block. All blocks share memory, and their padding.
+    `most` is the number of channels of a block. All blocks use one array, so the padding is written
+    only once.
     """
 
     def __init__(

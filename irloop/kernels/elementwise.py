@@ -250,8 +250,8 @@ def power(base: Array, exponent: Array) -> Any:
 def _float_power(base: Array, exponent: Array) -> Any:
     """base ** exponent of floats of one element type.
 
-    NumPy computes the powers of negative numbers one at a time, which takes fifty times as long.
-    A whole exponent is therefore applied to the sizes, and the signs are restored.
+    NumPy computes the powers of negative numbers one at a time, which takes fifty times as long. A
+    whole exponent is therefore applied to the absolute values, and the signs are restored.
     """
     if base.dtype not in WIDE or base.size <= _FEW or exponent.size != 1:
         return np.power(base, exponent)

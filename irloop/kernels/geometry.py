@@ -143,7 +143,8 @@ def openvino_placement(
     """Start and length of the result of a transposed convolution (OpenVINO).
 
     `extra` is the output padding. With a `wanted` size, same_upper crops the larger half at the
-    beginning and same_lower at the end; without it they mean no padding.
+    beginning and same_lower at the end. Without a wanted size, same_upper and same_lower mean no
+    padding.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra
     explicit = window.auto_pad == "explicit"

@@ -141,7 +141,11 @@ def _number(given: Array | None, default: float) -> float:
 
 
 def onnx_function(*, centred: bool) -> Function:
-    """ONNX: boxes, scores, limit, overlap and score thresholds to the selected indices."""
+    """A function from the inputs of ONNX's NonMaxSuppression to the selected indices.
+
+    The inputs are boxes, scores, a limit, an overlap threshold and a score threshold. With
+    `centred` a box is given by its centre and its size.
+    """
 
     def apply(
         boxes: Array,

@@ -84,7 +84,10 @@ def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array]
 
 
 def pad_by_input(mode: str) -> Callable[..., Array]:
-    """Padding by an input with all begins, then all ends; fill value and axes are optional."""
+    """Pad by the numbers of an input: the padding before all axes, then the padding after them.
+
+    The fill value and the axes are optional inputs.
+    """
 
     def run(
         data: Array, pads: Array, fill: Array | None = None, axes: Array | None = None

@@ -66,7 +66,8 @@ def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
 def _along(x: Array, axis: int, window: Window, fill: Any, combine: Function, made: Array) -> None:
     """Combine the elements of each window along one spatial axis of data [items, spatial...].
 
-    Padding is not stored: an element of the kernel that meets it takes part in fewer windows.
+    Padding is not stored: an element of the kernel takes part only in those windows in which it
+    covers an element of the data.
     """
     stride, dilation = window.strides[axis], window.dilations[axis]
     size, count = x.shape[1 + axis], made.shape[1 + axis]
@@ -169,10 +170,10 @@ def flat_index(
 
 
 def average(window: Window, *, include_pad: bool, clip_end: bool) -> Function:
-    """The mean of each window.
+    """A function that computes the mean of each window.
 
-    Without `include_pad` padding does not count. With it, the sum is divided by the size of the
-    whole window, except, with `clip_end`, for elements beyond the end padding.
+    Without `include_pad` only elements of the data are counted. With it, the sum is divided by the
+    size of the window; `clip_end` then excludes elements beyond the end padding from this size.
     """
 
     def apply(x: Array) -> Any:

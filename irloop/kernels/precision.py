@@ -92,7 +92,7 @@ _MARKS = frozenset({"block_step", "makes_new"})
 def floating(function: Function) -> Function:
     """Compute in f32 or f64, without warnings, and round once to the type of the first operand.
 
-    The runtimes also store 16-bit floats and compute with them in f32.
+    16-bit floats are computed in f32, as in the runtimes.
     """
 
     def computed(x: Array, *others: Array | None) -> Any:

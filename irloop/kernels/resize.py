@@ -314,10 +314,11 @@ def onnx_plans(
 
 
 def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
-    """The plans without those that change nothing in ONNX.
+    """The plans of the axes that change; with tf_crop_and_resize, the plans of all axes.
 
-    An axis that keeps its size is left alone. Taken literally, tf_half_pixel_for_nn would shift it
-    by half an element and so mix batch items and channels; no runtime does that.
+    An axis that keeps its size with a scale of 1 does not change. By its formula,
+    tf_half_pixel_for_nn would shift such an axis by half an element and so mix batch items and
+    channels; no runtime does that.
     """
     if how.coordinates == "tf_crop_and_resize":
         return list(plans)

@@ -22,7 +22,10 @@ Function = Callable[..., Any]
 
 
 def _read(plane: Array, channels: Array, y: Array, x: Array) -> Array:
-    """Read `plane` [C, H, W] bilinearly at positions inside; all arguments broadcast."""
+    """Read `plane` [C, H, W] bilinearly at positions inside it.
+
+    `channels`, `y` and `x` are broadcast.
+    """
     height, width = plane.shape[1:]
     top, left = np.floor(y).astype(np.int64), np.floor(x).astype(np.int64)
     bottom, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)

@@ -67,9 +67,10 @@ def in_rows(
 def _shifted(
     rows: Array, copies: Array, window: Window, begin: int, fill: Any
 ) -> list[tuple[Array, Array]]:
-    """For each column of the kernel, the places in `copies` and the elements of [H, C, W] there.
+    """For each column of the kernel, a part of `copies` and the elements to be copied into it.
 
-    Padding at both ends of the rows is the same in all blocks, so it is written here.
+    The elements are a view of `rows`. Padding at both ends of the rows is the same in all blocks,
+    so this function writes it into `copies`.
     """
     stride, width = window.strides[1], copies.shape[3]
     pairs = []

@@ -122,10 +122,11 @@ class Duels:
 def classifier(
     similar: Function, vectors: Array, duels: Duels, labels: Array, transform: str
 ) -> Function:
-    """The label with the most votes for rows [N, F], and the scores or probabilities.
+    """A function from rows [N, F] to their labels, and to their scores or probabilities.
 
-    With two classes the only score s becomes (-s, s), or (1 - s, s) if the transform is neither
-    NONE nor LOGISTIC, as in ONNX Runtime.
+    The label is the one with the most votes. With two classes and no probabilities, the only score
+    s becomes (-s, s), or (1 - s, s) if the transform is neither NONE nor LOGISTIC, as in ONNX
+    Runtime.
     """
     offsets = np.array(duels.rho, np.float32)
 

@@ -52,7 +52,7 @@ def new_result(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def makes_new(kernel: Callable[..., Any]) -> bool:
-    """True if the result of a kernel is new memory: functions of NumPy, and marked kernels."""
+    """True if a kernel always returns a new array: for ufuncs of NumPy and marked kernels."""
     return isinstance(kernel, np.ufunc) or getattr(kernel, "makes_new", False) is True
 
 

@@ -140,7 +140,10 @@ def _engines(result: Comparison) -> dict[str, Any]:
 
 
 def _worst(item: EngineReport) -> float | str | None:
-    """The largest difference if all trials agree; otherwise see the table of outputs."""
+    """The largest difference; None if it is 0 although some trials differ.
+
+    The table of outputs describes these differences.
+    """
     return _number(item.worst) if item.agreed == item.ran or item.worst else None
 
 

@@ -304,7 +304,7 @@ class LoopWires:
         return self.enter(outer, name, Invariant(0, 0), outer.type)
 
     def number(self, name: str) -> Value:
-        """Return the parameter of the iteration number, which is i64 if it has to be added."""
+        """Return the parameter of the iteration number; add it as i64 if there is none."""
         if self.iteration is None:
             self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
         return self.iteration
@@ -476,7 +476,7 @@ class LoopWires:
         return self.shown_by_each().get(state, [])
 
     def shown_by_each(self) -> dict[Entering, list[Leaving]]:
-        """For each state the outputs that return its last value."""
+        """Map each state to the outputs that return its last value."""
         found: dict[Entering, list[Leaving]] = {state: [] for state in self.states}
         ending: dict[Value, list[Entering]] = {}
         for state in found:

@@ -31,7 +31,7 @@ __all__ = ["Analysis", "LightInference", "Numbers", "types_of"]
 
 
 class _Kind:
-    """The attribute of a NumPy dtype that inference uses: `kind`."""
+    """Stands in for a NumPy dtype: has `kind`, the only attribute that inference uses."""
 
     def __init__(self, element: ElementType) -> None:
         self.kind = "i" if element.is_integer else "f" if element.is_float else "b"

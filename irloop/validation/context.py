@@ -136,7 +136,7 @@ class Context:
 
     @cached_property
     def wirings_with_body(self) -> list[Wiring]:
-        """The port maps of every body that exists, of loops and branches."""
+        """The port maps of all bodies of loops and branches; a missing body is left out."""
         branches = (wiring for _, _, both in self.branches for wiring in both)
         return [wiring for wiring in (*self.loops, *branches) if wiring.body is not None]
 

@@ -71,7 +71,7 @@ def has_wrong_direction(entry: Entry) -> bool:
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """True if both formulas give the same trip count for every size of the axis."""
+    """True if shape inference and the CPU plugin get the same trip count for every axis size."""
     if entry.reverse:
         return entry.start < 0 <= entry.end
     return entry.end < 0 <= entry.start

@@ -87,7 +87,7 @@ class OnnxContext:
     def close(self) -> None:
         """Restore the declared types and hand the model over to the next reader of the same path.
 
-        Does nothing if the path does not keep its model.
+        Does nothing if the path is not a `ParsedOnce`, which keeps the model for later readers.
         """
         if self._kept is None or self._model is None:
             return
@@ -141,7 +141,7 @@ class OnnxContext:
         return list(zip(outer, before, after, strict=False))
 
     def source(self, graph: OutlineGraph, name: str) -> str:
-        """The name of the value before any Identity nodes of its graph."""
+        """Follow Identity nodes of `graph` back from `name`, and return the first name."""
         makers = self._makers(graph)
         for _ in graph.nodes:
             node = makers.get(name)
@@ -171,7 +171,11 @@ class OnnxContext:
 
     @cached_property
     def standard_nodes(self) -> list[tuple[OutlineNode, Signature | None]]:
-        """Yield every node of an imported domain that ONNX defines, bodies included."""
+        """Each node in an imported domain of the ONNX standard, with its signature.
+
+        The signature is None if the standard lacks the operation. Nodes of bodies are included;
+        nodes that call a function of the model are left out.
+        """
         outline = self.outline
         # An unknown opset is one finding, instead of one for each node of the domain.
         domains = {

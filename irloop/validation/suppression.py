@@ -97,7 +97,10 @@ def _next_line(lines: list[str], line: int) -> int:
 
 
 def _layers(net: Net, by_line: dict[int, tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:
-    """The element paths of layers that begin on these lines, bodies included."""
+    """The element path and the codes of each layer that begins on a line in `by_line`.
+
+    Layers of bodies are included.
+    """
     found, nets = [], [net]
     while nets:
         for layer in nets.pop().layers:

@@ -74,7 +74,7 @@ def refined(
 
 
 def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
-    """SSD's decoding of boxes from priors: `refined` without a border."""
+    """Decode boxes from priors as SSD does, by `refined` with a border of 0."""
     return refined(c, boxes, moves, 0.0, ends=False)
 
 

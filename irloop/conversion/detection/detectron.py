@@ -98,7 +98,8 @@ def export_pyramid(
 ) -> list[Value]:
     """ExperimentalDetectronROIFeatureExtractor -> RoiAlign of the regions of each map.
 
-    Before opset 11, without ScatterND, RoiAlign of all regions in each map, and a choice by level.
+    Opset 10 lacks ScatterND: RoiAlign then reads all regions from each map, and the level of a
+    region selects its features.
     """
     if op.aligned and c.opset < 16:
         raise c.refuse("RoiAlign with half pixels needs ONNX opset 16 or later", opset=16)

@@ -153,7 +153,7 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
 
 
 def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
-    """One variance per coordinate: four for each box, a single one for all boxes, or 0.1."""
+    """Repeat the variances for all coordinates: four per box, one for all, or 0.1 by default."""
     row = list(grid.variance) or [0.1]
     repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
     return forms.tile(c, c.constant(row, F32), repeats)

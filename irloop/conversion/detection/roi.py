@@ -69,8 +69,9 @@ def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) ->
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
-    """Sample maps [R, C, H, W] at a grid in a box x1, y1, x2, y2, relative to 0..1; 0 outside the
-    map.
+    """Sample maps [R, C, H, W] at a grid in a box with the corners (x1, y1) and (x2, y2).
+
+    Box coordinates are fractions of the map, from 0 to 1. Samples outside the map are 0.
     """
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])
@@ -202,7 +203,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
 
 
 def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:
-    """The bounds of one of `count` equal parts."""
+    """The bounds of part `at` of the range from `low` to `high` in `count` equal parts."""
     step = forms.div(c, forms.sub(c, high, low), forms.scalar(c, float(count), low))
     first = forms.add(c, low, forms.mul(c, step, forms.scalar(c, float(at), low)))
     return first, forms.add(c, first, step)

@@ -111,8 +111,9 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """The index [N, L, 1] of the first box of each list, if all boxes [N, L, P, F] are in one
-    list.
+    """The index [N, L, 1] of the first box of each list in [N * L * P, F].
+
+    The boxes [N, L, P, F] are L lists of P boxes for each of N items (see `one_list`).
     """
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)

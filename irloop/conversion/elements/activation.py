@@ -20,7 +20,7 @@ from irloop.graph.types import ElementType
 
 
 def floating(c: Conversion, x: Value, build: Callable[[Value], Value]) -> Value:
-    """Emit `build` in a float type that ONNX has; integers are computed in f32."""
+    """Call `build` with `x` in a float type that ONNX has; integers are computed in f32."""
     element = element_of(x)
     chosen = ElementType.F32 if element.is_integer else forms.computing_type(c, element)
     return forms.computed_in(c, chosen, build, x)
@@ -36,8 +36,9 @@ imports(onnx.Sigmoid)(unary_rule(ov.Sigmoid))
 
 @exports(ov.ReLU)
 def export_relu(c: Conversion, op: ov.ReLU, x: Value) -> Value:
-    """ReLU -> Relu; Max with 0 for integers, which Relu supports only since opset 14 if they are
-    signed.
+    """ReLU -> Relu; for integers, Max with 0.
+
+    Relu supports only signed integers, and only since opset 14.
     """
     if element_of(x).is_integer:
         return forms.maximum(c, x, forms.scalar(c, 0, x))
@@ -407,7 +408,10 @@ def import_log_softmax13(c: Conversion, op: onnx.LogSoftmax13, x: Value) -> Valu
 
 
 def by_rows(c: Conversion, x: Value, axis: int, build: Callable[[Value], Value]) -> Value:
-    """Emit `build` of `x` reshaped to a matrix, whose columns are all dimensions from `axis` on."""
+    """Reshape `x` to a matrix, call `build` with it, and restore the shape.
+
+    The dimensions from `axis` on become the columns, all others the rows.
+    """
     shape = ov_forms.shape_of(c, x)
     known = shape_of(x).static()
     if known is not None and 0 not in known:

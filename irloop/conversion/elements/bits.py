@@ -93,7 +93,10 @@ def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Val
 
 
 def _bits(c: Conversion, value: Value, values: Value) -> Value:
-    """The bits of each element along a new last axis, as booleans."""
+    """The bits of each element along a new last axis, as booleans.
+
+    `values` holds the value of each bit, a power of two.
+    """
     column = forms.unsqueeze(c, value, [-1])
     halves = forms.floor_divide(c, column, values)
     odd = c(onnx_math.Mod(), halves, c.constant(2, element_of(value)))
@@ -249,7 +252,10 @@ def _signed_digit(c: Conversion, digit: Value) -> Value:
 
 
 def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
-    """The bits of each element along a new last axis, as booleans."""
+    """The bits of each element along a new last axis, as booleans.
+
+    `values` holds the power of two of each bit.
+    """
     column = ov_forms.unsqueeze(c, value, [-1])
     halves = floor_divided(c, column, values)
     odd = c(ov_math.FloorMod(), halves, c.constant(2, element_of(value)))

@@ -126,8 +126,8 @@ def export_fake_convert(
 def _rounded(c: Conversion, x: Value, element: ElementType) -> Value:
     """Round `x` to an 8-bit float, ties to even, saturated, and return it in f32.
 
-    Opsets before 19 lack these types: there, round to a multiple of the distance between
-    neighbouring 8-bit floats.
+    Opsets before 19 have no 8-bit floats: for them, the value is rounded to a multiple of the
+    distance between neighbouring 8-bit floats.
     """
     if element not in _PRECISION:
         raise c.refuse(f"ONNX cannot round to {element} as OpenVINO does")

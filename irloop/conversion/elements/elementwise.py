@@ -262,7 +262,10 @@ def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
 
 
 def wrapping_rule(build: Build) -> Callable[..., Value]:
-    """A rule that emits `build` with wrap-around."""
+    """A rule that emits `build` so that integers wrap around.
+
+    8-bit integers are computed in i32, because OpenVINO's CPU would saturate them.
+    """
 
     def rule(c: Conversion, op: Op, left: Value, right: Value) -> Value:
         return wrapping(c, build, left, right)

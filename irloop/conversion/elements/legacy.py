@@ -19,7 +19,7 @@ from irloop.graph.model import Value
 
 
 def _aligned(target: type[ov.Binary]) -> Callable[..., Value]:
-    """A rule for operations that broadcast at an axis, which OpenVINO calls auto_broadcast pdpd."""
+    """A rule for operations that broadcast at an axis: OpenVINO's auto_broadcast mode pdpd."""
 
     def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
         if op.broadcast and op.position != -1:

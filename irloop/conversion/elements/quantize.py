@@ -180,9 +180,9 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
 
 
 def _integers_in_f32(c: Conversion, value: Value) -> Value:
-    """The integers `value` in f32: if possible, the f32 value from which they were converted.
+    """Convert the integers `value` to f32, or return the f32 value from which they were converted.
 
-    This saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
+    The latter saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
     """
     found = _limited(c, value)
     if found is None:
@@ -334,8 +334,9 @@ def _in_blocks(
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
-    """(x - zero point) * scale; the difference of i32 data is computed in i32, because only other
-    types are exact in f32.
+    """(x - zero point) * scale, computed in f32.
+
+    If x is i32, the difference is computed in i32, because f32 cannot represent all i32 numbers.
     """
     element = element_of(scale)
     limited = _limited(c, x)

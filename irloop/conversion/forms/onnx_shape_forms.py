@@ -294,10 +294,10 @@ def _end(end: int, step: int, size: int) -> int | None:
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Replace the largest integers among `ends` if the step is negative, because runtimes interpret
-    them differently.
+    """Subtract 1 from the largest integers among `ends` where the step is negative.
 
-    ONNX Runtime reads them as "up to the end" in either direction.
+    Runtimes interpret them differently there: ONNX Runtime reads them as "up to the end" in either
+    direction.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)

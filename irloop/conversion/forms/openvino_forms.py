@@ -124,7 +124,7 @@ def converted(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Emit `build` in at least f32, and convert the result to the type of the first value.
+    """Call `build` with f16 and bf16 values as f32, and convert the result back.
 
     Runtimes compute 16-bit floats in f32, and so do the forms of several operations.
     """

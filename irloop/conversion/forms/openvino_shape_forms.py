@@ -183,7 +183,7 @@ def slice_by(
 
 
 class _Positions(Record):
-    """The positions of axes in the bounds of a StridedSlice.
+    """Where the begin and end lists of a StridedSlice hold the bounds of the sliced axes.
 
     If the rank is unknown, a leading ellipsis in the masks makes negative axes possible.
     """

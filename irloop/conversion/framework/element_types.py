@@ -1,6 +1,6 @@
 """The element types that only some opsets of ONNX have, and those that OpenVINO lacks.
 
-They are apart from the forms of the two formats, so that a conversion imports only one of them.
+They have their own module, so that a conversion need not import the forms of both formats.
 """
 
 from __future__ import annotations

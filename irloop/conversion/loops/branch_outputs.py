@@ -50,7 +50,7 @@ class ReadBranchesBySlices(MatcherPass):
 
 
 def loses_an_output(node: Node) -> bool:
-    """True for an If with an output whose memory another value may get before it is read."""
+    """True for an If with an output that another value may overwrite before the output is read."""
     return any(map(loses_its_memory, node.outputs))
 
 

@@ -73,7 +73,7 @@ class FoldLoopShapes(FoldShapes):
 class FoldConstantLoops(ModelPass):
     """Runs loops whose inputs are all constant, and computes constant trip counts and conditions.
 
-    The conditions are those of Loops and Ifs.
+    Conditions are computed for both Loops and Ifs.
 
     Given::
 
@@ -85,12 +85,12 @@ class FoldConstantLoops(ModelPass):
         Const [8, 16]
         Loop(m, Const false, x):  ...    If(Const false, x):  ...
 
-    A body parameter counts as constant if the captured value is constant. OpenVINO folds such a
-    Loop, too, but fails if the Loop or one in its body runs zero times, or if folding shows that a
-    Loop does not start. It also replaces an If by the branch that a constant selects, and then
-    refuses the model if the branch returns an input of the model. Captured values that the body of
-    a loop does not read need not be constant. A loop that needs more than a thousand iterations,
-    256 MB or ten seconds is left as it is. Copies the graph if anything is folded.
+    A body parameter counts as constant if the captured value is constant. OpenVINO also folds Loops
+    with constant inputs, but fails if the Loop or one in its body runs zero times, or if folding
+    shows that a Loop does not start. It also replaces an If by the branch that a constant selects,
+    and then refuses the model if the branch returns an input of the model. Captured values that the
+    body of a loop does not read need not be constant. A loop that needs more than a thousand
+    iterations, 256 MB or ten seconds is left as it is. Copies the graph if anything is folded.
     """
 
     name = "fold_constant_loops"

@@ -1,4 +1,4 @@
-"""Protects states of Loops that grow and whose last value nothing reads."""
+"""Avoids hazard OVN114: a state of a Loop grows, and nothing reads the last value of the state."""
 
 from __future__ import annotations
 

@@ -195,8 +195,9 @@ def _item_type(item: Value, type: ValueType) -> ValueType:
 def _can_be_joined(type: ValueType) -> bool:
     """True when a concatenated output can replace a state that grows.
 
-    OpenVINO 2026.4 returns arbitrary values if a loop concatenates parts of different shapes,
-    whereas its Concat rejects them. A state that grows needs a known rank.
+    The items of the state must have equal shapes: if a loop concatenates parts of different shapes,
+    OpenVINO 2026.4 returns arbitrary values, whereas its Concat refuses them. A state that grows
+    needs a known rank, so it is also replaced if the rank is unknown.
     """
     mixed = isinstance(type, SequenceType) and type.mixed
     item = type.item if isinstance(type, SequenceType) else type

@@ -49,7 +49,7 @@ class OnnxLoopBuilder:
         self._unused: Value | None = None
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """Add a state; return the body's view of it."""
+        """Add a state; return the body parameter that holds it."""
         assert not self._captured, "states come before captures"
         self._initial.append(initial)
         return self.inner.parameter(name, type)

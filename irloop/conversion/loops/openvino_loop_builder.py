@@ -137,7 +137,7 @@ class OpenVinoLoopBuilder:
         return self._invariants[value]
 
     def sliced(self, value: Value, axis: int, reverse: bool, name: str) -> Value:
-        """Return the body's view of one slice of `value`; the axis remains, with size 1."""
+        """Add a sliced input and return its body parameter; slices keep the axis with size 1."""
         shape = shape_of(value).with_dim(axis, 1)
         parameter = self.inner.parameter(name, TensorType(element_of(value), shape))
         self._inputs.append(_Input(value, parameter, axis, reverse))
@@ -260,10 +260,10 @@ class OpenVinoLoopBuilder:
         return value
 
     def _as_open(self, value: Value, item: _Input) -> Value:
-        """Hide the dimensions of `value` from OpenVINO in which its state may change its size.
+        """Hide from OpenVINO each dimension of `value` whose size the state may change.
 
-        OpenVINO bounds the dimensions of a last value by those of the body result, and fails if the
-        initial value, which it returns without an iteration, is outside these bounds.
+        OpenVINO bounds the dimensions of a last value by those of the body result. It fails if the
+        loop runs zero times and the initial value, which it then returns, is outside these bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):

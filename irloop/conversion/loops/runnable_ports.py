@@ -33,9 +33,9 @@ class RunnablePorts(LoopPass):
     The reasons are hazards OVN117 (ports of a Loop that go backwards, together with unread ports),
     OVN118 and OVN148 (the trip count or the first condition mapped into the body), OVN136 (an
     unread output of a shared result) and OVN137 (a parameter before the one that receives the
-    iteration number is removed). For OVN137, the iteration number becomes the first parameter.
-    If dead operations still read a port, values that go backwards are reversed outside the Loop,
-    and an output gets a result of its own.
+    iteration number is removed). For OVN137, the iteration number becomes the first parameter. A
+    port that dead operations still read cannot be removed: instead, values that go backwards are
+    reversed outside the Loop, and an output gets a result of its own.
     """
 
     name = "runnable_ports"

@@ -151,7 +151,10 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
-    """The part that one iteration adds to a concatenated output, its axis, and the direction."""
+    """Return the part that one iteration adds to a concatenated output, the axis, and a boolean.
+
+    The boolean is true if the parts are joined in reverse order.
+    """
     shape = shape_of(result)
     if shape.rank == 0:
         return result, 0, port.stride < 0

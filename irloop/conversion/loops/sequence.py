@@ -67,7 +67,7 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert -> the list with the item, or the item that a loop iteration appends."""
+    """SequenceInsert -> the sequence with the item, or the item that a loop iteration appends."""
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:

@@ -88,7 +88,7 @@ def as_items(c: Conversion, value: Converted, count: int) -> list[Value]:
     """Split a sequence of `count` items into its tensors.
 
     Raises:
-        RefusedError: when it is known to have another number of items.
+        RefusedError: when the sequence is known to have another number of items.
     """
     if isinstance(value, Stacked):
         parts = shape_forms.variadic_split(c, value.tensor, 0, [1] * count) if count else []

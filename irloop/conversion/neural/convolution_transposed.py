@@ -206,7 +206,10 @@ def _by_shape(
     data: Value,
     weights: Value,
 ) -> Value:
-    """ConvTranspose with a computed output shape; OpenVINO's same_lower crops like SAME_UPPER."""
+    """Convert a ConvTranspose by giving the output shape as an input.
+
+    OpenVINO's same_lower crops like ONNX's SAME_UPPER.
+    """
     rank = len(paddings)
     if op.output_shape:
         wanted = c.i64(list(op.output_shape[-rank:]))

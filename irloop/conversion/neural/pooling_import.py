@@ -152,7 +152,7 @@ def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
 
 @imports(onnx.MaxPool)
 def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
-    """MaxPool -> MaxPool; indices and dilations need opset8, else they become comparisons."""
+    """MaxPool -> MaxPool; before opset8, comparisons compute the indices and dilated windows."""
     window = op.window()
     attributes = _attributes(c, window, data)
     indexed = len(c.node.outputs) > 1 and c.node.outputs[1].is_used

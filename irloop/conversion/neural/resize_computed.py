@@ -100,8 +100,10 @@ def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One axis that is resized: its size, factor and length as f32 scalars, and its new size as an
-    i64 scalar.
+    """One axis that is resized; the sizes and the factor are computed when the model runs.
+
+    `size`, `scale` and `length` are f32 scalars: the old size, the factor, and the new size, which
+    need not be an integer. `count` is the new size as an i64 scalar.
     """
 
     c: Conversion

@@ -171,8 +171,9 @@ def export_irdft(
 
 
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
-    """Compute all frequencies of a real signal from the first half; a length of -1 means that it is
-    even.
+    """Compute all frequencies of a real signal from the first half.
+
+    If `length` is -1, the length of the signal is even.
     """
     if length == -1:
         first, behind = -2, 0

@@ -155,7 +155,7 @@ def import_stft(
 
 
 def _places(c: Conversion, signal: Value, count: Value, hop: Value) -> Value:
-    """The positions [frames, count] in the signal of the elements of each frame."""
+    """For each frame, the positions of its elements in the signal: [frames, count]."""
     room = forms.subtract(c, forms.size_of(c, signal, 1), count)
     frames = forms.add(c, forms.divide(c, room, hop), c.i64(1))
     zero, one = c.i64(0), c.i64(1)

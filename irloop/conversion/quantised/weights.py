@@ -139,10 +139,11 @@ def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
 
 
 def _has_integer_kernel(node: Node, found: _Found) -> bool:
-    """True for products of dequantised data with weights whose scales belong to the results.
+    """True if ONNX Runtime can compute this product of dequantised data and weights on integers.
 
-    ONNX Runtime ignores the axis of DequantizeLinear. It would also apply the scales of another
-    axis to the results, and so fail or compute wrong values.
+    The scales of the weights must belong to an axis of the result. ONNX Runtime ignores the axis of
+    DequantizeLinear and applies the scales to the result in any case: with scales of another axis
+    it fails or computes wrong values.
     """
     _, zeros, scale = found
     data, weights = node.inputs[:2]
@@ -174,9 +175,7 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 
 
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
-    """True if the only reader of a convolution, of its sum with a bias, or of the Relu of these, is
-    a QuantizeLinear.
-    """
+    """True if only QuantizeLinear reads a convolution, after its bias and Relu if it has them."""
     value = node.output
     reader = only_reader(value)
     bias = None if reader is None else bias_of(reader)

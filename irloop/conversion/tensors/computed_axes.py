@@ -32,7 +32,7 @@ def _marks(c: Conversion, axes: Value, rank: int) -> Value:
 
 
 def squeeze(c: Conversion, value: Value, axes: Value) -> Value:
-    """`value` without axes of size 1.
+    """Remove the axes of size 1 at the computed positions `axes`.
 
     Raises:
         RefusedError: when the rank is not known.

@@ -47,5 +47,5 @@ class DivideCopies(MatcherPass):
 
 
 def is_divided_inexactly(node: Node) -> bool:
-    """True for a division that the pass changes."""
+    """True for an integer division that the pass `DivideCopies` changes."""
     return bool(divided_inexactly(node))

@@ -86,7 +86,7 @@ def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
 
 
 def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
-    """Give the dimensions under ... the same rank in all operands, as ONNX's inference requires."""
+    """Give the dimensions under "..." one rank in all operands, as ONNX's inference requires."""
     extents: list[list[int] | None] = []
     for term, operand in zip(equation.operands, operands, strict=True):
         dims = shape_of(operand).static()

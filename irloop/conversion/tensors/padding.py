@@ -195,7 +195,7 @@ def _import_known(
 
 
 def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
-    """Wrap-mode padding, which OpenVINO lacks, by concatenating slices of the other end."""
+    """Pad in wrap mode, which OpenVINO lacks, with elements from the opposite end of each axis."""
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if not begin and not end:
             continue

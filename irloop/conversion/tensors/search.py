@@ -45,8 +45,9 @@ def _sortable(c: Conversion, data: Value) -> Value:
 
 
 def _flipped(c: Conversion, value: Value, element: ElementType) -> Value:
-    """Flip the sign bit of an i64 that holds the bits of a u64, so that both have the same
-    order.
+    """Flip the sign bit of u64 numbers in an i64, so that comparisons as i64 order them right.
+
+    Flipping again restores the numbers. `value` is returned unchanged if `element` is not u64.
     """
     if element is not ElementType.U64:
         return value

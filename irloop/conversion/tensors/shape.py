@@ -311,8 +311,9 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """Reshape `data` to the rank of `target`: its axes become `axes`, and the other axes have size
-    1.
+    """Transpose and reshape `data` to the rank of `target`: axis i becomes axis `axes[i]`.
+
+    All other axes of the result have size 1.
     """
     order = sorted(range(len(axes)), key=lambda at: axes[at])
     data = onnx_forms.transpose(c, data, order)

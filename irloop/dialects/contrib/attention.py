@@ -141,9 +141,10 @@ def self_attention(
 ) -> list[Term]:
     """Self-attention of a projection that holds query, key and value side by side.
 
-    `masks` are the mask, the value that it adds where it is 0, and whether later positions are
-    hidden. `past` holds the earlier keys and values [2, batch, heads, positions, size]. Returns the
-    result and, if requested, the keys and values in the form of `past`.
+    `masks` holds the mask, the value that is added to a score where the mask is 0, and True if
+    later positions are hidden. `past` holds the earlier keys and values [2, batch, heads,
+    positions, size]. `addend` is added to the scores. Returns the result and, if the node has a
+    second output, all keys and values in the form of `past`.
     """
     parts = s.split(projected, -1, sizes)
     query, key, value = (heads_of(s, part, heads) for part in parts)

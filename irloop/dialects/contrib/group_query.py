@@ -232,7 +232,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.where(s.unsqueeze(empty, 1, 3), 0, found)
 
     def _shared(self, s: Steps, x: Term) -> Term:
-        """[batch, key heads, ...] repeated for all query heads; f16 is widened to f32."""
+        """Repeat the key heads of `x` [batch, key heads, ...] for all query heads.
+
+        f16 is widened to f32.
+        """
         times = self.num_heads // self.kv_num_heads
         wide = widened(s, x)
         if times == 1:

@@ -238,7 +238,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
 
 
 class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
-    """x @ W' (or x @ W), W [N, K] in blocks of 4-bit codes (FP4 or NF4) scaled by their maximum."""
+    """x @ W' (or x @ W); W [N, K] is in blocks of 4-bit codes (FP4 or NF4), each with a scale."""
 
     operands = "x: float, b: u8, absmax: float -> float"
 

@@ -307,7 +307,7 @@ class OneAxis(Activation):
 
 
 class Flattening(Activation):
-    """Base of the softmax functions over all dimensions from `axis` on, flattened to one."""
+    """Base of softmax functions that treat all dimensions from `axis` on as a single one."""
 
     cost = "linear"
 

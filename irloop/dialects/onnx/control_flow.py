@@ -60,7 +60,8 @@ class Scan(OnnxOp, type="Scan", since=9, inputs=(1, None), outputs=None):
     """Runs its body for each element of the scanned inputs (Scan-9 ... Scan-25).
 
     Axes and directions are in the port map (`ScanInput`, `ScanOutput`); axes are nonnegative where
-    the rank is known. The file's `num_scan_inputs` and lists are derived from the port map.
+    the rank is known. The attribute `num_scan_inputs` and the lists of axes and directions in a
+    file are derived from the port map.
     """
 
     body_labels = ("body",)

@@ -78,7 +78,10 @@ class Gemm1(_Gemm, type="Gemm", since=1, inputs=3):
 
 
 class Gemm(_Gemm, type="Gemm", since=7, inputs=(2, 3)):
-    """Gemm-7, 9, 11, 13: C broadcasts as in NumPy and is optional since opset 11."""
+    """``alpha * A' @ B' + beta * C`` of matrices (Gemm-7, 9, 11, 13).
+
+    A' and B' may be transposed. C broadcasts as in NumPy and is optional since opset 11.
+    """
 
 
 class Einsum(OnnxOp, type="Einsum", since=12, inputs=(1, None)):

@@ -178,7 +178,7 @@ class LpPool(LpPool2, type="LpPool", since=18, inputs=1):
 
 
 class _Global(OnnxOp):
-    """Base of versions with one window that covers all spatial axes."""
+    """Base of poolings with one window that covers all spatial axes."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         shape = args.shape(0)

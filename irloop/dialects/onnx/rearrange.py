@@ -35,8 +35,9 @@ class DepthToSpace(OnnxOp, type="DepthToSpace", since=1, inputs=1):
 
 
 class DepthToSpace11(OnnxOp, type="DepthToSpace", since=11, inputs=1):
-    """Like DepthToSpace-1; in `mode` CRD the channel of the result varies more slowly
-    (DepthToSpace-11, 13, 28).
+    """Like DepthToSpace-1, with a choice of `mode` (DepthToSpace-11, 13, 28).
+
+    In mode CRD the channel of the result varies more slowly than the position in the block.
     """
 
     not_moved = NARROW | BF16

@@ -153,7 +153,7 @@ class Split1(_Splitting, type="Split", since=1, inputs=(1, 2), outputs=None):
 
 
 class Split(_Splitting, type="Split", since=2, inputs=1, outputs=None):
-    """Splits into parts of the lengths `split`, else into equal parts (Split-2, 11)."""
+    """Splits into parts of the lengths `split`; without it, into equal parts (Split-2, 11)."""
 
     not_moved = NARROW
 

@@ -137,7 +137,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
         """Check that branches lead to nodes and leaves that exist, and leaves to targets.
 
         Raises:
-            InferenceError: when one does not, or nodes form a cycle.
+            InferenceError: when a node, leaf or target does not exist, or nodes form a cycle.
         """
         branches = (
             (self.nodes_truenodeids, self.nodes_trueleafs),

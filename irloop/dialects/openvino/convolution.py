@@ -113,7 +113,7 @@ class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
 class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
     """Convolution of {0, 1} data with u1 filters, where 0 counts as -1 (BinaryConvolution-1).
 
-    `pad_value` is the value of padding; 0 contributes nothing.
+    Padding counts as `pad_value` itself: with 0 it adds nothing to a sum.
     """
 
     operands = "data: number, filters: u1 -> number"
@@ -198,7 +198,7 @@ class ConvolutionBackpropData(_Backprop, type="ConvolutionBackpropData", since=1
 class GroupConvolutionBackpropData(
     _Backprop, type="GroupConvolutionBackpropData", since=1, inputs=(2, 3)
 ):
-    """Transposed convolution with [G, I, O, ...] (GroupConvolutionBackpropData-1)."""
+    """Transposed convolution with filters [G, I, O, ...] (GroupConvolutionBackpropData-1)."""
 
     pads_begin: tuple[int, ...] = attribute(default=(), least=0)
 

@@ -91,7 +91,7 @@ class Binary(OpenVinoOp):
 
 
 class Arithmetic(Binary):
-    """Base of functions that map two numbers to one of the same type; `function` is the kernel."""
+    """Base of functions of two numbers whose result has their type; `function` is the kernel."""
 
     operands = "x: number, y: number -> number"
     elementwise = True

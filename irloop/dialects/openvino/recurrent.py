@@ -262,7 +262,11 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
 
 
 class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
-    """A GRU over a sequence (GRUSequence-5); like LSTMSequence-5 without C, B [D,3S] or [D,4S]."""
+    """A GRU over a sequence (GRUSequence-5).
+
+    The inputs are those of LSTMSequence-5 without C. W and R have 3S rows instead of 4S; B is
+    [D,3S], or [D,4S] with `linear_before_reset`.
+    """
 
     operands = (
         "X: float, H: float, sequence lengths: i32 | i64, W: float, R: float, "

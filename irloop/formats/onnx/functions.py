@@ -44,9 +44,9 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
 def expand_functions(
     model: onnx.ModelProto, opsets: dict[str, int], should_expand: Callable[[str, str], bool]
 ) -> onnx.ModelProto:
-    """Expand functions of the standard by their definitions.
+    """Expand operations that the ONNX standard defines as functions.
 
-    `should_expand` receives the type and domain of each such operation, including those that an
+    `should_expand` decides by type and domain which of them are expanded, including those that an
     expansion creates.
 
     Raises:

@@ -68,7 +68,7 @@ class _Kinds:
             self._makers.update({name: node for name in node.output if name})
 
     def inside(self, graph: onnx.GraphProto) -> _Kinds:
-        """The known facts about the values of `graph`, which is a body of this graph."""
+        """The known facts about the values of `graph`, a body in the current graph."""
         return _Kinds(graph, self, self._opset)
 
     def item_type(self, name: str) -> int:
@@ -152,7 +152,10 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """Nodes that copy inputs whose names the body uses itself, and the names of all inputs."""
+    """Identity nodes for inputs whose names the body also uses, and the names of all inputs.
+
+    An input that one of these nodes copies gets the name of the copy.
+    """
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)
     nodes, sources = [], []

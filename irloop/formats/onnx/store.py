@@ -77,10 +77,10 @@ class Store:
 
     @contextmanager
     def with_empty_file(self, folder: str) -> Iterator[None]:
-        """Let the weights refer to an empty file in `folder` within a `with` statement.
+        """Let the weights refer to a sparse file in `folder` within a `with` statement.
 
-        The file has the size of the weights, which is all that the checker looks at; it is sparse
-        and takes no space.
+        The checker looks only at the size of the file, which is the size of the largest tensor. The
+        file takes no space.
         """
         size = max((entry.tensor.nbytes for entry in self._entries), default=0)
         with open(os.path.join(folder, "weights"), "wb") as file:
@@ -155,7 +155,11 @@ class Store:
         return pieces
 
     def _point(self, target: Path) -> None:
-        """Let the entries of tensors that are mapped from a file refer to that file."""
+        """Let the entry of each tensor that is mapped from a file refer to the place in that file.
+
+        Raises:
+            WriteError: when that file is outside the folder of `target`, or is `target` itself.
+        """
         folder = target.parent.resolve()
         for entry in self._entries:
             tensor = entry.tensor

@@ -53,7 +53,7 @@ class Source(Protocol):
 
 
 class Encoded:
-    """A message in memory."""
+    """An encoded protobuf message that is held in memory."""
 
     def __init__(self, data: bytes) -> None:
         self._view = memoryview(data)

@@ -197,7 +197,7 @@ def _change(data: bytes, spans: dict[str, _Span], edit: Edit) -> tuple[int, int,
 
 
 def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
-    """The insertion of the last child of an element."""
+    """The edit that adds `text` as the last child of an element: start, end and new bytes."""
     if data[span.tag_end - 2 : span.tag_end] == b"/>":
         name = re.match(rb"<([^\s/>]+)", data[span.start : span.tag_end])
         assert name is not None

@@ -83,7 +83,10 @@ class Envelope:
         self.check("layer", attributes)
 
     def open_child(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check a child of a layer; the child must have no attributes."""
+        """Check a child of a layer.
+
+        The file does not conform if the child has attributes, or if the layer has two of this name.
+        """
         if name in self._children or attributes:
             self.conforms = False
         self._children.add(name)

@@ -58,7 +58,10 @@ class _Chooser:
         return self.names
 
     def _operand_name(self, node: Node) -> None:
-        """Keep an output's name if OpenVINO replaces `node` by its operand."""
+        """Remove the name of a node from its operand, if the node returns the operand unchanged.
+
+        OpenVINO replaces such a node by its operand. Only the output of the node keeps the name.
+        """
         operand = _passed_on(node)
         if operand is None or operand in self.count or len(operand.producer.outputs) > 1:
             return

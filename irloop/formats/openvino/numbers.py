@@ -6,8 +6,9 @@ digits. A `<dim>` is read the same way, but only up to the first character that 
 attribute in `data` is also read up to that character, but a plus sign is refused. All of them must
 fit into 64 bits.
 
-A number with a fraction in `data` may have a plus sign, unless it is `inf` or `nan`; these may be
-followed only by white space. An exponent needs digits, and the number must fit into a double.
+A floating-point number in `data` may have a plus sign, except before `inf` and `nan`. After `inf`
+and `nan` there may only be white space. An exponent needs digits, and the number must fit into a
+double.
 """
 
 from __future__ import annotations

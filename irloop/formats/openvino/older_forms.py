@@ -36,9 +36,10 @@ def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
 def with_parted_weights(
     graph: Graph, op: Op, name: str, inputs: tuple[Value, ...], place: Location
 ) -> tuple[Value, ...]:
-    """The inputs of such a cell, with W and R separated by nodes that are added to `graph`.
+    """Replace the joined weights of an LSTMCell with five inputs by W and R; return its inputs.
 
-    These nodes have the line of the cell as their location, and belong to no layer of the file.
+    The nodes that split the weights are added to `graph`. Their location is the line of the cell,
+    and they belong to no layer of the file.
     """
     weights, size = inputs[_WEIGHTS], getattr(op, "hidden_size", 0)
     place = replace(place, layer_id=None)

@@ -29,10 +29,10 @@ NUMBERS = ("external_port_id", "axis", "start", "end", "stride", "part_size")
 class Entry(NamedTuple):
     """An entry of a port map with its numbers parsed.
 
-    `external` is None if it is absent or malformed; other numbers then have their default.
-    `malformed` lists the attributes that are not numbers. `position` is the position of the
-    external port among the inputs or outputs of the owner; `inner` is the body layer that the entry
-    names, a Parameter or Result in a valid file.
+    `external` is None if it is absent or malformed; any other number that is absent or malformed
+    has its default. `malformed` lists the attributes that are not numbers. `position` is the
+    position of the external port among the inputs or outputs of the owner; `inner` is the body
+    layer that the entry names, a Parameter or Result in a valid file.
     """
 
     entry: MapEntry
@@ -223,9 +223,7 @@ class Wiring:
 
     @cached_property
     def back_edge_of(self) -> dict[str, tuple[BackEdge, Layer]]:
-        """For each Parameter, keyed by its id, the first back edge to it, and the Result from which
-        that starts.
-        """
+        """For each Parameter id, the first back edge to the Parameter, and that edge's Result."""
         found: dict[str, tuple[BackEdge, Layer]] = {}
         for edge, source, target in self.back_edges:
             if source is None or target is None or target.id is None:

@@ -132,8 +132,9 @@ _RANGE = re.compile(r"(\d*)\.\.(\d*)", re.ASCII)
 
 
 def parse_shape(text: str) -> Shape | None:
-    """The shape in a text such as ``1, 2``, ``[1,2]``, ``?``, ``1..5``, ``...`` or an empty one (a
-    scalar); else None.
+    """Parse a shape such as ``1, 2``, ``[1,2]``, ``?``, ``1..5`` or ``...``.
+
+    An empty text is the shape of a scalar. The result is None if the text is not a shape.
     """
     found = _shape(text)
     return found if isinstance(found, Shape) else None

@@ -62,7 +62,10 @@ class WirePlaces:
         return _place(entry, None if back is None else back[0].line, len(edges))
 
     def output(self, node: Node, label: str, external: int) -> WirePlace | None:
-        """The entry that produces an output of the node, counted from 0."""
+        """The port map entry that produces output number `external` (from 0) of the node.
+
+        The result is None if there is no such entry.
+        """
         wiring = self._wiring(node, label)
         entries = () if wiring is None else wiring.outputs
         entry = next((item for item in entries if item.position == external), None)

@@ -80,7 +80,7 @@ class _Ids(dict[str | None, str | None]):
 
 
 class _JoinedDims(dict[str, tuple[str, ...]]):
-    """The dimensions in each text of the attribute that `joined_dims` adds."""
+    """Maps each text of the attribute `_dims_` (see `joined_dims`) to a tuple of dimensions."""
 
     def __init__(self, known: dict[tuple[str, ...], tuple[str, ...]]) -> None:
         self._known = known
@@ -375,7 +375,10 @@ class _Builder:
         return self._outputs
 
     def _plain_ports(self, attributes: dict[str, str]) -> _Table:
-        """Add the ports of a part to the open layer."""
+        """Add ports to the layer that is being read, from a part that was removed from the text.
+
+        `attributes` holds the number of the part (see `plain_parts`).
+        """
         part = self._parts[int(attributes[PART])]
         assert isinstance(part, Ports)
         self.joined += 1
@@ -591,7 +594,12 @@ def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) ->
 
 
 def _built(data: bytes, name: str) -> _Builder:
-    """Parse the file, if possible without plain parts and with dimensions as attributes."""
+    """Parse the file, first in a shortened form that is faster to parse.
+
+    The short form lacks plain parts, and has dimensions as attributes (see `plain_parts` and
+    `joined_dims`). If it cannot be parsed, the original is parsed, so that the error names the
+    right column.
+    """
     rest, parts, count = taken(data)
     shorter, more = joined(rest)
     count += more

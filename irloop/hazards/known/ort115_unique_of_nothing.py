@@ -32,8 +32,7 @@ class UniqueOfNothing(
         Unique has an axis, and another dimension of its input is 0 or not known before the model
         runs. An empty axis itself, and Unique without an axis, have no such fault.
     What irloop does:
-        Nothing: conversion writes no Unique along an axis of unknown sizes that the source does not
-        have.
+        Nothing: a converted model has such a Unique only if the source has it.
     """
 
     concerns_conversion = False

@@ -35,7 +35,7 @@ class SoftmaxOfInvariant(
         body of a Loop or TensorIterator reads an invariant parameter. The same holds for single
         operations that the plugin fuses to a SoftMax or an MVN.
     What irloop does:
-        Conversion to IR computes the operation before the loop, or of a copy of the value.
+        Conversion to IR computes the operation before the loop, or on a copy of the value.
     """
 
     operations = (SoftMax1, SoftMax8, LogSoftmax, GRN, MVN1, MVN2, MVN6, Exp, Subtract)

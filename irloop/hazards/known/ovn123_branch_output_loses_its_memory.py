@@ -31,7 +31,7 @@ class BranchOutputLosesItsMemory(
         iteration. An output of the model counts as a following operation if the plugin converts its
         element type.
     Where:
-        An operation other than ShapeOf or Slice reads an output of an If of unknown size.
+        An If has an output of unknown size, and an operation other than ShapeOf or Slice reads it.
     What irloop does:
         Conversion to IR lets operations read such an output through a Slice of the whole output.
     """

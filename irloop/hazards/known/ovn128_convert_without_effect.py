@@ -29,8 +29,8 @@ class ConvertWithoutEffect(
         The next inference writes its output into the memory of the earlier input, which the caller
         may have freed, so the output has wrong values.
     Where:
-        A Convert to the element type that the value has leads from an input of the model of
-        unknown size, of type f32, i32, i8 or u8, to an output.
+        A Convert leads from an input of the model to an output. It converts to the element type
+        that the input has already: f32, i32, i8 or u8. The size of the input is unknown.
     What irloop does:
         Conversion to IR writes the maximum of the input with itself.
     """

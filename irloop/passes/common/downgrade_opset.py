@@ -60,7 +60,7 @@ class _Downgrade(Emitter):
         return None if known is None else [int(item) for item in known.reshape(-1)]
 
     def relabel(self, op: Op) -> list[Value]:
-        """Emit `op` with the same inputs."""
+        """Emit `op` with the inputs of the node to downgrade; return its outputs."""
         made = self.rewriter.insert(
             op, self.node.inputs, before=self.node, name=self.stem, n_outputs=op.n_outputs or 1
         )

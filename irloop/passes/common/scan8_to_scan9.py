@@ -159,7 +159,7 @@ class _Batch:
         scan.name = name
 
     def _end_early(self, length: Value, forms: Forms) -> None:
-        """Keep states and return zeros after an item has ended."""
+        """Let the body keep its states and return zeros after the last iteration of an item."""
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
         first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), name)

@@ -162,7 +162,7 @@ class _Sequence:
         return [self._reversed(y) if turned else y, *lasts]
 
     def rewriter_of(self, graph: Graph) -> MatchRewriter:
-        """A rewriter for a new body that shares types and names."""
+        """A rewriter for a new body; it shares types and names with the outer rewriter."""
         return MatchRewriter(graph, self.rewriter.inference, self.rewriter.names)
 
     def _state(self, wires: LoopWires, initial: Value) -> Value:

@@ -85,8 +85,9 @@ class TensorIteratorToLoop(LoopPass):
 
 
 def _keeps_types(wires: LoopWires) -> bool:
-    """True if the TensorIterator converts no value, because the parameters of a Loop have the types
-    of its inputs.
+    """True if the TensorIterator passes on every value without changing its element type.
+
+    A Loop requires that: its parameters have the types of the values that they receive.
     """
     pairs = [(item.outer, item.parameter) for item in wires.inputs]
     pairs += [(item.result, item.parameter) for item in wires.states if item.result is not None]

@@ -137,7 +137,10 @@ class _Vectoriser:
         return [forms.named_apart(found[value], value) for value in wires.node.outputs]
 
     def _needed(self) -> set[Node]:
-        """The nodes that outputs depend on; the condition is no longer needed."""
+        """The nodes of the body on which outputs of the loop depend.
+
+        Nodes that only the condition needs are not included.
+        """
         needed: set[Node] = set()
         pending = [item.value for item in self._wires.outputs]
         while pending:
@@ -168,7 +171,10 @@ class _Vectoriser:
         return _Vectorised(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
-        """The elements that the iterations read, in their order along the axis."""
+        """The part of `value` along `axis` that the iterations read.
+
+        The elements are in the order of the axis, even if the iterations run backwards.
+        """
         size = shape_of(value).dim(axis)
         part = abs(port.stride)
         if not isinstance(size, int) or part != port.part_size:

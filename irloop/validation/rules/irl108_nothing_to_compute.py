@@ -31,7 +31,7 @@ class NothingToCompute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per net."""
+        """One finding per net that should have a Result or an Assign but has neither."""
         for index in context.nets:
             owner = index.net.owner
             if owner is not None and not owner.outputs:

@@ -32,7 +32,7 @@ class UnknownOperation(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per layer whose opset, or every opset, lacks its operation."""
         known: dict[tuple[str | None, str | None], bool] = {}
         for index in context.nets:
             for layer in index.net.layers:

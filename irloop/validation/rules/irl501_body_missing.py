@@ -29,7 +29,7 @@ class BodyMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per loop without a body."""
         for wiring in context.loops:
             if wiring.body is None:
                 yield self.found(

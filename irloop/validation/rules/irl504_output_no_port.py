@@ -34,7 +34,7 @@ class OutputNoPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per output entry whose `external_port_id` names no output port."""
         for wiring in context.wirings_with_body:
             for entry in wiring.outputs:
                 if entry.external in (None, -1) or wiring.names_output(entry):

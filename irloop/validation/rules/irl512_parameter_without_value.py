@@ -40,7 +40,7 @@ class ParameterWithoutValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter."""
+        """One finding per body Parameter that is used but gets no value."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if not wiring.is_loop_op or body is None or wiring.section is None:

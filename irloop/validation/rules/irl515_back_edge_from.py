@@ -34,7 +34,7 @@ class BackEdgeFrom(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge that does not start at a Result of the body."""
         for wiring in context.loops:
             for edge, name, layer in wiring.wrong_ends("Result"):
                 assert wiring.body is not None

@@ -111,7 +111,7 @@ class PortsNotCanonical(
 
 
 def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[SetAttribute]:
-    """The changes that let port maps name inputs by their position."""
+    """Yield the edits that make the port maps of a layer number its inputs by position."""
     for wiring in context.wirings(index, layer):
         for entry in wiring.inputs:
             number = str(entry.position)

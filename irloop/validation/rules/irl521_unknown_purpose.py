@@ -35,7 +35,7 @@ class UnknownPurpose(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per port map entry whose purpose has no effect."""
         for wiring, entry, purpose, allowed in _without_effect(context):
             assert wiring.section is not None
             yield self.found(

@@ -131,7 +131,10 @@ def _is_uniform(context: Context, layer: Layer) -> bool:
 
 
 def _leads_to(context: Context, wiring: Wiring, entry: Entry, result: Layer) -> bool:
-    """True when a Result is computed from an input and has its element type and shape."""
+    """True if `result` is computed from the Parameter of `entry` and has an equal type.
+
+    Element types and shapes must be known and equal.
+    """
     body, inner = wiring.body, entry.inner
     assert body is not None
     assert inner is not None

@@ -38,7 +38,7 @@ class VaryingSlice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output entry."""
+        """One finding per concatenated output whose parts differ in shape."""
         for wiring in context.loops:
             if wiring.body is None or not wiring.concatenated:
                 continue

@@ -51,7 +51,7 @@ class ReversedStride(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Set start and end so that the range runs backward as well."""
+        """Set start to -1 and end to 0: the slices then run backward over the whole axis."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if not wiring.is_iterator or not loop_ranges.has_wrong_direction(entry):

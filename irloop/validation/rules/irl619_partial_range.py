@@ -83,8 +83,10 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """A text for what the repair changes: OpenVINO ignored the range and began at one end of the
-    axis.
+    """Describe the effect of the repair: bytes are appended, and results may change.
+
+    OpenVINO ignores the range and begins at one end of the axis. Results change unless the range
+    begins at this end.
     """
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None

@@ -34,7 +34,7 @@ class BodyInputType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per input."""
+        """One finding per body input that is declared with another type than it gets."""
         for item in context.bodies:
             names = item.body.inputs
             types = item.body.input_types

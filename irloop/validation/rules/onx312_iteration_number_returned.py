@@ -34,7 +34,7 @@ class IterationNumberReturned(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per such output."""
+        """One finding per output that is the iteration number."""
         for node, body in context.loops():
             number = body.inputs[0]
             for index, name in enumerate(body.outputs):

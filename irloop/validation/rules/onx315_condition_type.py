@@ -33,7 +33,7 @@ class ConditionType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose body returns a condition that is not boolean."""
         for node, body in context.loops():
             kind = kind_of(context.result_types(body)[0])
             if kind not in ("", "boolean"):
