@@ -283,7 +283,7 @@ def common_options(command: Command) -> Command:
     return limited
 
 
-#: The factor for commands that run a model many times, or many models.
+#: The factor for the limits of commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
 #: All runs of a check together may take as many steps as this many runs at their limit.

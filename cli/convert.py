@@ -253,8 +253,8 @@ class _Job:
         """
         self._require_sensible()
         try:
-            # Nothing of the only model of this process is garbage until the process ends. While the
-            # models run, the collector works.
+            # Pause the collector, because this process reads only one model, and nothing of it is
+            # garbage until the process ends. The collector works again while the models run.
             with collector_paused():
                 if self.validate:
                     self._validate()
@@ -383,8 +383,8 @@ class _Job:
         from irloop import compare, read_model, transform
 
         self.console.progress(f"running {self.source} and the result")
-        # Convert a fresh copy, so that the comparison notices if conversion changed the source. The
-        # engine runs the file itself.
+        # Compare with the file, not with `source`, so that the comparison notices if conversion
+        # changed `source`. The engine runs the file itself.
         first: Model | ParsedOnce = self.file
         if self.stateless:
             first = transform(source, ["stateful_to_stateless"])[0]

@@ -214,7 +214,8 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
 
 
 def _reader_left() -> NoReturn:
-    # Buffered output has nowhere to go; without this the interpreter complains at exit.
+    # Nobody reads the buffered output any more. Discard it, because the interpreter would otherwise
+    # complain at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(Exit.NOT_CHECKED)
 

@@ -72,7 +72,8 @@ def dump(content: Any) -> str:
     import json
 
     text = json.dumps(_plain(content), indent=2, allow_nan=False)
-    # Only texts contain this character; CI services recognise commands even within a line.
+    # In JSON, only strings contain `#`, so it can be escaped everywhere. CI services recognise
+    # commands even within a line.
     return text.replace("##", "\\u0023\\u0023")
 
 

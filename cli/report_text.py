@@ -12,7 +12,8 @@ from .source_lines import Excerpt, Excerpts
 
 __all__ = ["count", "render", "summary"]
 
-#: A longer source line (of a minified file) does not help; the element path locates the finding.
+#: Maximum number of characters of a source line that are shown. More of them (in a minified file)
+#: would not help; the element path locates the finding.
 _WIDEST = 160
 
 
@@ -44,7 +45,7 @@ def count(number: int, noun: str) -> str:
 
 def _block(item: Diagnostic, excerpt: Excerpt | None, *, colour: bool) -> str:
     place = item.location
-    # A path that is already in the message is not repeated.
+    # Findings about a model in memory have no file.
     where = place.file or "<model>"
     if place.line is not None:
         where = f"{where}:{place.line}"

@@ -16,7 +16,7 @@ __all__ = ["Settings", "find_settings", "read_settings"]
 FAIL_ON = ("error", "warning")
 #: The largest settings file that is read.
 MOST = 1 << 24
-#: The findings of one code in one file that are listed by default.
+#: Maximum number of findings of one code in one file that are listed by default.
 MAX_SAME = 100
 KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-same-findings")
 
@@ -58,7 +58,7 @@ def find_settings() -> Settings:
     """
     for folder in _folders(os.getcwd()):
         own = os.path.join(folder, "irloop.toml")
-        # A pipe or a device of this name is an error that names it.
+        # A pipe or a device of this name is not skipped: reading it raises an error that names it.
         if os.path.isfile(own) or what_else(own):
             return read_settings(own)
         project = os.path.join(folder, "pyproject.toml")

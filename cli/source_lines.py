@@ -16,7 +16,8 @@ from .console import STDIN, console_of
 
 __all__ = ["Excerpt", "Excerpts"]
 
-#: A longer source line (of a minified file) does not help; the element path locates the finding.
+#: Maximum number of bytes of a source line that is shown. A longer line (of a minified file) does
+#: not help; the element path locates the finding.
 WIDEST = 4000
 
 _STEP = r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$"

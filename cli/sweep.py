@@ -186,7 +186,8 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
     if options["scheduler"] and options["workers"]:
         raise UsageError("--workers cannot be combined with --scheduler, whose workers are used")
     if not options["scheduler"]:
-        # First, so that it imports modules while this process does.
+        # The call comes first, because the process that it starts imports modules while this
+        # process does.
         prepare()
     console = console_of(ctx)
     signal.signal(signal.SIGTERM, _interrupt)

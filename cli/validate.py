@@ -403,7 +403,7 @@ def _write_page(found: _Found, file: str, paths: list[str], weights: str | None)
         try:
             models.append(path if weights is None else read_model(path, weights))
         except IrloopError:
-            # The findings tell why it cannot be read.
+            # The report has findings that tell why this model cannot be read.
             continue
     save_report(Report(found.findings, found.suppressed), file, models)
 

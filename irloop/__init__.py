@@ -601,7 +601,7 @@ def save_report(
         except IrloopError:
             if not isinstance(result, Findings):
                 raise
-            # The findings tell why it cannot be read.
+            # The result has findings that tell why this model cannot be read.
             continue
         if sources[-1] is not model:
             infer(sources[-1])

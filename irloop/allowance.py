@@ -73,7 +73,8 @@ class Allowance:
     @contextmanager
     def _enforced(self) -> Iterator[None]:
         """Enter the budget, and turn the exceptions of the system's limits into `LimitError`."""
-        # Temporaries of single steps are not counted.
+        # The budget does not count the temporaries of single steps, so it gets only a third of the
+        # memory.
         budget = Budget(self.memory // 3, self.seconds, self.all_steps, self.steps)
         with budget.entered():
             try:
@@ -126,7 +127,8 @@ class Holder:
             self._deadline = math.inf
 
     def _expire(self, number: int, frame: object) -> None:
-        # Otherwise the signal is that of an earlier block.
+        # Before the deadline, a signal can only come from the timer of an earlier block, so ignore
+        # it.
         if time.monotonic() >= self._deadline:
             raise Expired
 
@@ -189,7 +191,8 @@ def _bounded_memory(memory: int) -> Iterator[None]:
         with open("/proc/self/statm", "rb", buffering=0) as file:
             used = int(file.read().split()[0]) * resource.getpagesize()
     except (ImportError, OSError):
-        # Without either of these, only work that asks the budget is limited.
+        # Without the module `resource` and /proc, the system cannot limit memory, so only work that
+        # asks the budget is limited.
         yield
         return
     before = resource.getrlimit(resource.RLIMIT_AS)

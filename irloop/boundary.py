@@ -28,7 +28,8 @@ def guarded(step: str) -> Callable[[Callable[Parameters, Result]], Callable[Para
                 with Budget().entered():
                     return function(*args, **keywords)
             except (IrloopError, BrokenPipeError):
-                # The reader of a tracer's output has closed it, which is not a failure of irloop.
+                # A BrokenPipeError means that the reader of a tracer's output has closed the pipe,
+                # which is not a failure of irloop.
                 raise
             except Expired as error:
                 raise out_of_time(step) from error

@@ -155,7 +155,8 @@ _ASIDE = f".irloop-tmp-{os.geteuid()}" if hasattr(os, "geteuid") else ".irloop-t
 _FILE = re.compile(r"\.irloop-[0-9a-f]{16}\.tmp")
 _FOLDER = re.compile(r"\.irloop-scratch-[a-z0-9_]{8}")
 
-#: Only this user can read the hidden folder. Windows would restrict the files in it for ever.
+#: Only this user can read the hidden folder. Windows is an exception, because files would keep the
+#: restriction after they are moved out of the folder.
 _MODE = 0o777 if os.name == "nt" else 0o700
 
 #: How often the hidden folder is made again when other processes remove it at the same moment.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
-#: Maximum number of inputs that are searched for a cause.
+#: Maximum number of trials with different outputs that are searched for a cause.
 EXPLAINED = 3
 
 Path = str | os.PathLike[str]

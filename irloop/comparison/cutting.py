@@ -190,7 +190,8 @@ def cut_at(pair: Pair, place: _Place) -> Pair | None:
         return None
     right.graph.parameters = [right.graph.parameters[at] for at in order]
     for model in (left, right):
-        # A loop that fails because of an output that nothing reads is not the same case.
+        # Remove what nothing reads, because a loop that fails on an unread output would be another
+        # case than the one that is cut out.
         Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
     moved = tuple(second[at] for at in order)
     return _with_common_shapes(Pair((left, right), (first, moved)))

@@ -55,7 +55,8 @@ class Cause(Record):
         if kind == "output" or (kind == "wire" and _LEAVES.search(message)):
             kind, name = "output", ""
         if self.kind == "input":
-            # The operands may become simpler: only their position stays the same.
+            # Reduction may make the operands simpler, so keep only the start of the message, which
+            # names the position of the input.
             message = message.partition(" of ")[0]
         words = " ".join(_CHANGING.sub("", message).split())
         return f"{kind} {name} {words}"

@@ -43,7 +43,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: at all.
 TRIPS = (5, 2, 1, 0)
 
-#: Ranges of integers that are neither indices nor lengths; the narrow ranges suit sizes and shapes.
+#: Ranges of integer inputs whose role is unknown, in the order in which they are tried. The narrow
+#: ranges suit inputs that are in fact sizes or shapes.
 INTEGERS = ((-8, 9), (1, 4), (0, 1))
 
 #: Maximum rank of an input: NumPy supports no more dimensions.

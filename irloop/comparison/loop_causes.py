@@ -195,8 +195,8 @@ class LoopCauses:
             recording.count(loop, at)
             for recording, loop in zip(self._seen.recordings, (first, node), strict=True)
         )
-        # If the loop is still running, it has run more iterations than the other loop, or nothing
-        # is known.
+        # A loop that has not ended proves a difference only if it has already run more iterations
+        # than the other loop.
         goes_on = not right[1]
         if not left[1] or left[0] == right[0] or (goes_on and right[0] < left[0]):
             return None

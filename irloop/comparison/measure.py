@@ -85,7 +85,7 @@ BLOCK = 1 << 18
 #: Elements per step of the budget if their bits are equal.
 ELEMENTS_A_STEP = 4096
 
-#: Elements per step of the budget otherwise.
+#: Elements per step of the budget if their bits differ.
 DIFFERENT_A_STEP = 256
 
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -134,8 +134,8 @@ class _Reduction:
             pair = self._first_different(models, with_arrays(models[0], inputs))
         else:
             found = next(sizes_of(models), {})
-            # Try zero iterations last: a case in which the loop never runs may need operations
-            # that the fault itself does not.
+            # Try zero iterations last: if the loop never runs, the reduced case may have to keep
+            # operations that the fault does not need.
             trips = sorted(TRIPS, key=lambda count: (not count, count))
             trials = made_trials(models[0], found, seeds=(0, 1), trips=trips)
             pair = self._first_different(models, trials)

@@ -80,7 +80,8 @@ def shrunk(
                 kept = pair if changed is None else accept(pair, changed, found[0])
                 place += kept is pair
                 if kept is not pair:
-                    # The changes of the new pair have other positions; go on at the same position.
+                    # The new pair has other changes: list them again, and go on at the same
+                    # position in the new list.
                     pair, todo = kept, list(changes(kept))
     told("changes", tries, tries)
     return pair

@@ -48,7 +48,7 @@ RANKS = (2, 1, 3, 4, 0)
 #: The key of the unknown rank in `Sizes`.
 RANK = 0
 
-#: The key of the unnamed sizes of images in `Sizes`.
+#: The key in `Sizes` that all unnamed sizes of images share.
 IMAGE = -1
 
 #: An axis of an input, as the position of the input and the axis.

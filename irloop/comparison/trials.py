@@ -62,7 +62,8 @@ def tried(
     try:
         session = Session(runner, widen=widen)
     except IrloopError as error:
-        # Only another engine may be able to run the model; it gets the likeliest inputs.
+        # irloop's executor cannot run the model. Another engine may be able to, so the trials get
+        # the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
         affordable()
         return trials, [Run(reason=reason_of(error)) for _ in trials]

@@ -436,7 +436,8 @@ class Wires:
             found = self.input(*pair) if NOTHING in feeds else None
             if found is not None:
                 yield found
-        # A parameter without an input may be the iteration number of the other loop.
+        # The iteration number of one loop may correspond to a parameter without an input in the
+        # other loop.
         left, right = self._sides
         numbers = left.body.ports.iteration, right.body.ports.iteration
         if numbers[0] is not None and numbers[1] is None:

@@ -68,7 +68,8 @@ def openvino_forms() -> list[Form]:
         Form(LimitCounts(), lambda node, _: is_long_count(node)),
         # Transformations of OpenVINO for Loops fail on some port maps.
         Form(RunnablePorts()),
-        # From here on, the readers of the last values of states do not change any more.
+        # OpenGrowingStates depends on which last values are read, so it comes after the passes that
+        # change their readers.
         Form(OpenGrowingStates()),
         # OpenVINO loses the initial values of states that nothing reads any more.
         Form(ReadStates()),
@@ -80,7 +81,7 @@ def openvino_forms() -> list[Form]:
         Form(ScanAlongFront(), lambda node, _: divides_by_zero(node)),
         # OpenVINO does not finish compiling sums of f64 constants.
         Form(FoldDoubleSums()),
-        # OpenVINO refuses choices of booleans between constants and computed values.
+        # OpenVINO refuses a Select of booleans in a loop if one of its choices is constant.
         single(ChooseByLogic(), chooses_constants),
         # OpenVINO takes a size in a narrow type for the size itself, or refuses its bounds.
         single(NarrowCopiesOfSizes(), is_narrow_size),
@@ -97,16 +98,18 @@ def openvino_forms() -> list[Form]:
         # OpenVINO keeps the scaled weights of one inference for the next, even if the model
         # computes the scales.
         single(ConvertScaledWeightsTwice(), scaled_by_a_computed_value),
-        # OpenVINO refuses products with a constant vector that a constant scales.
+        # OpenVINO refuses the product of a tensor and a constant vector if it is multiplied by a
+        # constant.
         single(ColumnsForScaledVectors(), scales_a_vector_product),
         # OpenVINO moves strides through padded convolutions.
         single(GroupPaddedConvolutions(), pads_skipped_data),
         # OpenVINO loses dimensions that a result has only because of a one-element constant.
         single(NarrowOneElementConstants(), brings_dimensions),
-        # From here on, the readers of the outputs of Ifs and loops do not change any more.
+        # The next two passes depend on the readers of the outputs of Ifs and loops, so they come
+        # after the passes that change these readers.
         single(ReadBranchesBySlices(), loses_an_output, always=True),
         Form(ReadLoopsByCopies()),
-        # From here on, bodies do not change any more: values that OpenVINO would overwrite are
-        # copied.
+        # Copy the values in bodies that OpenVINO would overwrite. This pass comes last, because it
+        # needs the final bodies.
         Form(BodyBarriers()),
     ]

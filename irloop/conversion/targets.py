@@ -70,7 +70,8 @@ class Target:
     computed_weights: bool = True
 
 
-#: OpenVINO 2021.4 names i4 and u4, but reads the halves of a byte in the other order.
+#: i4 and u4 are in this set, because OpenVINO 2021.4 can name them, but reads the halves of a byte
+#: in the other order.
 _NOT_IN_2021 = frozenset(STAND_INS) - {ElementType.BF16, ElementType.U1} | {ElementType.STRING}
 
 OLDEST = "openvino-2021.4"

@@ -66,7 +66,8 @@ def ranks(
             rank[vertex] = max(top, min(rank[target] for target in below[vertex]) - 1)
     for vertex in range(count):
         if free[vertex] and above[vertex] and vertex not in last:
-            # Sources are low enough now; other vertices stay close to the vertices that they read.
+            # Vertices that read nothing are now directly above their first reader. The others move
+            # back up, directly below the vertices that they read.
             rank[vertex] = max(rank[source] for source in above[vertex]) + 1
     return rank
 

@@ -54,7 +54,8 @@ def _read(stream: IO[bytes], requests: Requests) -> None:
     """Queue messages from `stream`; when it ends, end this process, even during a run."""
     while (message := wire.receive(stream)) is not None:
         requests.put(message)
-    # The lifeline closes at the same time, but cannot end the group once this process is gone.
+    # End the group here. The lifeline closes at the same time and would end it, too, but not once
+    # this process is gone.
     lifeline.end_group()
     os._exit(0)
 

@@ -30,7 +30,8 @@ _OF_TWO: dict[Kernel, np.ufunc] = {
     divide: np.divide,
 }
 
-#: Smaller arrays are in the cache in any case.
+#: Computing over an operand gains nothing for smaller arrays, because they are in the cache in any
+#: case.
 _LEAST = 1 << 12
 
 

@@ -116,8 +116,8 @@ class Iterations:
         self._tame = plan.tame and not context.watched
         trace = context.trace
         self._compute = plan.compute
-        #: The steps whose results have buffers, until one iteration has run without checks; then
-        #: the function that runs many iterations.
+        #: `_buffered` holds the steps whose results can have buffers, until `_prepare` has run one
+        #: iteration. It makes `_fast`, the function that runs the following iterations.
         self._buffered = plan.buffered
         self._fast: Stretch | None = None
         self._observer = trace if trace is not None and isinstance(trace, LoopTracer) else None

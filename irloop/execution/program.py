@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: Steps whose values together take fewer bytes than this run without checks of memory.
 SMALL = 16 * 2**20
 
-#: The budget is charged once for this many steps.
+#: Steps are charged to the budget once this many have accumulated, because each charge takes time.
 FEW_STEPS = 64
 
 #: Slot 0 holds None, slot 1 the context of the run; slots from 2 on are free.

@@ -77,8 +77,8 @@ class TextTracer:
         place = event.path
         if event.iterations:
             place += "[" + ",".join(map(str, event.iterations)) + "]"
-        # A node with bodies passes on the NaN of a node in its body, and that node is marked
-        # instead.
+        # A node with bodies is never marked: its NaN comes from a node inside a body, and the inner
+        # node is marked instead.
         clean = not event.node.bodies and not any(map(_has_nan, event.inputs))
         for index, value in enumerate(event.outputs):
             port = f".{index}" if len(event.outputs) > 1 else ""

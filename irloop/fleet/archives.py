@@ -295,7 +295,8 @@ def _unpacked(stream: Any) -> Any:
     tarfile could unpack it, too, but its time grows with the square of the compression ratio.
     """
     start = stream.read(6)
-    # Typed as Any: the decompressors declare a whole file, and only read.
+    # The type is Any, because the decompressors declare a complete file object as their argument,
+    # although they only read from it.
     packed: Any = _Again(start, stream)
     if start.startswith(b"\x1f\x8b"):
         return _Bounded(gzip.GzipFile(fileobj=packed, mode="rb"), packed)

@@ -212,7 +212,8 @@ def _local(workers: int) -> Any:
         {
             "distributed.worker.multiprocessing-method": METHOD,
             "distributed.nanny.environ": THREADS,
-            # Dask's status pages would need no certificate, so they are not served.
+            # Dask serves its status pages without asking for a certificate, so they are switched
+            # off.
             "distributed.scheduler.http.routes": [],
             "distributed.worker.http.routes": [],
             # A batch takes only seconds, so profiles of the workers are of no use.

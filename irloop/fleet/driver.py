@@ -49,9 +49,8 @@ SECONDS = 15.0
 #: Maximum number of attempts for a batch that failed for a reason other than its models.
 TRIES = 3
 
-#: A running sweep rewrites its file of known steps after KNOWN_AGAIN seconds. It removes files of
-#: other sweeps that are older than KNOWN_OLD seconds, because the commands of these sweeps were
-#: killed.
+#: A running sweep rewrites its file of known steps after KNOWN_AGAIN seconds. A file of another
+#: sweep that is older than KNOWN_OLD seconds belongs to a sweep that was killed, and is removed.
 KNOWN_AGAIN = 3600.0
 KNOWN_OLD = 24 * 3600.0
 

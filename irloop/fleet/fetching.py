@@ -42,7 +42,7 @@ class Fetched:
     may_have_data: bool = False
     verdict: str = ""
     detail: str = ""
-    #: The path without its suffix, and the suffix in small letters.
+    #: The path without its suffix, and the suffix in lower case.
     stem: str = field(init=False)
     suffix: str = field(init=False)
 

@@ -26,7 +26,7 @@ def prepare() -> None:
     A terminal sends Ctrl-C to all processes. Only this process handles it, and ends the others; the
     signal stays blocked in the started process and in the workers.
     """
-    # Starting this process unblocks the signal, so start it first.
+    # Starting the resource tracker unblocks the signal, so start it before the signal is blocked.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     new = THREADS.keys() - os.environ.keys()

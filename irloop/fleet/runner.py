@@ -36,7 +36,7 @@ _NEEDED = re.compile(
 SPARE_MEMORY = 2 << 30
 GRACE = 15.0
 
-#: A child that still holds more than this after a model is replaced.
+#: A child that still holds more bytes of memory than this after its models is replaced.
 TIRED = 1 << 30
 
 #: Maximum length of an answer that is read, in bytes.
@@ -180,7 +180,8 @@ class Runner:
         self._given.append(task)
         self._unsent.append(request)
         if len(self._unsent) in (len(self._given), TOGETHER):
-            # The child has nothing to do, or soon has nothing to do.
+            # Send at once if the child has no other task, because it waits; else send only once
+            # TOGETHER requests have been collected.
             self._send_if_alive()
 
     def _finished(self, most: int) -> Iterator[Any]:

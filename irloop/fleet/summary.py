@@ -24,7 +24,8 @@ COLUMNS = (
     *("max_abs", "max_rel", "output", "versions"),
 )
 
-#: Maximum number of rows in each list, and of findings for SARIF and JUnit.
+#: Maximum number of rows in each list, of rows with the largest times, memory or differences, and
+#: of findings for SARIF and JUnit.
 LISTED = 1000
 TOP = 20
 FOUND = 25_000

@@ -261,7 +261,8 @@ class _Work:
                 self._drop(found)
                 continue
             if model.output in self._unfinished:
-                # An equal model is in work, and would be written to the same file.
+                # An equal model is still being processed, and both would be written to the same
+                # file.
                 yield None
             self._unfinished.add(model.output)
             yield model

@@ -102,7 +102,7 @@ class Builder:
         if element is ElementType.DYNAMIC:
             raise InferenceError(f"{self.prefix!r} needs a constant of a type that is not known")
         array = np.asarray(data)
-        # Zeros take no memory until they are copied.
+        # Count the data and its copy, because an array of zeros takes no memory until it is copied.
         budget.reserve(2 * array.nbytes, "making a constant")
         try:
             array = array.astype(element.numpy())

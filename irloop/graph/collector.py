@@ -13,9 +13,9 @@ __all__ = ["collector_paused"]
 #: frozen objects visits each of them.
 _FROZEN: list[bool] = []
 
-#: The number of objects that were marked as old since old objects were last searched, and the
-#: number that were left then. Python does not count objects that become old in this way, and would
-#: never search them.
+#: The number of objects that were marked as old since the last search of all old objects, and the
+#: number of objects that this search left. Python does not count objects that are marked, so it
+#: would never search them by itself.
 _MARKED, _LEFT = [0], [0]
 
 #: Old objects are searched only after this many new ones, which a command that reads one model

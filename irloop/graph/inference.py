@@ -266,7 +266,8 @@ class Inference:
         for node in nodes:
             self.visit(node)
         if types is None and graph.owner is not None and constants is None:
-            # The owner usually passes the types that the body declares.
+            # Remember the declared types, because the owner usually passes the same ones; then the
+            # body is not inferred again.
             declared = tuple(node.outputs[0].type for node in graph.parameters)
             self._seen[graph] = (len(graph), declared, {})
 
@@ -375,7 +376,8 @@ class Inference:
         for value in node.inputs:
             if value is None:
                 continue
-            # This is `_may_be_constant`, which would take most of the time of this loop.
+            # This is `_may_be_constant` written out, because calling it would take most of the time
+            # of this loop.
             is_constant = constants.get(value) is not None or isinstance(
                 value.producer.op, Constant
             )

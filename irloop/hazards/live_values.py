@@ -14,8 +14,8 @@ from irloop.graph.op import Result
 
 __all__ = ["has_no_element", "is_live"]
 
-#: At most this many values are followed, because models may be huge. If no output depends on a
-#: value, few values depend on it.
+#: At most this many values are followed, because models may be huge. A value on which more values
+#: depend counts as live: if no output depends on a value, few values do.
 MOST = 4096
 
 

@@ -89,7 +89,8 @@ IN_PLACE = (
     slicing.SliceScatter,
 )
 
-#: Operations that move elements into their own memory, or have no effect and are removed.
+#: Operations that copy elements into memory of their own, or that OpenVINO removes because they
+#: have no effect.
 MOVES = (
     shape.Broadcast,
     shape.Broadcast3,

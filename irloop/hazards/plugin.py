@@ -66,8 +66,8 @@ _OF_SELECT = 5
 #: Maximum number of nodes visited in the search for a Concat that reads a loop output repeatedly.
 _READERS = 64
 
-#: The activations with which the plugin itself computes an operation of 4 gates (LSTM) or 3 gates
-#: (GRU); below, those of an RNN.
+#: The activations with which the plugin itself computes an LSTM or a GRU, keyed by the number of
+#: gates. `_OWN_ACTIVATIONS` has those of an RNN.
 _OWN_GATES = {4: ["sigmoid", "tanh", "tanh"], 3: ["sigmoid", "tanh"]}
 _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 

@@ -18,7 +18,7 @@ BlockStep = Callable[[Array, Array], Any]
 #: Number of elements of a block.
 BLOCK = 1 << 14
 
-#: Arrays with fewer elements gain nothing from a second operand of the same length.
+#: For arrays with fewer elements, a second operand of the same length is not faster than a scalar.
 _SMALL = 1 << 8
 
 

@@ -45,8 +45,8 @@ _TILE_BYTES = 1 << 20
 _WHOLE_BYTES = 1 << 23
 #: Maximum number of columns of a tile.
 _TILE_COLUMNS = 4096
-#: With channels last, a depthwise convolution computes as many rows at a time as keep the results
-#: within this many elements.
+#: With channels last, a depthwise convolution computes several rows of results at a time: as many
+#: as have at most this many elements together.
 _PIXELS_BLOCK = 1 << 18
 #: `depthwise` computes images whose results have rows of at least this length.
 _LONG_ROW = 24
@@ -256,7 +256,7 @@ def _tiled(
     rows = min(max(1, width // row), counts[0])
     compact = inner == counts[1:]
     flat = target.reshape(groups, outputs // groups, -1)
-    # All tiles share their memory: new memory is not in the cache.
+    # All tiles use the same memory, because newly allocated memory would not be in the cache.
     room = flat if compact else np.empty((groups, outputs // groups, rows * row), x.dtype)
     for first in range(0, counts[0], rows):
         last = min(first + rows, counts[0])

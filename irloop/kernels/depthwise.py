@@ -19,7 +19,8 @@ __all__ = ["in_tiles"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: The rows of a tile, and the elements of the shifted images of a block of channels.
+#: The number of rows of a tile, and the number of elements that the shifted images of a block of
+#: channels may have.
 _ROWS, _BLOCK = 4, 1 << 17
 
 

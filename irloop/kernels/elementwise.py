@@ -65,7 +65,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: Powers of fewer elements are left to NumPy.
+#: Powers of arrays with at most this many elements are left to NumPy.
 _FEW = 1 << 6
 
 add: Function = np.add
@@ -256,7 +256,7 @@ def _float_power(base: Array, exponent: Array) -> Any:
     if base.dtype not in WIDE or base.size <= _FEW or exponent.size != 1:
         return np.power(base, exponent)
     value = float(exponent.reshape(()))
-    # NumPy squares without a power.
+    # NumPy computes a square as a product, which is fast for negative numbers, too.
     if not value.is_integer() or value == 2 or exponent.ndim > base.ndim:
         return np.power(base, exponent)
 

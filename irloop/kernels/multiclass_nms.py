@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 Choose = Callable[[Array, Array], tuple[Array, Array]]
 
 
-#: Nanoseconds for the overlap of a pair of boxes when all pairs are compared, and for lowering the
+#: Nanoseconds per pair of boxes when all pairs are compared: for the overlap, and for lowering the
 #: scores by it.
 A_PAIR = 200
 

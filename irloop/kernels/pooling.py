@@ -42,7 +42,7 @@ __all__ = [
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
 
-#: The elements of the images that are pooled together; they stay in the cache.
+#: Number of elements of the images that are pooled together, so that they stay in the cache.
 _BLOCK = 1 << 18
 
 

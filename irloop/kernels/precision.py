@@ -85,7 +85,7 @@ def widened(x: Array) -> Array:
     return x if x.dtype in _WIDE else x.astype(np.float32)
 
 
-#: The marks of `blocks.of_blocks` and `writers.new_result`.
+#: The attributes with which `blocks.of_blocks` and `writers.new_result` mark a function.
 _MARKS = frozenset({"block_step", "makes_new"})
 
 

@@ -205,7 +205,7 @@ def _spend_steps(weights: Weights, steps: int, items: int) -> None:
     what = "a recurrent operation"
     count = steps * items
     products = count * (weights.w.size + weights.r.size)
-    # Each step reads a matrix that is too large for the cache.
+    # A matrix that is too large for the cache is read again in each step.
     read = steps * weights.r.size if weights.r.size > FEW else 0
     spend_products(products, weights.w.dtype, what, read=read, is_vector=items == 1)
     spend_each(count * weights.r.shape[-2], A_GATE, what)

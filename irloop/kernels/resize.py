@@ -169,8 +169,8 @@ def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
 
     The weights are None if there is one tap for each output element, with weight 1.
     """
-    # Where filters are widened, all taps together are a few times as many as the elements of the
-    # axis.
+    # Where filters are widened, the number of all taps grows with the input or the output,
+    # whichever is longer; elsewhere it grows with the output.
     wider = (
         max(plan.size, plan.count) if how.antialias or how.mode.endswith("_pillow") else plan.count
     )

@@ -147,7 +147,7 @@ def strided_slice(masks: Masks) -> Callable[..., Array]:
 
 
 def _pieces(data: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]:
-    # A loop splits the same shape in every iteration.
+    # `_places` has a cache, because a loop splits the same shape in every iteration.
     places = _places(axis % data.ndim, data.shape[axis], tuple(lengths))
     return tuple([data[place] for place in places])
 

@@ -96,12 +96,12 @@ _HUGE_Q = (
 #: Number of values of 16 bits. Larger arrays look up their results.
 _VALUES = 1 << 16
 
-#: What the error function and its inverse take for an element in double precision.
+#: Nanoseconds per element that the error function and its inverse take in double precision.
 _NANOSECONDS = 250
 
 #: Number of entries of the tables for f32 between two whole numbers.
 _STEPS = 2048
-#: The last entry of the tables; erf is 1 in f32 from 3.92 on.
+#: The tables end at this number, because erf is 1 in f32 from 3.92 on.
 _LAST = 4
 #: The factors of the series of `_erf32`, for distances in steps.
 _SQUARE, _PRODUCT = (np.float32(item / _STEPS**2) for item in (1 / 3, 1))

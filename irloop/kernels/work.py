@@ -31,14 +31,15 @@ OF_FLOATS = 100_000
 OF_INTEGERS = 5_000
 
 #: Elements of large matrices that a product reads, per step of the budget: a product with few rows
-#: waits for the memory. A product with one row reads a matrix where it lies, another one packs it.
+#: waits for the memory. With one row, it reads a matrix where it lies (OF_READ_ONCE); with more, it
+#: also packs it (OF_PACKED).
 OF_READ_ONCE, OF_PACKED = 15_000, 6_000
 
 #: Nanoseconds in a step of the budget.
 A_STEP = 5_000
 
-#: Steps of the budget for the overlaps of one box with any number of others, which take about fifty
-#: calls of NumPy.
+#: Steps of the budget for the roughly fifty calls of NumPy that compute the overlaps of one box
+#: with others, however few the others are.
 OVERLAPS = 10
 
 #: Bytes of results per step of the budget.
@@ -47,7 +48,8 @@ MADE = 4_000
 #: Bytes of operands per step of the budget.
 READ = 16_000
 
-#: NumPy takes as long for floats of one or two bytes as for other values this many times as large.
+#: NumPy is slow for floats of one or two bytes: each byte of them takes as long as this many bytes
+#: of other types.
 NARROW = 5
 
 #: The same factor for Python objects (strings, items of sequences).

@@ -362,5 +362,5 @@ _OPERATIONS = (
         general=True,
     ),
 )
-#: All entries for these messages.
+#: All entries of this module.
 MESSAGES = (*_BODIES, *_OPERATIONS)

@@ -39,8 +39,8 @@ __all__ = ["Context"]
 
 #: Maximum number of elements of a constant that is read as a trip count or a condition.
 SMALL = 16
-#: A file of at least this many bytes is first checked against the schema in one go, which only
-#: tells whether it has errors.
+#: A file of at least this many bytes is first checked against the schema as a whole. That check is
+#: fast, but only tells whether there are errors.
 LARGE = 1 << 19
 #: Operations that return the one element they receive.
 _TRANSPARENT = frozenset({"reshape", "squeeze", "unsqueeze"})

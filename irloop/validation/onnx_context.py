@@ -177,7 +177,8 @@ class OnnxContext:
         nodes that call a function of the model are left out.
         """
         outline = self.outline
-        # An unknown opset is one finding, instead of one for each node of the domain.
+        # Nodes of ai.onnx are left out if its opset is unknown, because the opset itself is
+        # reported as one finding.
         domains = {
             domain
             for domain, opset in outline.opsets.items()

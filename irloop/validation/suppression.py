@@ -24,7 +24,7 @@ __all__ = ["Suppressed", "of_document", "of_outline"]
 #: Tells whether a finding is suppressed.
 Suppressed = Callable[[Diagnostic], bool]
 
-# Compiled only when a file has such a comment, which few have.
+# These patterns are compiled only when a file has such a comment, which is rare.
 _COMMENT = r"<!--\s*irloop:\s*(ignore|ignore-file)\s+([\w,\s]+?)\s*-->"
 _SPLIT = r"[,\s]+"
 

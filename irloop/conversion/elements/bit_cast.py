@@ -99,7 +99,8 @@ def _float_of_bits(c: Conversion, x: Value) -> Value:
     low, high = digits_of(c, x)
     negative = forms.less(c, c.constant(DIGIT // 2 - 1, I32), high)
     size = forms.select(c, negative, forms.subtract(c, high, c.constant(DIGIT // 2, I32)), high)
-    # Below 2^15 the f32 quotient is exact enough to truncate.
+    # An engine may divide integers in f32 and truncate. That is exact here, because `size` is below
+    # 2^15.
     exponent = forms.divide(c, size, c.constant(2 ** (FRACTION - 16), I32))
     whole = forms.multiply(c, exponent, c.constant(2 ** (FRACTION - 16), I32))
     upper = forms.convert(c, forms.subtract(c, size, whole), F32)

@@ -309,7 +309,8 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     if is_signed(element):
         negative = ov_forms.less(c, x, zero)
         sign = ov_forms.select(c, negative, ov_forms.scalar(c, -1, x), zero)
-        # 2^(bits - 1) is negative in a signed type, where only the sign remains too.
+        # A shift by bits - 1 also leaves only the sign. It is not computed as a division, because
+        # 2^(bits - 1) is negative in a signed type.
         top = c(ov.Greater(), amount, c.constant(widest - 1, element))
         outside = c(ov.LogicalOr(), outside, top)
         factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)

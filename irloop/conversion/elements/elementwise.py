@@ -194,7 +194,8 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
     if op.m_pythondiv and element_of(left).is_integer and of_constants:
         return forms.floor_divide(c, left, right)
     if element_of(left) in (ElementType.F32, ElementType.F64) and _is_one(c, left, right):
-        # ONNX Runtime writes y / x for (1 / x) * y, which rounds otherwise, but not for Reciprocal.
+        # ONNX Runtime replaces (1 / x) * y by y / x, which is rounded differently. It does not
+        # replace a Reciprocal.
         return c(onnx.Reciprocal(), right)
     return forms.div(c, left, right)
 

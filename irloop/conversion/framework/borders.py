@@ -131,7 +131,7 @@ def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[t
     if isinstance(value, Value):
         found = [(name, value)]
     else:
-        # Few models have sequences.
+        # Imported only here, because few models have sequences.
         from irloop.conversion.framework import sequence_borders
 
         found = sequence_borders.outputs_of(c, name, value)

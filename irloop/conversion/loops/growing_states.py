@@ -88,8 +88,9 @@ def _growing_axes(item: Entering) -> list[int]:
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)
-    # OpenVINO also infers upper bounds of unknown sizes: the trip count bounds a Slice of a
-    # concatenated output.
+    # The initial value may have an unknown size for which OpenVINO infers an upper bound: the trip
+    # count, for example, bounds a Slice of a concatenated output. OpenVINO would keep that bound in
+    # all iterations.
     bounded = not _is_model_input(item.outer) and not _keeps_size(item)
     return [
         axis

@@ -17,7 +17,7 @@ from irloop.graph.types import ElementType
 
 __all__: list[str] = []
 
-#: What writing out one step of a beam search takes from the budget, besides the cost of its nodes.
+#: Steps of the budget for writing out one step of a beam search, besides the cost of its nodes.
 A_BEAM_STEP = 200
 
 

@@ -37,7 +37,9 @@ def _export(kind: str) -> Callable[..., Value]:
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
         known = known_axes(c, axes)
         if known is None:
-            # With no axes each element is reduced by itself.
+            # The axes are known only at run time and may be empty; then each element is reduced by
+            # itself. For L1 and L2 this gives its absolute value, which does not change other
+            # results.
             data = _unreduced(c, kind, data) if kind in ("L1", "L2") else data
             return computed_axes.reduce(c, kind, data, axes, keep=op.keep_dims)
         if not known:

@@ -27,7 +27,8 @@ __all__ = [
     "rows_by_comparing",
 ]
 
-#: Maximum number of elements of a table; larger ones are refused.
+#: Maximum number of elements of a table that compares each index with each position. A scatter that
+#: needs a larger table is refused.
 LARGEST_TABLE = 2**26
 
 _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}

@@ -44,7 +44,8 @@ class _Plan:
         ellipsis = next((at for at in range(count) if acts(op.ellipsis_mask, at)), count)
         before = list(range(ellipsis))
         behind = list(range(ellipsis + 1, count))
-        # After an ellipsis, axes count from the end, because the rank may be unknown.
+        # Positions before the ellipsis count axes from the start. Those after it count from the
+        # end, because the rank may be unknown.
         axis = result = 0
         for at in before:
             if acts(op.new_axis_mask, at):

@@ -121,7 +121,7 @@ class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
         return self._spread(self.pads_begin), self._spread(self.pads_end)
 
     def _spread(self, pads: tuple[int, ...]) -> tuple[int, ...]:
-        # A single number applies to all axes; files usually have a single 0.
+        # Zeros mean no padding. Files usually have a single 0, whatever the rank.
         return () if not any(pads) else pads
 
     def how(self) -> Resampling:

@@ -109,7 +109,7 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
         )
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        # Only the begin mask must not be empty. All masks that are not empty have the same length.
+        # All masks have the length of the begin mask. The other masks may also be empty.
         lengths = {len(mask) for mask in self.masks if mask} | {len(self.begin_mask)}
         if len(lengths) > 1:
             found = ", ".join(map(str, sorted(lengths)))

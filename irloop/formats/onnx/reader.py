@@ -266,7 +266,8 @@ class _Reader:
             value = scope.values[item.name]
             graph.add_result(value, item.name, self._location)
             if DECLARED in value.info:
-                # Outputs declare their types themselves.
+                # An output of a graph declares its type itself, so drop the mark that value_info
+                # declares it.
                 value.info = {key: kept for key, kept in value.info.items() if key != DECLARED}
             if item.HasField("type"):
                 scope.declare(value, item.type)

@@ -61,7 +61,7 @@ def is_sound(model: Model) -> bool:
     finally:
         for value, type in types:
             value.type = type
-    # Inference visits all nodes of the outer graph.
+    # Inference visits all nodes of the outer graph, so only the nodes of bodies are checked here.
     return not judgement.all_errors.any and all(
         judgement.has_visited(node)
         for graph in graphs[1:]

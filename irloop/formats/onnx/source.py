@@ -17,7 +17,7 @@ from irloop.graph.tensor import MappedFile
 
 __all__ = ["Loaded", "load", "loaded"]
 
-#: For other kinds of files: their first bytes, the kind, and the advice.
+#: Files that are not ONNX models: how they begin (in lower case), their kind, and the advice.
 _OTHERS: tuple[tuple[bytes, str, str], ...] = (
     (
         LFS_POINTER,

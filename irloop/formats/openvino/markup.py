@@ -33,7 +33,8 @@ _ESCAPES = {
     "\r": "&#13;",
 }
 _NO_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-#: The characters of both. Nearly no text has one.
+#: All characters of `_SPECIAL` and `_NO_XML`. Nearly no text has one, so this search is usually the
+#: only one.
 _NOT_PLAIN = re.compile('[&<>"\0-\x1f\ud800-\udfff\ufffe\uffff]')
 _UNESCAPED_COMMA = re.compile(r"(?<!\\),")
 

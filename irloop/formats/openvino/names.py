@@ -71,7 +71,8 @@ class _Chooser:
 
     def _tensor_names(self, value: Value, count: int) -> None:
         if count > 1:
-            # The layer's name is then the only possible one.
+            # OpenVINO refuses tensor names for a value that is used as several inputs or outputs,
+            # so only the layer's name is left.
             if value.names:
                 self.names.values[value] = ()
             return

@@ -90,8 +90,8 @@ class NetReader:
                     raise self._error(edge_problems.edge_from_unknown(index, edge))
         done: set[str | None] = set()
         for layer in self.net.layers:
-            # Results come last anyway. If the search started from one, its producers would come
-            # first.
+            # Do not start from a Result: Results come last anyway, and one that is early in the
+            # file would move the layers that it reads to the front.
             if layer.id not in reachable or layer.id in done or layer.type == "Result":
                 continue
             stack = [(layer, iter(index.edges_into(layer)))]

@@ -51,11 +51,12 @@ _ONE_EDGE = re.compile(
 )
 _DIM = re.compile(r"<dim>([^<]*)</dim>")
 
-#: Encodings in which the tags are the bytes of ASCII.
+#: Finds the declaration of an encoding other than these three, in which tags may not be the bytes
+#: of ASCII.
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
 
-#: If the file contains one of these texts or `<!`, tags may have another meaning, or lines another
-#: number.
+#: A file with one of these texts or with `<!` is left unchanged: what looks like a tag may be in a
+#: comment, `\r` may change the numbers of lines, and the other two are irloop's own names.
 _UNUSUAL = (b"\r", b"_part_", b"_dims_")
 
 
@@ -102,7 +103,7 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
     parts that it finds in layers and nets, and reads the original document if some are missing. A
     document with anything unusual is returned unchanged.
     """
-    # One character is searched first, which is much faster than two.
+    # Search for `!` first, because a search for one character is much faster than one for two.
     is_unusual = (b"!" in data and b"<!" in data) or any(text in data for text in _UNUSUAL)
     if is_unusual or _ENCODING.search(data, 0, 1024):
         return data, [], 0

@@ -124,8 +124,8 @@ class Wiring:
 
     @cached_property
     def _inputs_by_index(self) -> bool:
-        # OpenVINO uses the numbers as indices; only if some are too large for that are they port
-        # ids.
+        # OpenVINO uses the numbers as indices. It takes them for port ids only if some are too
+        # large for an index.
         assert self.section is not None
         numbers = [signed(e.attributes.get("external_port_id")) for e in self.section.inputs]
         count = len(self.owner.inputs)

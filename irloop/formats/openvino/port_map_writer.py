@@ -39,7 +39,8 @@ class Wires:
     outputs: tuple[Value, ...]
     #: The lines of the sections, in the order of a layer's sections and without indentation.
     lines: list[str] = field(default_factory=list)
-    #: Body results that are written twice, because a branch can return each to one output only.
+    #: For each branch, the results for which a second Result is written, because a Result of a
+    #: branch can go to one output only.
     doubled: dict[str, list[int]] = field(default_factory=dict)
 
 

@@ -154,7 +154,8 @@ class WeightsWriter:
         self._stream = stream
         self._end = 0
         self._has_empty = False
-        #: The first tensor of each size and sample of bytes; digests distinguish all others.
+        #: For each size and sample of bytes, the first tensor. `_digests` tells later tensors with
+        #: the same size and sample apart.
         self._seen: dict[_Look, _Entry] = {}
         self._digests: dict[tuple[_Look, bytes], int] = {}
 

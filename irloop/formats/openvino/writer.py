@@ -122,8 +122,8 @@ class _Writer:
         self._names = Names()
         #: The precision and the lines of dimensions, keyed by the identity of a type and the depth.
         self._types: dict[tuple[int, int], tuple[str, str]] = {}
-        #: Ports without names and runtime information as text, keyed by the identity of their type,
-        #: their number and the depth.
+        #: As text: ports that have no names and no runtime information, keyed by the identity of
+        #: their type, their number and the depth.
         self._plain: dict[tuple[int, int, int], str] = {}
         #: The type and version of a layer as attributes, keyed by operation class.
         self._kinds: dict[type[Op], str] = {}

@@ -100,8 +100,8 @@ class _Builder:
         self.file = file
         #: The parts that were taken out of the document before parsing (see `plain_parts`).
         self._parts = parts
-        #: The number of these parts that were found, and of ports with their dimensions in an
-        #: attribute (see `joined_dims`).
+        #: How many of these parts, and how many ports with their dimensions in an attribute (see
+        #: `joined_dims`), were found while parsing.
         self.joined = 0
         self.envelope = Envelope()
         self.net: Net | None = None

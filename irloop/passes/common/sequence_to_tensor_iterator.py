@@ -183,7 +183,8 @@ class _Sequence:
         forms = self.forms
         assert self.lengths is not None
         lengths = forms.squeezed(self.lengths, 1)
-        # Reversing one step has no effect; not every runtime accepts a length of 0.
+        # A length of 0 becomes 1, because not every runtime accepts 0 and reversing one step has no
+        # effect either.
         bounded = forms.emit(Maximum(), lengths, forms.constant([1], ElementType.I32))
         return forms.emit(reorder.ReverseSequence(0, 1), value, bounded)
 

@@ -70,7 +70,8 @@ class StatefulToStateless(ModelPass):
             assert source is not None
             for value in node.outputs:
                 rewriter.replace_value(value, source)
-            # An output of the model without a tensor name has the name of its layer.
+            # If the value has no tensor name but is an output of the model, that output is named
+            # after the layer of its Result.
             names = source.names or tuple(
                 user.name for user, _ in source.uses if isinstance(user.op, Result)
             )

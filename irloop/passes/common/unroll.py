@@ -140,7 +140,8 @@ class _Copies:
         for out in ports.outputs:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
-        # A sequence or an optional is carried or captured, so it need not be created.
+        # Carried and captured values exist already, so they may also be sequences or optionals. All
+        # others have to be created, which only works for tensors.
         return all(
             isinstance(item.type, TensorType)
             or isinstance(ports.by_parameter.get(at), Carried | Invariant)

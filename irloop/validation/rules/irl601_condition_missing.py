@@ -64,6 +64,6 @@ class ConditionMissing(
             place = at_section(wiring.owner, wiring.section)
             entry_place = at_entry(wiring.owner, wiring.section, boolean[0].entry)
             edit = SetAttribute(entry_place.element, "purpose", "execution_condition")
-            # This repair is safe: no runtime takes the file without a condition, and no other entry
-            # can be meant.
+            # This repair is safe: no runtime accepts the file without a condition, and only this
+            # entry can be meant.
             yield self.repair(place, 'purpose="execution_condition" added', edit)

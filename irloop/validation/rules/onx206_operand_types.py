@@ -40,7 +40,8 @@ class OperandTypes(
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per input."""
         opset = context.outline.opsets.get("", 0)
-        # The operations and input types of nodes without a finding: others like them are skipped.
+        # The operation and the input types of each node without a finding. Later nodes with equal
+        # ones are skipped.
         seen: set[tuple[object, ...]] = set()
         for graph in context.inferred_graphs:
             for node in graph.nodes:
