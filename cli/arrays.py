@@ -15,7 +15,7 @@ __all__ = ["describe", "matched"]
 
 _SHOWN = 6
 
-#: The characters of a string that are printed.
+#: Maximum number of characters of a string that are printed.
 _CHARACTERS = 1000
 
 

@@ -10,7 +10,7 @@ from .report_text import summary
 
 __all__ = ["render"]
 
-#: Rows of the table; a summary may have one mebibyte.
+#: Maximum number of rows of the table, because GitHub accepts at most one mebibyte for a summary.
 MOST = 100
 _SIGNS = {Severity.ERROR: "❌", Severity.WARNING: "⚠️", Severity.INFO: "ℹ️"}
 

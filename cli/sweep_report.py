@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["report_command"]
 
-#: The rows shown of each list in a text.
+#: Maximum number of rows of each list that a text report shows.
 SHOWN = 20
 
 #: The number of families that are listed.

@@ -166,7 +166,7 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
     comparison = guilty = None
     if options["check"]:
         console.progress(f"running {source} and the result")
-        # The engine runs the file itself.
+        # Without --weights, engines run the source file itself instead of a copy of the model.
         first = original if options["weights"] else source
         how = {"engines": options["engines"], "max_memory": options["max_memory"]}
         comparison, guilty = _compared(first, result, watcher.steps, how)

@@ -26,9 +26,9 @@ SECONDS = 60.0
 STEPS = 400_000
 ALL_STEPS = 1_000_000
 
-#: How the limits grow with the size of a file: the bytes of memory per byte, the bytes per
-#: additional second, and the bytes for which the steps of a small file are added. (A convolution
-#: uses each weight thousands of times.)
+#: How the limits grow with the size of the files: bytes of memory for each byte, the number of
+#: bytes that adds a second, and the number of bytes that adds the steps of a small file. (A
+#: convolution uses each weight thousands of times, so files need many steps.)
 BYTES_A_BYTE = 8
 BYTES_A_SECOND = 1 << 20
 BYTES_ALL_STEPS = 1 << 20

@@ -78,7 +78,8 @@ def html_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def html_text(item: object) -> str:
     """The text of an item as escaped HTML, with invisible characters shown as escapes."""
-    # Only notebooks need it; its table of entities would be loaded at every start.
+    # `html` is imported here, because only notebooks need it, and its table of entities would be
+    # loaded at every start.
     from html import escape
 
     return "" if item is None else escape(one_line(str(item)))

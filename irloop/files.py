@@ -318,7 +318,7 @@ def _named(folder: str) -> tuple[int, str]:
         handle = os.open(name, flags, 0o666)
         if _lock(handle) and _is_at(handle, name):
             return handle, name
-        # Another process removed it between the two calls.
+        # Another process removed the file before it was locked, so try another name.
         os.close(handle)
 
 
@@ -328,8 +328,8 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
     Folders of killed processes are removed as well.
     """
-    # Imported here, like shutil: at the top of the file it would make every command start a tenth
-    # slower.
+    # tempfile is imported here, because importing it at the top of the file would make every
+    # command start a tenth slower. The same is true of shutil.
     import tempfile
 
     parent = os.path.abspath(tempfile.gettempdir() if folder is None else folder)

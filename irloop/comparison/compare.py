@@ -276,7 +276,8 @@ class _Work:
                 # reach the same limit.
                 most = FEWER_ITERATIONS if own[at].refused else None
                 cause = self._cause(arrays, most)
-        # If there is no report, `problems` starts with the first of these reasons.
+        # If there is no report, `problems` already contains the first reason why a trial was
+        # skipped, so leave it out here.
         skipped = list(tally.skipped())[0 if tally.reports else 1 :]
         return Comparison(
             tally.outcome(),

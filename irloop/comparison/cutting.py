@@ -102,7 +102,8 @@ def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
         if loops and not (value.producer.bodies and mine.producer.bodies):
             continue
         made = right.values.get((value, at))
-        # Loops that correspond return the same shapes; elsewhere slices may keep their axis.
+        # Corresponding loops return the same shapes. The shapes of other operations are compared
+        # only if their operands agree, because a slice may keep its axis in one model.
         is_reshaped = _shape(before) != _shape(made) and (
             loops or _fed_alike((mine, value), twin, (left.values, right.values), at)
         )
@@ -124,7 +125,8 @@ def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
         agreed = ({twin[other] for other in good}.__contains__, good.__contains__)
         held = (
             lambda v, at=at: left.values.get((v, at)),
-            # A node that fails does not report its inputs.
+            # The inputs of a node that fails in the second model are not recorded, so use the
+            # values of the first model.
             lambda v, at=at: right.values.get(
                 (v, at), left.values.get((twin[v], at)) if v in twin else None
             ),

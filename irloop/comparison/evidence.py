@@ -23,15 +23,16 @@ from irloop.graph.record import Record
 __all__ = ["Cause", "Evidence"]
 
 
-#: Parts of a message that change while a model is reduced: names, ports, lines and counts. "it"
-#: replaces the name in the first model if both models have the same name. What reverses an input
-#: before the loop, or an output after it, may be cut off.
+#: Parts of a message that change while a model is reduced: names, ports, lines and counts. The word
+#: "it" changes, too: it replaces the name in the first model if both models have the same name. The
+#: words about reversing disappear if the reduction cuts off the operation that reverses a value
+#: before or after the loop.
 _CHANGING = re.compile(
     r" \[computed [^]]*\]|`[^`]*`|'[^']*'|, after it is reversed|, and is reversed afterwards"
     r"|\bit\b|\([^)]*\)|, line \d+|, iteration \d+|; so it runs.*|: .* elements.*|[\d.]+"
 )
 
-#: The part of the message of a wire by which an output of the loop is recognised.
+#: Finds the words by which a message about a wire shows that the wire leaves the loop.
 _LEAVES = re.compile(r" (?:joins|stacks|is the last) ")
 
 
@@ -88,7 +89,8 @@ class Evidence:
         self.other = {own: value for value, own in self.twin.items()}
         for known in (self.twin, self.other):
             for value, partner in [*known.items()]:
-                # If a copy is paired, the value that it copies corresponds to the same value.
+                # If a copy is paired with a value, the value that was copied is paired with that
+                # value, too.
                 known.setdefault(unchanged(value), partner)
         self.loops = {second: first for first, second in pairs.loops()}
         self.recordings = (Recording(), Recording())

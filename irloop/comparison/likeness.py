@@ -33,7 +33,7 @@ __all__ = [
     "origin",
 ]
 
-#: Operations that only change shape, order or element type of their first input.
+#: Operations that only change the shape or element type of their first input.
 _HANDED_ON = classes_of("Cast", "Convert", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 _NEGATIONS = classes_of("Not", "LogicalNot", "NotEqual")
 _REDUCTIONS = (onnx_reduction.Reduction, openvino_reduction.Reduction)

@@ -312,8 +312,9 @@ def _reads_others(signature: str) -> bool:
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):
         return True
-    # The output returns another value if the two phrases differ only in names.
-    # One format joins the parts, the other stacks them.
+    # The output returns another value if the descriptions in both models differ only in names.
+    # Treat "joins" and "stacks" as equal, because one format joins the parts and the other stacks
+    # them.
     signature = signature.replace(" stacks ", " joins ")
     second, _, first = signature.partition("; in the first model")
     return signature.startswith("output ") and second.rstrip().endswith(first.strip())

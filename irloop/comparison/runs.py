@@ -54,8 +54,9 @@ LOADING_PROCESSOR = 60.0
 #: If time has run out, a process still gets the request, and this many seconds to answer it.
 LEAST = 0.1
 
-#: The memory for outputs is divided by this, because the outputs of all trials are kept for up to
-#: four lanes, and comparing them takes as much again.
+#: The memory limit for outputs is divided by this number, because the outputs of all trials are
+#: kept for up to four lanes (a lane is a model in an engine), and comparing them takes as much
+#: memory again.
 COPIES = 8
 
 

@@ -63,7 +63,8 @@ def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | Non
             name = f"{node.name}_taken"
             rewriter.set_input(node, 0, rewriter.insert_constant(tensor, before=node, name=name))
             Manager([LIBRARY["inline_constant_if"]()], validate=False).run_passes(model)
-            # The nodes were copied while those in the branch still had their names.
+            # The copies have numbered names, because the nodes of the branch still had theirs when
+            # they were copied. Give the original names back.
             names = {item.name for item in all_nodes(model.graph)}
             for item in [item for item in graph.nodes if item not in known]:
                 name = _NUMBER.sub("", item.name)

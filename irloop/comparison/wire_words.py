@@ -235,7 +235,8 @@ class Wires:
             if start is False:
                 return None
         if isinstance(left, _SLICES) and isinstance(right, _SLICES):
-            # Models of one format have the same operations before the loop.
+            # Look at an input before an operation reverses it only if the formats differ, because
+            # models of one format have the same operations before the loop.
             formats = {isinstance(side.node.op, OnnxOp) for side in self._sides}
             (way, source), (other, other_source) = (
                 side.sliced(port, through=len(formats) == 2)

@@ -83,7 +83,8 @@ def openvino_forms() -> list[Form]:
         Form(FoldDoubleSums()),
         # OpenVINO refuses a Select of booleans in a loop if one of its choices is constant.
         single(ChooseByLogic(), chooses_constants),
-        # OpenVINO takes a size in a narrow type for the size itself, or refuses its bounds.
+        # OpenVINO ignores the conversion of a size to a narrow type, or refuses the model if the
+        # conversion makes a bound of the size negative.
         single(NarrowCopiesOfSizes(), is_narrow_size),
         # OpenVINO removes an Abs that depends on constants and sizes alone.
         single(KeepAbsOfKnownValues(), leaves_out_abs),

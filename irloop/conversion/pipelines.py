@@ -53,8 +53,8 @@ DEFAULT_ONNX_OPSET = 17
 #: The element types of 4-bit weights.
 _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4})
 
-#: The first opset that transposes 8-bit floats. In older ones, in which they are cast to f32 before
-#: a Transpose and back after it, ONNX Runtime's optimiser exchanges the Transpose and the second
+#: The first opset that transposes 8-bit floats. In older opsets they are cast to f32 before a
+#: Transpose and back after it, but ONNX Runtime's optimiser exchanges the Transpose and the second
 #: Cast, and then refuses the model.
 TRANSPOSES_8_BIT_FLOATS = 21
 
@@ -220,7 +220,8 @@ def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:
         # OpenVINO fails on some loops that depend on constants or known shapes only.
         FoldLoopShapes(),
         FoldConstantLoops(),
-        # OpenVINO drops an unused slice and, with it, the trip count.
+        # Prune the bodies before the translation, because OpenVINO drops a slice that is unused
+        # and, with it, the trip count.
         PruneBodies(),
         # Translation comes first, so that refusals are raised before any time is spent on the rest.
         Translate(converter, names, own_producer),

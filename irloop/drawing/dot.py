@@ -85,7 +85,8 @@ def _link(scene: Scene, link: Link, prefix: str) -> str:
     source, target = scene.boxes[link.source], scene.boxes[link.target]
     start, end = f"{prefix}{link.source}", f"{prefix}{link.target}"
     if source.exits:
-        # If a damaged port map lacks an output, its line starts at another output.
+        # A damaged port map may lack an output; the line of that output then starts at another
+        # output.
         body, pin = source.exits.get(link.output) or next(iter(source.exits.values()))
         start = f"{start}_{body}_{pin}"
     if target.entries:

@@ -18,8 +18,9 @@ TITLE, TEXT, LEADING = 12.0, 10.0, 13.0
 PAD, GAP, RISE, MARGIN = 8.0, 22.0, 34.0, 14.0
 #: Space between the lines of two back edges.
 TRACK = 8.0
-#: An edge across more layers is replaced by the value's name at its reader, if a graph has too many
-#: such bends to be drawn.
+#: If the edges of a graph have more than BENDS bends together, an edge across more than LONG layers
+#: is not drawn. The name of its value is written at its reader instead, unless the reader has
+#: bodies.
 LONG, BENDS = 40, 6000
 
 Point = tuple[float, float]

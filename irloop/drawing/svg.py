@@ -128,8 +128,8 @@ def _text(text: str, x: float, y: float, size: float, kind: str, *, middle: bool
 
 
 def _path(line: Line, x: float, y: float) -> str:
-    # Round as in the output, because an arrow at the end of a line of length 0 would have an
-    # arbitrary direction.
+    # Round as in the output, so that the path leaves out lines of length 0: an arrow at the end of
+    # such a line would have an arbitrary direction.
     points = [(round(px + x, 1), round(py + y, 1)) for px, py in line.points]
     if line.back:
         return f'<path class="k" d="{_rounded(points)}" marker-end="url(#c)"/>'

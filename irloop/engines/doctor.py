@@ -15,7 +15,7 @@ from irloop.hazards.catalogue import hazards_of
 
 __all__ = ["EngineState", "Environment", "environment"]
 
-#: Packages that irloop needs, and optional packages that it uses if they are installed.
+#: The packages that irloop needs; the report shows their versions.
 PACKAGES = ("numpy", "onnx", "lxml", "click", "protobuf")
 
 

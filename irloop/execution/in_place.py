@@ -22,7 +22,8 @@ __all__ = ["in_place"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: Functions of two operands, with the function of NumPy that can compute them over one operand.
+#: Functions of two operands, each with the NumPy function that can write the result into one of the
+#: operands.
 _OF_TWO: dict[Kernel, np.ufunc] = {
     np.add: np.add,
     np.subtract: np.subtract,

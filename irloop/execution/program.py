@@ -242,8 +242,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
                 # values in memory.
                 del failure
         if not _store(result, outs, slots, node):
-            # `sweep` does not convert the results of kernels, so report a size that prevents its
-            # use.
+            # `sweep` cannot run this step, because it does not convert results to arrays. A size of
+            # SMALL makes the caller use `run` again.
             produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)

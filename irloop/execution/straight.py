@@ -19,7 +19,8 @@ from irloop.graph.op import Kernel
 
 __all__ = ["MOST_STEPS", "Cycle", "Stretch", "straight", "stretch"]
 
-#: Bodies with more steps take too long to compile, and calls are a small part of their time.
+#: Maximum number of steps in one compiled function. A larger function takes too long to compile,
+#: and calling several smaller ones instead costs little time.
 MOST_STEPS = 400
 
 #: A step: its function, the slots that it reads, the slots that it fills, and its node.

@@ -233,7 +233,8 @@ def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, _Opened]]
 
 def _member(archive: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
     content = archive.extractfile(info)
-    # It is a regular file.
+    # extractfile returns None only for members that are not regular files, and `_tar_members`
+    # leaves those out.
     assert content is not None
     return content
 

@@ -196,7 +196,8 @@ class Cluster:
 
 def _silence() -> None:
     """Switch off Dask's log: lost connections are expected, and irloop has messages for them."""
-    # Importing it sets levels of single loggers, such as distributed.client.
+    # Import distributed first, because the import sets the levels of single loggers, such as
+    # distributed.client.
     importlib.import_module("distributed")
     for name in ("asyncio", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "asyncio", "tornado"):

@@ -37,8 +37,9 @@ FIRST_BATCH = 8
 LONGEST_BATCH = 1024
 BATCH_BYTES = 64 << 20
 
-#: The most models that are listed and not yet submitted. Once the listing has ended, batches become
-#: shorter, down to a part of their length, so that all threads finish at about the same time.
+#: Maximum number of models that are listed but not yet submitted. Once the listing has ended,
+#: batches become shorter, so that all threads finish at about the same time; the shortest one has
+#: the usual length divided by SHORTEST_PART.
 LISTED_AHEAD = 4096
 SHORTEST_PART = 8
 
@@ -373,7 +374,8 @@ class _Sweep:
         jobs: list[Job] = []
         size = 0
         while True:
-            # Two for each that is taken: the first batch does not wait for a long listing.
+            # List two models for each one that is taken, so that the first batch does not wait for
+            # a long listing.
             wanted = min(2, LISTED_AHEAD - len(ahead))
             found = tuple(itertools.islice(listed, wanted))
             ahead += found

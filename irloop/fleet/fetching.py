@@ -192,7 +192,8 @@ def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
         size = os.fstat(stream.fileno()).st_size
         if size > most:
             raise TooBigError
-        # A buffer of the size of the file: a large one takes longer than reading a small file.
+        # The buffer is not larger than the file, because allocating a large buffer takes longer
+        # than reading a small file.
         while data := stream.read(min(CHUNK, size + 1)):
             head = head or data[:4096]
             digest.update(data)

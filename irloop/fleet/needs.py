@@ -8,7 +8,7 @@ from irloop.errors import UsageError
 
 __all__ = ["require_packages"]
 
-#: The packages of the extra that irloop imports.
+#: The packages of the extra `fleet` that irloop imports.
 PACKAGES = ("dask", "distributed", "fsspec", "pyarrow")
 
 

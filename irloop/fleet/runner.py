@@ -31,8 +31,8 @@ _NEEDED = re.compile(
     r"|OV_\w+|OPENVINO_\w+|CUDA_\w+|COVERAGE_\w+|COV_\w+"
 )
 
-#: Added to the limits that the child sets itself, these are the parent's limits for the child:
-#: bytes of memory, and seconds.
+#: The parent allows a child this much more than the limits that the child sets itself: bytes of
+#: memory, and seconds.
 SPARE_MEMORY = 2 << 30
 GRACE = 15.0
 
@@ -42,10 +42,11 @@ TIRED = 1 << 30
 #: Maximum length of an answer that is read, in bytes.
 LONGEST = 16 << 20
 
-#: Models of at most SMALL bytes, with requests of at most SHORT characters, are sent before earlier
-#: models are finished, TOGETHER if the child has other work. At most AHEAD are sent, which together
-#: are less than a pipe holds. More are sent when only FEW are unfinished. Until then, this process
-#: sleeps for as long as the child probably needs: at least SHORTEST and at most PAUSE seconds.
+#: Models of at most SMALL bytes whose requests have at most SHORT characters are sent before
+#: earlier models are finished: at once if the child has no other work, otherwise TOGETHER at a
+#: time. When AHEAD models are unfinished (their requests take less than a pipe holds), this process
+#: waits until only FEW are. It sleeps for as long as the child probably needs, at least SHORTEST
+#: and at most PAUSE seconds.
 SMALL = 1 << 20
 SHORT = 1000
 AHEAD = 60

@@ -269,7 +269,8 @@ class _Work:
 
     def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
         """Make the task for a model from the steps that have to run; add rows for the others."""
-        # The mark of the model does not change when its external data does.
+        # The mark of a model does not change when its external data changes, so a model with
+        # external data gets no mark.
         has_data = found.may_have_data and len(found.files) > 1
         digest = found.digest if found.files else ""
         head = {

@@ -18,8 +18,8 @@ _FROZEN: list[bool] = []
 #: would never search them by itself.
 _MARKED, _LEFT = [0], [0]
 
-#: Old objects are searched only after this many new ones, which a command that reads one model
-#: never creates.
+#: The collector searches old objects only after this many objects were marked as old. A command
+#: that reads one model never reaches this number.
 MANY = 250_000
 
 

@@ -131,7 +131,8 @@ class NodeArguments:
         found = self._inference.dims(value)
         type = self.types[position]
         has_sizes = not isinstance(type, TensorType) or type.element not in _NO_SIZES
-        # For the other element types, None follows from the type alone.
+        # If the element type is in `_NO_SIZES`, None follows from the type alone, and the elements
+        # do not count as read.
         self.looked |= found is not None or has_sizes
         return found
 

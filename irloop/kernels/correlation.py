@@ -50,7 +50,7 @@ _TILE_COLUMNS = 4096
 _PIXELS_BLOCK = 1 << 18
 #: `depthwise` computes images whose results have rows of at least this length.
 _LONG_ROW = 24
-#: It also computes those with fewer channels than this.
+#: `depthwise` also computes images with fewer channels than this.
 _FEW_CHANNELS = 64
 #: `row_products` computes images whose result has at most this many channels for each column.
 _OUTPUTS_PER_COLUMN = 2

@@ -127,7 +127,7 @@ def _right_operands(images: Array, rows: int, count: int, window: Window, first:
     channel, row, line, element = images.strides
     shape = len(images), count, span * images.shape[2], images.shape[3]
     strides = channel, rows * window.strides[0] * row, line, element
-    # Several times as fast as `as_strided`, which counts where there are many blocks.
+    # This call is several times as fast as `as_strided`, which matters if there are many blocks.
     return np.ndarray(shape, images.dtype, images, first * row, strides)
 
 

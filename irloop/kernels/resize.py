@@ -229,7 +229,7 @@ def _along(x: Array, plan: Axis, how: Resampling) -> Array:
     points = x.size // max(plan.size, 1) * plan.count
     budget.reserve(2 * x.itemsize * points + (0 if x.flags.c_contiguous else x.nbytes), "resizing")
     spend_each(points * index.shape[1], 4, "resizing")
-    # `take` would copy a view, as of a Broadcast, once for each tap.
+    # `take` would copy a view, such as the result of a Broadcast, once for each tap.
     x = np.ascontiguousarray(x)
     total: Array | None = None
     for tap in range(index.shape[1]):

@@ -116,8 +116,8 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
     if mode == "nearest":
         place = np.rint(place)
     if mode != "cubic" or padding == "reflection":
-        # A cubic kernel reads elements beyond the border, so the index of each element is bounded
-        # instead of the position.
+        # The position is bounded, except for a cubic kernel without reflection: such a kernel reads
+        # elements beyond the border, so the index of each element is bounded instead.
         place = _bounded(place, size, padding, align=align)
     if mode == "nearest":
         return [_elements(place, size, padding, align=align)]

@@ -132,8 +132,8 @@ _MOST_AXES = 64
 def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
     """Insert axes of size 1 at these positions of the result."""
 
-    # No NumPy array has as many axes as _MOST_AXES: expand_dims raises an error that names the
-    # axis.
+    # If an axis is out of range, expand_dims raises an error that names the axis. No NumPy array
+    # has as many axes as _MOST_AXES.
     if not axes or min(axes) < 0 or max(axes) >= _MOST_AXES:
         return lambda data: np.expand_dims(data, axes)
     index = tuple(None if at in axes else slice(None) for at in range(max(axes) + 1))

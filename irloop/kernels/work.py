@@ -52,7 +52,8 @@ READ = 16_000
 #: of other types.
 NARROW = 5
 
-#: The same factor for Python objects (strings, items of sequences).
+#: NumPy takes as long for Python objects (strings, items of sequences) as for other values this
+#: many times as large.
 OBJECTS = 20
 
 #: Elements of windows per step of the budget.

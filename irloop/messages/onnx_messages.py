@@ -9,7 +9,7 @@ __all__ = ["MESSAGES"]
 _ORT = "ONNX Runtime"
 _BOTH = "ONNX Runtime, onnx.checker"
 
-#: All entries for these messages.
+#: All entries for messages of ONNX Runtime and onnx.checker.
 MESSAGES = (
     Message(
         _BOTH,

@@ -253,5 +253,5 @@ _STRUCTURE = (
         "their layers",
     ),
 )
-#: All entries for these messages.
+#: All entries for messages of OpenVINO's reader.
 MESSAGES = (*_FILES, *_STRUCTURE)

@@ -7,9 +7,9 @@ from typing import Any
 
 __all__ = ["grouped"]
 
-#: Graphs with more than LIMIT nodes are grouped. At most MEMBERS nodes form a group, and these form
-#: larger groups, of which there are at most WIDEST, with at most EDGES edges between them: the time
-#: that the layout takes depends on the edges even more than on the boxes.
+#: Graphs with more than LIMIT nodes are grouped. A group has at most MEMBERS nodes. Groups form
+#: larger groups, until there are at most WIDEST with at most EDGES edges between them, because the
+#: time for the layout depends on the edges even more than on the boxes.
 LIMIT, MEMBERS, WIDEST, EDGES = 300, 100, 20, 60
 
 Tree = list[Any]

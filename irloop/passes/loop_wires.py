@@ -44,8 +44,8 @@ _BOOLEAN = TensorType(ElementType.BOOLEAN, Shape(()))
 _NUMBER = TensorType(ElementType.I64, Shape(()))
 
 
-#: The content of a body result: a value, and the state that it updates if no other state shares the
-#: result.
+#: The content of a body result: a value, and the only state that may use this result; None if
+#: states may share it.
 _Place = tuple[Value, "Entering | None"]
 
 
@@ -347,7 +347,7 @@ class LoopWires:
         rewriter.erase(node)
         new.name = name
         for follower in self.after:
-            # These types were those of the old outputs.
+            # The types of these nodes were inferred from the outputs of the old loop.
             rewriter.inference.visit(follower)
         return new
 

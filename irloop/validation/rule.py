@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FILE", "LAYER", "NET", "OWNER", "RULES", "SECTIONS", "OnnxRule", "Rule"]
 
-#: Where an error silences the rules that depend on it: in its own layer, in the layer that owns the
-#: body with the finding, in its net, or anywhere in the file.
+#: The scopes of rules. An error silences a finding that depends on it if the error is in the layer
+#: of the finding, in the layer that owns the body with the finding, in the net of the finding, or
+#: anywhere in the file.
 LAYER, OWNER, NET, FILE = "layer", "owner", "net", "file"
 
 #: The sections of every rule's docstring, in this order.

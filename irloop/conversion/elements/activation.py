@@ -258,7 +258,8 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
     if shape_of(slope).rank == 1 and size != 1:
         if rank is None:
             raise c.refuse("a slope for axis 1 needs the rank of the data, which is not known")
-        # A slope of another size broadcasts as in NumPy, which also aligns with the last axis.
+        # OpenVINO and ONNX both align a slope with the last axis if its size is not that of axis 1,
+        # so such a slope is not reshaped.
         channels = shape_of(x).dim(1) if rank > 1 else size
         if rank > 2 and (channels == size or not isinstance(channels, int)):
             slope = forms.unsqueeze(c, slope, list(range(1, rank - 1)))

@@ -20,7 +20,8 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
     OVN128.
     """
     producer = value.producer
-    # Bodies have no borders: a Parameter here is one of this graph.
+    # This function gets only outputs of the whole model, so a Parameter here is an input of the
+    # model.
     is_input = isinstance(producer.op, Parameter)
     if is_input and taken_over(value):
         value = ov_forms.maximum(c, value, value)

@@ -189,9 +189,9 @@ class _Step:
             return self._lstm(x, *states)
         if isinstance(op, onnx.GRU | onnx.GRU1):
             return [self._gru(x, *states)]
-        # The recurrent product comes first, because the CPU plugin adds into the memory of the
-        # first operand. If that were a slice, it would be overwritten before a back edge carries
-        # it.
+        # The recurrent product is the first operand, because the CPU plugin adds into the memory of
+        # the first operand. A slice as the first operand would be overwritten before a back edge
+        # carries it to the next iteration.
         total = forms.add(self._c, self._recurrent(states[0], self._weights("R")), x)
         return [self._activated(0, total)]
 

@@ -61,7 +61,8 @@ def standardized(
         ones, zeros = (c.constant([number] * channels, ElementType.F32) for number in (1, 0))
         return c(onnx.InstanceNormalization(epsilon), value, ones, zeros)
     shifted = centred(c, value, axes)
-    # ONNX Runtime fuses a LayerNormalization with a Pow; it takes half as long as its parts.
+    # The square is a Pow, because ONNX Runtime then fuses these operations to a LayerNormalization,
+    # which takes half as long.
     squares = c(onnx_math.Pow(), shifted, forms.scalar(c, 2, value))
     variance = reduced(c, "Mean", squares, axes)
     small = forms.scalar(c, epsilon, value)

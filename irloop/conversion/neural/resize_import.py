@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-#: The element types that Interpolate supports, and their replacements for the others.
+#: The element types that Interpolate does not support, each with the type that replaces it.
 STAND_INS = {
     ElementType.I16: ElementType.I32,
     ElementType.U16: ElementType.I32,

@@ -32,8 +32,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: The block sizes of ONNX Runtime, the largest first, because it needs the fewest scales.
 BLOCKS = (128, 64, 32, 16)
 
-#: For each type, the number that is added to its codes to make them unsigned. Opsets before 21
-#: store 4 bits in 8.
+#: For each type, the number that is added to its codes to make them unsigned. The 8-bit types are
+#: included, because 4-bit codes are stored in 8 bits before opset 21.
 _SHIFTS = {ElementType.U4: 0, ElementType.I4: 8, ElementType.U8: 0, ElementType.I8: 8}
 _FLOATS = frozenset({ElementType.F32, ElementType.F16, ElementType.BF16})
 

@@ -89,7 +89,7 @@ def reduce(c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = 
     ends = forms.where(c, marks, c.i64([1]), forms.add(c, shape, c.i64([1])))
     result = value
     for axis in range(rank):
-        # The reduced and the unreduced values, concatenated.
+        # Concatenate the reduced and the unreduced values, so that a slice selects one of them.
         both = forms.concat(c, [forms.reduce(c, one_kind, result, [axis]), result], axis)
         start, end = (forms.gather(c, ends_of, c.i64([axis]), 0) for ends_of in (starts, ends))
         result = forms.slice_by(c, both, start, end, c.i64([axis]))

@@ -185,7 +185,8 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
     one, zero = forms.scalar(c, 1.0, x), forms.scalar(c, 0.0, x)
     factors = []
     for row, column in all_of(every, every):
-        # The inverse has the cofactor of the transposed position, unless it is transposed itself.
+        # The inverse has the cofactor of the transposed position; if `adjoint` transposes the
+        # inverse, it has the cofactor of the same position.
         down, along = (row, column) if op.adjoint else (column, row)
         rows = tuple(item for item in every if item != down)
         columns = tuple(item for item in every if item != along)

@@ -149,8 +149,9 @@ def _import(kind: str) -> Callable[..., Value]:
         if c.constant_of(listed) is not None:
             logical = "And" if kind == "Min" else "Or"
             return ov_forms.reduce(c, logical, data, listed, keep=op.keepdims)
-        # OpenVINO's CPU supports logical reductions only over constant axes. Reductions of u8
-        # return the same: over no elements, the maximum is 0 (false) and the minimum 255 (true).
+        # OpenVINO's CPU supports logical reductions only over constant axes, so reduce u8 instead.
+        # Over no elements, the results are right, too: the maximum is 0 (false) and the minimum 255
+        # (true).
         numbers = ov_forms.convert(c, data, ElementType.U8)
         reduced = ov_forms.reduce(c, kind, numbers, listed, keep=op.keepdims)
         return ov_forms.convert(c, reduced, ElementType.BOOLEAN)

@@ -53,8 +53,8 @@ class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
             )
         if found.shape.refine(self.variable_shape) is None:
             raise args.error("the initial value has the wrong shape", str(declared), str(found))
-        # The shape of the variable may change later, so only the declared type holds for all
-        # inferences.
+        # The shape of the variable may change from run to run, so only the declared type is
+        # certain.
         return [declared]
 
 

@@ -16,10 +16,11 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 
 __all__ = ["expand_functions", "inline", "is_function"]
 
-#: Maximum depth to which functions of the standard consist of other functions.
+#: Maximum nesting depth of functions of the standard that consist of other functions.
 DEPTH_LIMIT = 8
 
-#: A function of the standard with optional bodies, which must be expanded to include them.
+#: An operation with optional bodies that the standard defines as a function. It must be expanded,
+#: because only the expansion contains the bodies.
 _FLEXIBLE = ("FlexAttention", "ai.onnx.preview")
 
 

@@ -223,7 +223,8 @@ class NetReader:
         return self._first(
             found,
             problems.bad_shape(layer, "shape"),
-            # It reads element_type, which exists if nothing was found until here.
+            # `unknown_element_type` reads element_type, which the layer certainly has if nothing
+            # was found before.
             None if found else problems.unknown_element_type(layer, "element_type"),
         )
 

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 __all__ = ["ATTRIBUTE", "Edges", "Part", "PlainPort", "Ports", "taken"]
 
-#: The attribute with the number of a part.
+#: The attribute that replaces the text of a part of the file, such as the ports of a layer; its
+#: value is the number of the part.
 ATTRIBUTE = "_part_"
 
 _SPACE = rb"[ \t\n]*+"

@@ -174,7 +174,7 @@ class Wiring:
         layers = {} if self.body is None else self.body.layers
         inner = layers.get(attributes.get("internal_layer_id", ""))
         malformed = []
-        # A branch has no slices, so other attributes of its entries than ids are ignored.
+        # A branch has no slices, so only the ids in its entries are read.
         names = NUMBERS if self.slices else NUMBERS[:1]
         for name, text in attributes.items():
             if name == "internal_layer_id":

@@ -177,7 +177,8 @@ class _Builder:
             told("layers parsed", self._parsed, self._parsed)
         except expat.ExpatError as error:
             raise self._malformed(error, data) from error
-        # an encoding that Python does not support either
+        # The parser asks Python about an encoding that it does not know, and Python raises one of
+        # these if it does not support the encoding either.
         except (LookupError, ValueError) as error:
             raise self._error(
                 f"the XML cannot be decoded: {error}",

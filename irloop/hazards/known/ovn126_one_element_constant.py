@@ -14,7 +14,7 @@ from irloop.hazards.plugin import brings_dimensions
 
 __all__ = ["OneElementConstant"]
 
-#: Operations that the plugin computes after the arithmetic that reads their result.
+#: Operations that the plugin moves behind the arithmetic that reads their result.
 MOVED = (
     gather.Gather,
     gather.Gather7,

@@ -152,7 +152,8 @@ class _Vectoriser:
 
     def _entered(self, item: Entering) -> _Vectorised:
         if element_of(item.outer) is not element_of(item.parameter):
-            # A TensorIterator converts its inputs.
+            # A TensorIterator converts such an input to the type of the parameter, which the
+            # vectorised form does not do.
             raise _NotVectorisableError
         port, rank = item.port, _rank(item.outer)
         if not isinstance(port, Sliced | ScanInput):

@@ -44,7 +44,8 @@ class CarriedShape(
                     before = context.parameter(entry.inner)
                 after = context.confirmed_result(wiring, result)
                 if after.dims is None or None in after.dims:
-                    # If the state grows, its size differs from iteration to iteration.
+                    # Inference leaves dimensions unknown if the state grows, so use the declared
+                    # shape.
                     after = context.result(wiring, result)
                 if before.dims is None or after.dims is None or before.rank != after.rank:
                     continue
