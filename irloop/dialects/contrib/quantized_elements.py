@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from irloop.dialects.contrib.base import ContribOp
@@ -24,6 +25,9 @@ __all__ = [
     "QLinearSoftmax",
     "QLinearWhere",
 ]
+
+#: With smaller scales, 255 steps stay below the largest f32 number, 3.4e38.
+_LARGEST_SCALE = 1e36
 
 
 def dequantized(s: Steps, x: Term, scale: Term, zero: Term | None) -> Term:
@@ -120,13 +124,38 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor; the result is quantized, too.
-
-    It is computed along `axis`; before opset 13, over all dimensions from `axis` on.
+    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all dimensions
+    from `axis` on.
     """
 
     axis: int = -1
     opset: int = 13
+
+    def decompose(
+        self,
+        s: Steps,
+        x: Term,
+        x_scale: Term,
+        x_zero: Term | None,
+        scale: Term,
+        zero: Term | None,
+    ) -> Term:
+        factor = x_scale.constant()
+        if factor is None or factor.size != 1 or factor.max() < _LARGEST_SCALE:
+            return super().decompose(s, x, x_scale, x_zero, scale, zero)
+        if math.isinf(factor.max()):
+            # ONNX Runtime returns the code 0 here, whatever the zero point is.
+            return s.op("Expand", s.like(0, x), s.op("Shape", x))
+        # Scaled codes would overflow. ONNX Runtime scales the differences from the largest code.
+        codes = s.cast(x, ElementType.F32)
+        axes = self._axes(x)
+        differences = codes - s.reduce("ReduceMax", codes, axes)
+        return quantized(s, self.applied(s, differences * s.scalar(x_scale)), scale, zero, x)
+
+    def _axes(self, x: Term) -> tuple[int, ...]:
+        """The axes over which the results add up to 1."""
+        axis = self.axis % x.rank
+        return (axis,) if self.opset >= 13 else tuple(range(axis, x.rank))
 
     def applied(self, s: Steps, x: Term) -> Term:
         axis = self.axis % x.rank

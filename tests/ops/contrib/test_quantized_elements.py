@@ -73,6 +73,30 @@ CASES = [
     ),
 ]
 
+#: Calibration of a mask with -3.4e38 yields such scales. One row has equal codes.
+MASKED = np.array([[[-7, 3], [65, 115]], [[-128, -128], [-128, -128]]], np.int8)
+EXTREMES = [
+    Case(
+        "QLinearSoftmax",
+        [codes, scale(factor), point, scale(1 / 256), np.array(low, codes.dtype)],
+        named={"opset": opset},
+        constants=[1, 2, 3, 4],
+        axis=1,
+    )
+    for factor in (np.inf, 3.4e38, 2.7e36, 1e36)
+    for opset in (12, 13)
+    for codes, point, low in (
+        (MASKED, zero(127, signed=True), -128),
+        (MASKED, zero(-128, signed=True), -128),
+        ((MASKED + np.int16(128)).astype(np.uint8), zero(255), 0),
+    )
+]
+
+
+@pytest.mark.parametrize("case", EXTREMES, ids=lambda c: f"{c.inputs[1]}-{c.inputs[2]}-{c}")
+def test_softmax_with_a_scale_that_overflows(case: Case, engines: Engines, tmp_path: Path) -> None:
+    agree(case, engines, tmp_path)
+
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
