@@ -24,6 +24,7 @@ class NumberOfInputs(
         mandatory inputs.
     Why is this bad:
         onnx.checker and ONNX Runtime refuse the model. OpenVINO ignores surplus inputs.
+        ONNX Runtime skips a node that has neither inputs nor outputs, whatever its type is.
     Bad example:
         MatMul(a)
     Good example:
