@@ -40,7 +40,7 @@ _LEAST = 0.01
 #: At most this many levels of nested work are shown.
 _DEEPEST = 2
 
-#: Seconds between two drawings of the line.
+#: The minimum number of seconds between two updates of the progress line.
 _REDRAWN = 0.2
 
 Command = TypeVar("Command", bound=Callable[..., Any])

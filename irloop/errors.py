@@ -139,8 +139,8 @@ InferenceKind = Literal["inputs", "elements", "range", "operands"]
 class InferenceError(IrloopError):
     """Operand types, shapes or attributes of one operation contradict each other.
 
-    `kind` tells what is wrong, and determines the code of the finding: that of the validation rule
-    that reports the same error.
+    `kind` tells what is wrong. It determines the code of the error, which is the code of the
+    validation rule for the same problem.
     """
 
     code = "IRL404"

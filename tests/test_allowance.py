@@ -71,7 +71,7 @@ def ended(script: str) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory")
-def test_each_block_of_a_holder_has_its_own_memory() -> None:
+def test_each_block_has_its_own_memory_limit() -> None:
     assert ended(
         """
 block(200 << 20, 60.0, lambda: bytearray(100 << 20))

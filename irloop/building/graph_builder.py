@@ -194,7 +194,9 @@ class OperationBuilder:
             raise UsageError(self._finished)
 
     def _local(self, value: Any) -> Value:
-        """The value itself, or the input of this body for a value of an outer graph.
+        """Return the value to use in this graph.
+
+        An array becomes a constant; a value of an outer graph becomes an input of this body.
 
         Raises:
             UsageError: for anything else.

@@ -306,8 +306,8 @@ class _Work:
     ) -> Evidence | None:
         """The evidence from one trial: the two models, the inputs, and the tolerance.
 
-        This is a trial that shows the difference or, if there is none, one in which a model failed,
-        or else one that ran. None if no trial ran.
+        The trial is, in this order of preference: one that shows the difference, one in which a
+        model failed, one that ran. If there is no such trial, the result is None.
         """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)

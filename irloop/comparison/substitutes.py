@@ -112,9 +112,9 @@ def counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Valu
     """The value of the first model that corresponds to `source`, a value of the second model.
 
     The result is an operand of `mine` that has the type of `mine` and the same elements as
-    `source`. If there is no such operand, the result is `twin[source]`, or None if that is missing,
-    too. These two values may differ in shape, because slices of an IR keep their axis until a
-    Squeeze removes it, whereas slices of a Scan lack the axis.
+    `source`. If there is no such operand, the result is `twin[source]`, or None if that is missing.
+    The operand and `twin[source]` may differ in shape: slices of an IR keep their axis until a
+    Squeeze removes it, but slices of a Scan lack the axis.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]

@@ -197,8 +197,8 @@ def matrix_nms(limits: Limits, decay: str, sigma: float, least: float) -> Functi
         budget.reserve(40 * len(ranked) ** 2, "comparing all boxes")
         spend_each(len(ranked) ** 2, A_PAIR, "comparing all boxes")
         share = pairwise_overlaps(ordered, ordered, normalized=limits.normalized)
-        # If boxes are not normalized, the overlap counts a border of one pixel; for boxes that do
-        # not touch it must stay 0.
+        # If boxes are not normalized, the overlap counts a border of one pixel, but boxes that do
+        # not touch must have the overlap 0.
         apart = (ordered[:, None, :2] > ordered[:, 2:]) | (ordered[:, None, 2:] < ordered[:, :2])
         share = np.where(apart.any(axis=2), 0, share)
         better = np.tril(np.ones(share.shape, bool), -1)

@@ -20,7 +20,7 @@ from irloop.validation.analysis import LightInference, types_of
 from irloop.validation.errors import Errors
 from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
 
-__all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "shape_of", "slice_shape"]
+__all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "scan_shape", "shape_of"]
 
 
 def at_node(node: OutlineNode) -> Location:
@@ -52,10 +52,11 @@ def shape_of(type: ValueType) -> Shape | None:
     return type.shape
 
 
-def slice_shape(type: ValueType) -> Shape | None:
-    """The shape of a scanned value, or None; a scalar counts as unknown.
+def scan_shape(type: ValueType) -> Shape | None:
+    """The declared shape of a scan output, or of the body output that it stacks.
 
-    Many files declare "no dimensions" where they mean an unknown shape.
+    None if it is unknown or has no dimensions: many files declare no dimensions where they mean an
+    unknown shape.
     """
     found = shape_of(type)
     return found if found is not None and found.rank else None

@@ -80,7 +80,7 @@ def test_distances_of_4_bit_constants_are_measured_by_element(tmp_path: Path) ->
     assert weights.distance(old, new).startswith("1 of 2 elements of u4[2] differ, by 1 at most")
 
 
-def test_a_rewrite_is_no_difference_metadata_included(tmp_path: Path) -> None:
+def test_a_model_that_is_written_again_does_not_differ_even_in_metadata(tmp_path: Path) -> None:
     irloop.save_model(irloop.read_model(SOURCE), tmp_path / "again.xml")
     assert irloop.diff(SOURCE, tmp_path / "again.xml", metadata=True).changes == ()
     converted, _ = irloop.convert(SOURCE)

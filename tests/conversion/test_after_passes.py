@@ -436,10 +436,13 @@ def test_an_iteration_number_after_a_parameter_that_no_branch_reads(
 
 
 @pytest.mark.parametrize("is_computed", [False, True])
-def test_a_loop_of_constants_beside_a_value_that_it_does_not_read(
+def test_a_loop_of_constants_is_folded_even_if_it_captures_a_value_without_readers(
     is_computed: bool, tmp_path: Path
 ) -> None:
-    """OpenVINO allocates no memory for the indices, whose number depends only on constants."""
+    """If it were not folded, OpenVINO would allocate no memory for the result of NonZero.
+
+    The size of that result depends only on constants.
+    """
 
     def build(b: Builder, x: Value) -> list[Value]:
         captured = b(elementwise.Add(), x, x) if is_computed else x

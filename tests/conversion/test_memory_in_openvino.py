@@ -325,5 +325,6 @@ g (int64 M, float[1, 3] row) => (float[3] sum) {
 def test_the_only_row_of_a_captured_value_is_the_same_in_each_iteration(
     engines: Engines, tmp_path: Path
 ) -> None:
-    # OpenVINO turns this Gather into a reshape, and would add the state in the memory of the row.
+    # OpenVINO turns this Gather into a reshape without a copy, so an Add of the state could
+    # overwrite the row.
     agree(ONLY_ROW, [[i64(3), X[:1]], [i64(2), X[1:]]], engines, tmp_path)

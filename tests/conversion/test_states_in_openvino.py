@@ -169,8 +169,8 @@ g (int64 M, float[k] x) => (float[q] last, float[q] more) {{
     agree(text, sets, engines, tmp_path)
 
 
-def test_states_of_known_size_get_no_operations_more() -> None:
-    """Nothing is added if the hazard cannot occur, because the state is read and the Loop runs."""
+def test_no_operations_are_added_for_states_of_known_size() -> None:
+    """The state is read and the Loop runs, so the CPU plugin keeps the state without help."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
 g (float[2] x) => (float[2] last, float[n, 2] all) {
   three = Constant <value_int = 3> ()

@@ -52,7 +52,7 @@ def stored(model: Model) -> set[ElementType]:
         (ElementType.NF4, np.array([0, 7, 15], np.uint8), None, ElementType.F32, [-1, 0, 1]),
     ],
 )
-def test_from_the_opset_that_has_it_on_a_type_stays(
+def test_a_type_stays_if_the_opset_has_it(
     element: ElementType,
     elements: Any,
     since: int | None,

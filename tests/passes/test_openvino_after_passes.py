@@ -100,7 +100,7 @@ def test_booleans_are_selected_if_the_loop_may_not_run(tmp_path: Path) -> None:
     )
 
 
-def test_a_select_of_booleans_may_be_the_condition_itself(tmp_path: Path) -> None:
+def test_an_operand_of_a_boolean_select_may_be_its_condition(tmp_path: Path) -> None:
     def build(b: Builder, x: Value, y: Value) -> list[Value]:
         condition = b(comparison.Less(), x, y, name="less")
         other = b(comparison.Less(), y, b.constant(5, F32), name="small")

@@ -99,8 +99,8 @@ def test_a_domain_is_imported_as_onnx_runtime_understands_it(
     assert not [item for item in irloop.validate(path) if item.code == "ONX108"]
 
 
-def test_a_missing_import_of_ai_onnx_is_an_assumption(tmp_path: Path) -> None:
-    """IR version 8 belongs to the opsets up to 18, so this is only a guess."""
+def test_only_unsafe_fixes_add_a_missing_import_of_ai_onnx(tmp_path: Path) -> None:
+    """IR version 8 belongs to the opsets up to 18, so opset 18 is only a guess."""
     path = written(tmp_path, [node("Relu", "x", "y")], [], ir_version=8)
     assert [item.code for item in irloop.validate(path)] == ["ONX108"]
     assert not irloop.fix(path).repairs

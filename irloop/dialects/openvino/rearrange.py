@@ -25,8 +25,9 @@ __all__ = [
 
 
 class _Blocks(OpenVinoOp):
-    """Base of operations that move blocks with `block_size` elements along every spatial axis; the
-    mode is blocks_first or depth_first.
+    """Base of DepthToSpace and SpaceToDepth.
+
+    A block has `block_size` elements in each spatial axis; the mode is blocks_first or depth_first.
     """
 
     operands = "data: any -> any"

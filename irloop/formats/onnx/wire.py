@@ -16,8 +16,8 @@ from irloop.graph.tensor import Tensor
 
 __all__ = ["Encoded", "Piece", "Source", "Tokens", "cut", "size_of", "splice"]
 
-#: For each message, the fields that can contain graphs and tensors (onnx.proto); None is raw_data
-#: itself.
+#: For each message of onnx.proto, the numbers of the fields that can lead to a tensor, with the
+#: table of the message in that field. None marks raw_data, where the search ends.
 _TENSOR: Mapping[int, Any] = {9: None}
 _GRAPH: dict[int, Any] = {5: _TENSOR}
 _ATTRIBUTE: Mapping[int, Any] = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH}

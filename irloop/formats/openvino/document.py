@@ -94,7 +94,7 @@ class PortMapSection:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Layer:
-    """A `<layer>`; missing attributes are None. `path` leads through bodies by name."""
+    """A `<layer>`; missing attributes are None."""
 
     id: str | None
     name: str | None

@@ -343,7 +343,7 @@ def no_weights(layer: Layer, path: str, what: str) -> Problem:
 
 
 def disguised_weights(layer: Layer, path: str, disguise: str, size: int) -> Problem:
-    """IRL301: the weights file contains something else."""
+    """IRL301: the weights file is something else; `disguise` names it, such as an LFS pointer."""
     is_pointer = "LFS" in disguise
     return Problem(
         "IRL301",

@@ -11,7 +11,8 @@ docstring
     first line: what it does, one sentence; then ``Given::`` and ``Result::`` with a drawing each;
     then what it does not change, and why.
 `dialects`
-    where it applies; a model of another dialect is refused by name. Default: both.
+    where it applies. For a model of another dialect the pass raises an error that names the pass
+    and the dialect. Default: both.
 `enabled_by_default`
     False: runs only when it is requested by name. Default: True.
 options

@@ -38,7 +38,7 @@ class FoldShapes(ModelPass):
     """
 
     name = "fold_shapes"
-    #: Results are not replaced by constants.
+    #: True if nodes whose outputs are outputs of the graph are not folded.
     keeps_results: ClassVar[bool] = True
 
     def run_on_model(self, model: Model) -> bool:

@@ -23,8 +23,7 @@ class BackEdgeFrom(
         Checks `from-layer` of each back edge.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 stop with the unhelpful exception "unordered_map::at". Back edges
-        run
-        from Results to Parameters of the body.
+        run from Results to Parameters of the body.
     Bad example:
         <edge from-layer="2" to-layer="0"/> where layer 2 is an Add
     Good example:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.validation.onnx_context import OnnxContext, at_node, slice_shape
+from irloop.validation.onnx_context import OnnxContext, at_node, scan_shape
 from irloop.validation.rule import FILE, OnnxRule
 
 
@@ -24,8 +24,7 @@ class ScanRank(
     Why is this bad:
         ONNX stacks the values of the iterations along a new axis. A declaration without it was
         written for an engine that concatenates along an existing axis (OpenVINO, onnx.reference);
-        ONNX
-        Runtime warns or refuses.
+        ONNX Runtime warns or refuses.
     Bad example:
         a body output [1,4] and a Loop output declared [n,4]
     Good example:
@@ -40,8 +39,8 @@ class ScanRank(
             count = len(body.inputs) - 2
             inner, outer = body.outputs[1 + count :], node.outputs[count:]
             for slice_name, name in zip(inner, outer, strict=False):
-                part = slice_shape(body.type_of(slice_name))
-                whole = slice_shape(node.graph.type_of(name))
+                part = scan_shape(body.type_of(slice_name))
+                whole = scan_shape(node.graph.type_of(name))
                 if part is None or whole is None or not name:
                     continue
                 if part.rank is None or whole.rank == part.rank + 1:

@@ -192,8 +192,8 @@ FLEXIBLE = """<ir_version: 13, opset_import: ["" : 26, "ai.onnx.preview" : 1]>
     }"""
 
 
-def test_bodies_of_flex_attention_are_written_out() -> None:
-    """All attention is on one key, and the body, which reads an outer value, halves it."""
+def test_bodies_of_flex_attention_are_expanded() -> None:
+    """There is one key, so its probability is 1; the body multiplies it by the outer `half`."""
     proto = onnx.parser.parse_model(FLEXIBLE)
     q, k = np.ones((1, 2, 1, 4), np.float32), np.ones((1, 1, 1, 4), np.float32)
     v = np.array([2, 4, 6], np.float32).reshape(1, 1, 1, 3)
