@@ -38,7 +38,7 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute that is not a well-formed integer."""
+        """One finding per id, constant offset or size, or port map number that is malformed."""
         for index in context.nets:
             yield from self._net(index)
         for constant in context.constants:

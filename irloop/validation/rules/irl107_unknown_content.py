@@ -30,7 +30,7 @@ class UnknownContent(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per element or attribute."""
+        """One finding per element or attribute that no reader knows."""
         for item in context.schema_findings:
             if item.code != self.code:
                 continue

@@ -31,7 +31,9 @@ class NothingToCompute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per net that should have a Result or an Assign but has neither."""
+        """One finding per net with neither a Result nor an Assign, unless it is the body of a layer
+        without outputs.
+        """
         for index in context.nets:
             owner = index.net.owner
             if owner is not None and not owner.outputs:

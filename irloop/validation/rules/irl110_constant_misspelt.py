@@ -33,7 +33,7 @@ class ConstantMisspelt(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per constant layer whose type is not spelled Const."""
         for _, layer in context.layers("const", "constant"):
             problem = problems.misspelt_type(layer)
             if problem is not None:

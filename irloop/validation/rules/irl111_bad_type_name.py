@@ -32,7 +32,9 @@ class BadTypeName(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per port or attribute."""
+        """One finding per output port with an unknown precision, and one per attribute with an
+        unknown element type.
+        """
         for index in context.nets:
             layers = index.net.layers
             if not index.ports.precisions - {None} <= texts.PRECISIONS.keys():

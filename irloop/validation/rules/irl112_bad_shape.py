@@ -29,7 +29,7 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per layer with a malformed shape or variable_shape in its data."""
         for name, layer in _shaped(context):
             problem = problems.bad_shape(layer, name)
             if problem is not None:

@@ -28,7 +28,7 @@ class BadBoolean(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute."""
+        """One finding per boolean attribute in data that is neither true, false, 1 nor 0."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

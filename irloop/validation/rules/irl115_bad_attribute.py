@@ -29,7 +29,7 @@ class BadAttribute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute."""
+        """One finding per attribute in data with an invalid value."""
         for problem in context.attribute_problems:
             if problem.code == self.code:
                 yield self.from_problem(problem)

@@ -31,7 +31,7 @@ class SloppyNumber(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute or dim."""
+        """One finding per dim or attribute in data that has other characters after its number."""
         for layer, port, text, problem in context.dim_problems:
             if problem == "sloppy":
                 yield self.found(

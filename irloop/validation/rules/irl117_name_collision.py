@@ -44,7 +44,10 @@ class NameCollision(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per name and layer, at the later layer."""
+        """In version 10, one finding for each layer and name if the name already belongs to another
+        model input or output, and one for each Result whose named tensor is already a model input
+        or output.
+        """
         if context.version != 10:
             return
         yield from self._doubled(context.root)

@@ -28,7 +28,9 @@ class MetaDataValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per entry of meta_data, except cli_parameters, if it has no value and the net
+        has no rt_info.
+        """
         sections = context.document.net.sections
         meta = next((item for item in sections if item.tag == "meta_data"), None)
         if meta is None or any(item.tag == "rt_info" for item in sections):

@@ -34,7 +34,7 @@ class EdgeFromUnknown(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per edge."""
+        """One finding per edge that starts from a layer missing in its net."""
         for index in context.nets:
             for name, edge in index.ending_nowhere(index.outgoing):
                 cause = context.elsewhere(index, name)

@@ -30,7 +30,7 @@ class UnknownPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per end of an edge."""
+        """One finding per end of an edge at which the layer lacks the named port."""
         for index in context.nets:
             layers = index.layers
             for edge in index.net.edges:

@@ -29,7 +29,7 @@ class InputGap(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per port."""
+        """One finding per input port that has no edge although a later one of its layer has."""
         for layer, port, trailing in context.open_inputs:
             if not trailing:
                 yield self.from_problem(problems.open_input(layer, port))

@@ -34,7 +34,7 @@ class OpenInput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per port."""
+        """One finding per input port if neither it nor a later port of its layer has an edge."""
         for layer, port, trailing in context.open_inputs:
             if not trailing:
                 continue

@@ -29,7 +29,7 @@ class EdgeIntoSource(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per edge."""
+        """One finding per edge that ends in a Parameter or Const."""
         for index in context.nets:
             for layer in (*index.parameters, *index.constants):
                 for edge in index.edges_into(layer):

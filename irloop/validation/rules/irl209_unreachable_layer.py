@@ -29,7 +29,7 @@ class UnreachableLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer that no Result needs, except Parameters."""
+        """One finding per layer on which no Result or Assign depends, unless it is a Parameter."""
         for index in context.nets:
             needed = index.reachable
             if len(needed) == len(index.layers):

@@ -29,7 +29,7 @@ class UnusedParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter."""
+        """One finding per Parameter of the root if no edge starts from it."""
         index = context.root
         for layer in index.parameters:
             if not index.edges_out_of(layer):

@@ -35,7 +35,9 @@ class WeightsMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the first constant."""
+        """At most one finding, at the first constant, if the .bin is missing or holds
+        no weights.
+        """
         if not context.constants:
             return
         layer, weights = context.constants[0].layer, context.weights

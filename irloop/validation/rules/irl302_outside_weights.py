@@ -34,7 +34,7 @@ class OutsideWeights(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant."""
+        """One finding per constant whose bytes are not all inside the weights file."""
         size = context.weights.size
         if size is None:
             return

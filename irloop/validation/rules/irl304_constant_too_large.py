@@ -29,7 +29,7 @@ class ConstantTooLarge(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant."""
+        """One finding per constant that has more bytes than its elements need."""
         for item in context.constants:
             needed = item.needed
             if needed is None or item.size is None or item.size <= needed:

@@ -28,7 +28,9 @@ class ConstantIncomplete(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant and attribute."""
+        """One finding per constant and mandatory attribute that it lacks, and one per dynamic shape
+        of a constant.
+        """
         for _, layer in context.layers("const"):
             if layer.type == "Const":
                 yield from map(self.from_problem, problems.incomplete_constant(layer))

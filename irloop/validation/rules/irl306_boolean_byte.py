@@ -34,7 +34,7 @@ class BooleanByte(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant."""
+        """One finding per boolean constant that holds a byte other than 0 and 1."""
         left = LIMIT
         for item in context.readable_constants:
             count = item.needed or 0

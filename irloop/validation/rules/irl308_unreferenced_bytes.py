@@ -40,7 +40,7 @@ class UnreferencedBytes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding per file."""
+        """At most one finding per file, if some bytes of the .bin belong to no constant."""
         size = context.weights.size
         if not size:
             return

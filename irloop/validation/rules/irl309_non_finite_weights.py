@@ -39,7 +39,7 @@ class NonFiniteWeights(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant."""
+        """One finding per floating-point constant that holds nan or infinity."""
         left = LIMIT
         for item in context.readable_constants:
             width = _WIDTHS.get(item.element) if item.element is not None else None

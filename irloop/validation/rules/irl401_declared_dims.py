@@ -37,7 +37,7 @@ class DeclaredDims(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port that declares wrong dimensions."""
+        """One finding per output port whose declared dimensions differ from the inferred ones."""
         for layer, port, inferred, is_dims in context.misdeclared:
             if is_dims:
                 yield self.found(

@@ -35,7 +35,7 @@ class DeclaredPrecision(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port that declares a wrong precision."""
+        """One finding per output port whose declared precision differs from the inferred one."""
         for layer, port, inferred, is_dims in context.misdeclared:
             if not is_dims:
                 yield self.found(

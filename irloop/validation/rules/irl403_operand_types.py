@@ -33,5 +33,5 @@ class OperandTypes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per layer whose operands have element types that it cannot combine."""
         yield from self.from_inference(context.inference_errors)

@@ -33,5 +33,5 @@ class ShapesDoNotFit(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per layer whose operands have shapes that its operation does not allow."""
         yield from self.from_inference(context.inference_errors)

@@ -33,5 +33,7 @@ class AttributeRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per layer with an axis or another parameter outside the range that its
+        operands allow.
+        """
         yield from self.from_inference(context.inference_errors)

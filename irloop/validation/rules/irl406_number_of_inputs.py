@@ -37,7 +37,9 @@ class NumberOfInputs(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per used layer with more or fewer connected inputs than its
+        operation takes.
+        """
         for index in context.nets:
             for layer in index.net.layers:
                 if layer.type in ("Const", "Parameter") or not index.is_used(layer):

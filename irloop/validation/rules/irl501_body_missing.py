@@ -29,7 +29,7 @@ class BodyMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per loop without a body."""
+        """One finding per TensorIterator or Loop that has no body."""
         for wiring in context.loops:
             if wiring.body is None:
                 yield self.found(

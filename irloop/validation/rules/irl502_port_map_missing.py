@@ -33,7 +33,9 @@ class PortMapMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per body."""
+        """One finding per body whose port map is missing or empty, except in an If
+        without outputs.
+        """
         branches = (w for _, layer, both in context.branches if layer.outputs for w in both)
         for wiring in (*context.loops, *branches):
             section = wiring.section

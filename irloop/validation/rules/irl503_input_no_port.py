@@ -35,7 +35,9 @@ class InputNoPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per input entry that names a missing or unconnected input of its layer, or
+        any input for the iteration number.
+        """
         for wiring in context.wirings_with_body:
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}
             ports = wiring.owner.inputs

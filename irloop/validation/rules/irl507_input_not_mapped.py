@@ -34,7 +34,7 @@ class InputNotMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input port."""
+        """One finding per connected input port of a loop if the port map has no entry for it."""
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.inputs}
             # An entry whose number cannot be read may be the missing one.

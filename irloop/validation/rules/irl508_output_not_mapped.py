@@ -34,7 +34,9 @@ class OutputNotMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port."""
+        """One finding per output port of a loop if an edge starts from it, but the port map has no
+        entry for it.
+        """
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.outputs}
             # An entry whose number cannot be read may be the missing one.

@@ -32,7 +32,7 @@ class UnknownBodyLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per port map entry that names a layer missing in the body."""
         for wiring in context.wirings_with_body:
             for entry in (*wiring.inputs, *wiring.outputs):
                 name = entry.entry.attributes.get("internal_layer_id")

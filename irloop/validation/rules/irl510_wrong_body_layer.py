@@ -32,7 +32,9 @@ class WrongBodyLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per input entry that names a body layer other than a Parameter, and one per
+        output entry that names a body layer other than a Result.
+        """
         for wiring in context.wirings_with_body:
             for entry in (*wiring.inputs, *wiring.outputs):
                 wanted = "Parameter" if entry.entry.kind == "input" else "Result"

@@ -40,7 +40,9 @@ class ParameterWithoutValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per body Parameter that is used but gets no value."""
+        """One finding per Parameter of a loop body if a Result depends on it, but neither an input
+        entry nor a back edge names it.
+        """
         for wiring in context.wirings_with_body:
             body = wiring.body
             if not wiring.is_loop_op or body is None or wiring.section is None:

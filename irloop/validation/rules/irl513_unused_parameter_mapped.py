@@ -32,7 +32,7 @@ class UnusedParameterMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter."""
+        """One finding per mapped body Parameter if no layer of the body reads it."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None:

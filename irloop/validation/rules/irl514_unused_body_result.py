@@ -34,7 +34,7 @@ class UnusedBodyResult(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Result."""
+        """One finding per body Result that is neither mapped to an output nor carried back."""
         for wiring in context.wirings_with_body:
             body = wiring.body
             if body is None or wiring.section is None:

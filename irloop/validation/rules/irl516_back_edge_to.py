@@ -33,7 +33,7 @@ class BackEdgeTo(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge that does not end in a Parameter of the body."""
         for wiring in context.loops:
             for edge, name, layer in wiring.wrong_ends("Parameter"):
                 assert wiring.body is not None

@@ -35,7 +35,7 @@ class BackEdgeToSliced(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge if its Parameter receives slices of an input."""
         for wiring in context.loops:
             for edge, _, target in wiring.back_edges:
                 entry = None if target is None else wiring.entry_of.get(target.id or "")

@@ -34,7 +34,7 @@ class StateWithoutStart(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge if no outer input is mapped to its Parameter."""
         for wiring in context.wirings_with_body:
             for edge, _, target in wiring.back_edges if wiring.is_loop_op else ():
                 if target is None or target.type != "Parameter":

@@ -41,7 +41,9 @@ class PortsNotCanonical(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding for the inputs of a layer, and one for its outputs."""
+        """For each TensorIterator, Loop or If, one finding if its input ports are not numbered 0,
+        1, ... in order, and one if its output ports are not in ascending order.
+        """
         for _, layer in context.layers("tensoriterator", "loop", "if"):
             inputs = [unsigned(port.id) for port in layer.inputs]
             if None not in inputs and inputs != list(range(len(inputs))):

@@ -32,7 +32,7 @@ class IteratorInIterator(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per inner TensorIterator."""
+        """One finding per TensorIterator that is directly in the body of another TensorIterator."""
         for index, layer in context.layers("tensoriterator"):
             owner = index.net.owner
             if owner is None or (owner.type or "").lower() != "tensoriterator":

@@ -33,7 +33,7 @@ class BodyWithoutParameters(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per TensorIterator whose body has no Parameter."""
         for wiring in context.loops:
             if wiring.is_iterator and wiring.body is not None and not wiring.body.parameters:
                 yield self.found(

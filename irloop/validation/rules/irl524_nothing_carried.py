@@ -40,7 +40,9 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per loop, for the first output that looks like the last value of a state."""
+        """One finding per loop without states, for its first output that looks like the last value
+        of a state.
+        """
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or wiring.carried:

@@ -47,7 +47,9 @@ class OneStateNotCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input."""
+        """In loops with states, one finding per input that looks like a state but has
+        no back edge.
+        """
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or not wiring.carried:

@@ -38,7 +38,7 @@ class ConditionMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose port map has no execution condition."""
         for wiring in context.loops:
             section = wiring.section
             if not wiring.is_loop or wiring.body is None or section is None:

@@ -34,7 +34,9 @@ class ConditionHidden(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop, at the entry that hides the condition."""
+        """For each Loop whose execution condition repeats the external id of an earlier output
+        entry, one finding at that entry.
+        """
         for wiring in context.loops:
             hidden = next(
                 (item for item in wiring.outputs if item.purpose == "execution_condition"), None

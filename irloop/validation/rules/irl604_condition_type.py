@@ -38,7 +38,7 @@ class ConditionType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input or Result."""
+        """One finding per condition of a Loop, input 1 or body Result, if it is not one boolean."""
         for wiring in context.loops:
             if not wiring.is_loop:
                 continue

@@ -33,7 +33,7 @@ class IterationType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop if the Parameter for its iteration number is not one i32 or i64."""
         for wiring in context.loops:
             entry = wiring.iteration
             if not wiring.is_loop or entry is None or entry.inner is None:

@@ -34,7 +34,7 @@ class NegativeTripCount(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose trip count is a constant below -1."""
         for wiring in context.loops:
             trip = context.trip_count(wiring)
             if trip is None or trip >= -1:

@@ -32,7 +32,9 @@ class InfiniteLoop(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose trip count is constant -1 and whose condition is
+        always true.
+        """
         for wiring in context.loops:
             if context.trip_count(wiring) != -1:
                 continue

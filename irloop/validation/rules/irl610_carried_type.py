@@ -35,7 +35,9 @@ class CarriedType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry or back edge."""
+        """One finding per input entry or back edge of a loop if its value and its Parameter differ
+        in element type.
+        """
         for wiring in context.loops:
             for entry in wiring.inputs:
                 inner = entry.inner

@@ -35,7 +35,9 @@ class CarriedShape(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge if its Result and the initial value of the state differ in the
+        size of an axis.
+        """
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None

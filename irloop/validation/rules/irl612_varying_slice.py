@@ -38,7 +38,9 @@ class VaryingSlice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per concatenated output whose parts differ in shape."""
+        """One finding per concatenated output entry whose Result changes its shape between
+        iterations.
+        """
         for wiring in context.loops:
             if wiring.body is None or not wiring.concatenated:
                 continue

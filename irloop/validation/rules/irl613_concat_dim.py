@@ -36,7 +36,9 @@ class ConcatDim(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output entry."""
+        """One finding per concatenated output entry whose Result does not have part_size elements
+        on the axis.
+        """
         for wiring in context.loops:
             for entry in wiring.concatenated:
                 inner, axis = entry.inner, entry.axis

@@ -34,7 +34,9 @@ class PartSizeStride(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per sliced or concatenated entry if part_size differs from the absolute value
+        of stride.
+        """
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride == 0 or entry.part_size <= 0:

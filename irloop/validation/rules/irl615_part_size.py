@@ -33,7 +33,7 @@ class PartSize(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per sliced or concatenated entry whose part_size is 0 or negative."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.part_size > 0:

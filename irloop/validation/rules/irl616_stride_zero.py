@@ -30,7 +30,7 @@ class StrideZero(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per port map entry whose stride is 0."""
+        """One finding per sliced or concatenated entry whose stride is 0."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.stride != 0:

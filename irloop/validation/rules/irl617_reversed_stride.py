@@ -36,7 +36,7 @@ class ReversedStride(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per TensorIterator entry with a negative stride but a forward range."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if not wiring.is_iterator or not loop_ranges.has_wrong_direction(entry):

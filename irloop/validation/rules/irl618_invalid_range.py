@@ -35,7 +35,9 @@ class InvalidRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per TensorIterator entry whose range is empty, leaves the axis or is not a
+        multiple of the stride.
+        """
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

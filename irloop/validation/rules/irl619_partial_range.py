@@ -40,7 +40,7 @@ class PartialRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry."""
+        """One finding per sliced input entry whose range does not cover the whole axis."""
         for wiring, entry in _partial(context):
             assert wiring.section is not None
             yield self.found(

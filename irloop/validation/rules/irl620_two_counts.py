@@ -40,7 +40,9 @@ class TwoCounts(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per TensorIterator entry if OpenVINO's two counts of its
+        iterations differ.
+        """
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

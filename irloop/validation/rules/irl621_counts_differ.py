@@ -35,7 +35,9 @@ class CountsDiffer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry whose count differs from that of the first."""
+        """One finding per TensorIterator entry that demands another number of iterations than the
+        first entry.
+        """
         for wiring in context.loops:
             if not wiring.is_iterator:
                 continue

@@ -35,7 +35,7 @@ class AxisRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per sliced or concatenated entry whose tensor has no such axis."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 declared = UNKNOWN

@@ -37,7 +37,7 @@ class NegativeAxis(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per sliced or concatenated entry whose axis is negative."""
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):
                 if entry.axis is None or entry.axis >= 0:

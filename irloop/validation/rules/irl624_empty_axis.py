@@ -34,7 +34,7 @@ class EmptyAxis(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry."""
+        """One finding per sliced input entry whose axis has size 0."""
         for wiring in context.loops:
             for entry in wiring.sliced:
                 if loop_ranges.axis_size(context, wiring, entry) != 0:

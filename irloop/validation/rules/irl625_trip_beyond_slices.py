@@ -34,7 +34,9 @@ class TripBeyondSlices(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry."""
+        """One finding per sliced input entry that has fewer slices than the constant trip count of
+        its Loop.
+        """
         for wiring in context.loops:
             trip = context.trip_count(wiring)
             if trip is None or trip <= 0 or not wiring.sliced or not context.stays_true(wiring):

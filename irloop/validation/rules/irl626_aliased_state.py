@@ -37,7 +37,9 @@ class AliasedState(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge."""
+        """One finding per back edge if its Result is fed directly by another state and that state
+        changes.
+        """
         for wiring in context.loops:
             body = wiring.body
             if body is None:

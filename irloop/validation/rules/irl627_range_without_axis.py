@@ -34,7 +34,7 @@ class RangeWithoutAxis(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry."""
+        """One finding per loop entry that has start, end, stride or part_size, but no axis."""
         for wiring in context.loops:
             for entry in (*wiring.inputs, *wiring.outputs):
                 names = [name for name in _RANGE if name in entry.entry.attributes]

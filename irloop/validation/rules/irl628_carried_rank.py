@@ -36,7 +36,9 @@ class CarriedRank(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge or entry."""
+        """One finding per state if its next or initial value has another rank, at the back edge or
+        the input entry.
+        """
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:
                 assert entry.inner is not None

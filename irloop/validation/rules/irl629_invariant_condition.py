@@ -33,7 +33,9 @@ class InvariantCondition(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose condition is a mapped body Parameter that no back edge
+        updates.
+        """
         for wiring in context.loops:
             entry, body = wiring.condition, wiring.body
             if not wiring.is_loop or entry is None or body is None or entry.inner is None:

@@ -28,7 +28,7 @@ class BranchMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per body."""
+        """One finding per body, then_body or else_body, that an If lacks."""
         for _, layer, both in context.branches:
             for wiring in both:
                 if wiring.body is None:

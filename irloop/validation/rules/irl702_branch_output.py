@@ -33,7 +33,9 @@ class BranchOutput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output and branch."""
+        """For each branch of an If, one finding per output port without an entry in its
+        port map.
+        """
         for _, layer, both in context.branches:
             for wiring in both:
                 section = wiring.section

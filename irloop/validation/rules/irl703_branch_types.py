@@ -31,7 +31,9 @@ class BranchTypes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output, at its entry in the else branch."""
+        """One finding per output of an If, at its else entry, if the two Results differ in element
+        type.
+        """
         for pair in context.branch_outputs:
             then, other = pair.then.element, pair.other.element
             if then is None or other in (None, then):

@@ -34,7 +34,9 @@ class BranchRanks(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output, at its entry in the else branch."""
+        """One finding per output of an If, at its else entry, if the two Results differ in rank and
+        one rank is above 1.
+        """
         for pair in context.branch_outputs:
             then, other = pair.then.rank, pair.other.rank
             if then is None or other is None or then == other or max(then, other) < 2:

@@ -33,7 +33,7 @@ class ConditionNotBoolean(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per If."""
+        """One finding per If whose condition has an element type other than boolean."""
         for index, layer, _ in context.branches:
             element = context.operand(index, layer, 0).element
             if not layer.inputs or element in (None, ElementType.BOOLEAN):

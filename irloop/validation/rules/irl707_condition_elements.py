@@ -35,7 +35,7 @@ class ConditionElements(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per If."""
+        """One finding per If whose condition has several elements or a rank above 1."""
         for index, layer, _ in context.branches:
             declared = context.operand(index, layer, 0)
             # Writers declare a size of 0 where they did not know the size.

@@ -33,7 +33,9 @@ class BranchParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter."""
+        """One finding per Parameter of an If branch if a Result depends on it, but no input entry
+        names it.
+        """
         for _, layer, both in context.branches:
             for wiring in both:
                 body = wiring.body

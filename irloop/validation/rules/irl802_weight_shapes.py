@@ -36,7 +36,9 @@ class WeightShapes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input."""
+        """One finding per input W, R or B of a recurrent layer if its shape does not fit the data
+        and the state.
+        """
         for item in recurrent.recurrent_layers(context):
             layer = item.layer
             data = context.operand(item.net, layer, 0).dims

@@ -34,7 +34,7 @@ class UnknownActivation(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per recurrent layer that names an activation unknown to OpenVINO."""
         for item in recurrent.recurrent_layers(context):
             names = recurrent.activations(item.layer)
             unknown = [name for name in names if name not in ACTIVATIONS]

@@ -33,7 +33,7 @@ class ActivationOnCpu(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per recurrent layer that has hardsigmoid among its activations."""
         for item in recurrent.recurrent_layers(context):
             if "hardsigmoid" in recurrent.activations(item.layer):
                 yield self.found(

@@ -29,7 +29,7 @@ class Direction(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per recurrent sequence with an unknown direction."""
         for item in recurrent.recurrent_layers(context):
             if item.is_sequence and item.directions is None:
                 yield self.found(

@@ -37,7 +37,7 @@ class IgnoredLstmFeatures(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer and feature."""
+        """For each LSTMCell of opset1 to opset3, one finding per feature that runtimes ignore."""
         for item in recurrent.recurrent_layers(context):
             opset = opsets.opset_of(item.layer.version)
             if (item.layer.type or "").lower() != "lstmcell" or opset is None or opset > 3:

@@ -30,7 +30,7 @@ class ActivationsMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per recurrent sequence that does not name its activations."""
         for item in recurrent.recurrent_layers(context):
             if not item.is_sequence or recurrent.activations(item.layer):
                 continue

@@ -33,7 +33,7 @@ class ActivationAlpha(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per attribute."""
+        """One finding per attribute activation_alpha or activation_beta of a recurrent layer."""
         for item in recurrent.recurrent_layers(context):
             for name in ("activation_alpha", "activation_beta"):
                 if name not in item.layer.data:

@@ -32,7 +32,7 @@ class JoinedWeights(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer."""
+        """One finding per LSTMCell that has W and R joined in one input."""
         for item in recurrent.recurrent_layers(context):
             if not item.net.is_used(item.layer) or not recurrent.has_joined_weights(
                 context, item.net, item.layer

@@ -38,7 +38,9 @@ class NotFor2021(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per kind."""
+        """For version 10, one finding for each operation of an opset after opset7, at its first
+        layer, and one for all dynamic dimensions, at the first.
+        """
         if context.version != 10 or not context.concerns_2021:
             return
         newer: dict[tuple[str | None, str | None], list[Layer]] = {}

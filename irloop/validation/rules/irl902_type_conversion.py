@@ -36,7 +36,9 @@ class TypeConversion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input or output."""
+        """One finding per input or output of a version 10 model if OpenVINO converts its element
+        type.
+        """
         if context.version != 10:
             return
         index = context.root

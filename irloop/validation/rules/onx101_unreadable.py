@@ -33,7 +33,7 @@ class Unreadable(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """The errors of the reader."""
+        """One finding per error because of which the reader rejects the model."""
         _ = context.inference_errors  # this line reads the model
         if context.read_error is None:
             return

@@ -39,7 +39,9 @@ class UnknownOperation(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node."""
+        """One finding per node of a standard domain whose operation is not in the
+        imported opset.
+        """
         for node, signature in context.standard_nodes:
             if signature is not None and not signature.deprecated:
                 continue

@@ -38,7 +38,7 @@ class CustomOperation(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per operation, at its first node."""
+        """One finding per operation that neither ONNX nor the model defines, at its first node."""
         seen = set(context.outline.functions)
         opsets = context.outline.opsets
         for graph in context.graphs:

@@ -34,7 +34,9 @@ class NumberOfInputs(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node for its inputs, and one for its outputs."""
+        """For each node, one finding for a wrong number of inputs, one for a wrong number of
+        outputs, and one for each mandatory input that has an empty name.
+        """
         for node, signature in context.standard_nodes:
             if signature is None:
                 continue

@@ -36,7 +36,9 @@ class Attributes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per attribute."""
+        """One finding per mandatory attribute that a standard node lacks, and one per attribute of
+        such a node that is repeated, unknown, of a wrong kind, or a boolean other than 0 and 1.
+        """
         for node, signature in context.standard_nodes:
             if signature is None:
                 continue

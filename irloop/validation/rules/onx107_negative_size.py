@@ -29,7 +29,7 @@ class NegativeSize(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per name."""
+        """One finding per name that is declared with a negative size, at its graph."""
         for graph in context.graphs:
             for name, size in graph.negative_sizes.items():
                 yield self.found(

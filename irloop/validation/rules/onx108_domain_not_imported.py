@@ -38,7 +38,7 @@ class DomainNotImported(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per domain, at its first node."""
+        """One finding per domain that the model uses but does not import, at its first node."""
         for node in _first_nodes(context):
             domain = node.domain or "ai.onnx"
             finding = self.found(

@@ -31,7 +31,9 @@ class ShadowedName(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per name."""
+        """One finding per name that a body defines although an outer graph has defined
+        it before.
+        """
         outer = _Outer()
         for graph in context.graphs:
             if graph.parent is None:

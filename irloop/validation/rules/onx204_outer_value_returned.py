@@ -33,7 +33,7 @@ class OuterValueReturned(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output."""
+        """One finding per body output that is not a value of the body."""
         for graph in context.graphs:
             if graph.parent is None:
                 continue

@@ -35,7 +35,9 @@ class DeclaredElementType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per value."""
+        """One finding per output of a node if its declared element type differs from the computed
+        one.
+        """
         for graph in context.inferred_graphs:
             for node in graph.nodes:
                 for value in node.outputs:

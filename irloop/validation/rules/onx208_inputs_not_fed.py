@@ -29,7 +29,7 @@ class InputsNotFed(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per body."""
+        """One finding per body that has more inputs than its node feeds."""
         for node in context.nodes("If", "Loop", "Scan"):
             fed = {"If": 0, "Loop": max(2, len(node.inputs))}.get(node.type, len(node.inputs))
             for body in node.bodies.values():

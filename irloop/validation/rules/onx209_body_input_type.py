@@ -34,7 +34,9 @@ class BodyInputType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per body input that is declared with another type than it gets."""
+        """One finding per Loop or Scan body input whose declared element type differs from that of
+        its value.
+        """
         for item in context.bodies:
             names = item.body.inputs
             types = item.body.input_types

@@ -35,7 +35,10 @@ class BodyInputShape(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per input."""
+        """One finding per Loop or Scan body input whose declared shape differs from that of its
+        value; in a Loop, except for the condition, only if the body cannot take the declared
+        shapes.
+        """
         for item in context.bodies:
             wrong = item.differing_inputs()
             if item.node.type == "Loop" and not item.contradicts_declared(*wrong):

@@ -32,7 +32,7 @@ class ScanOutputRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output."""
+        """One finding per Scan body output whose declared rank differs from the inferred one."""
         for item in context.bodies:
             if item.node.type != "Scan":
                 continue

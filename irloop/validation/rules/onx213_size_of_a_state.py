@@ -34,7 +34,9 @@ class SizeOfAState(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per state."""
+        """One finding per Loop state that a branch returns with another size than the body
+        declares.
+        """
         for item in context.bodies:
             if item.node.type != "Loop":
                 continue

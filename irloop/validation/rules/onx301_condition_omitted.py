@@ -34,7 +34,7 @@ class ConditionOmitted(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop that omits cond although its body may return a false condition."""
         for node, body in context.loops():
             omitted = len(node.inputs) < 2 or not node.inputs[1]
             if omitted and not context.stays_true(body):

@@ -32,7 +32,9 @@ class ConditionRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per condition."""
+        """One finding per condition of rank 1 or more, be it of an If, passed to a Loop or returned
+        by its body.
+        """
         for node in context.nodes("Loop", "If"):
             position = 1 if node.type == "Loop" else 0
             name = node.inputs[position] if len(node.inputs) > position else ""

@@ -30,7 +30,7 @@ class OutputLeftEmpty(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop that has an output with an empty name."""
         for node in context.nodes("Loop"):
             if "" in node.outputs:
                 yield self.found(

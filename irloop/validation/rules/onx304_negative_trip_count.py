@@ -31,7 +31,7 @@ class NegativeTripCount(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose trip count is a negative constant."""
         for node, _ in context.loops():
             trip = context.trip_count(node)
             if trip is not None and trip < 0:

@@ -28,7 +28,9 @@ class InfiniteLoop(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop."""
+        """One finding per Loop whose condition stays true and whose trip count is omitted or the
+        largest int64.
+        """
         for node, body in context.loops():
             unlimited = not node.inputs or not node.inputs[0]
             unlimited = unlimited or context.trip_count(node) == 2**63 - 1

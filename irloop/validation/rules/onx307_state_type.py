@@ -34,7 +34,9 @@ class StateType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per state."""
+        """One finding per Loop or Scan state if the initial or next value differs from the body
+        input in element type.
+        """
         for node in context.nodes("Loop", "Scan"):
             body = node.bodies.get("body")
             if body is None:

@@ -34,7 +34,9 @@ class ScanRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output."""
+        """One finding per scan output of a Loop if its rank is not one more than that of its body
+        output.
+        """
         for node, body in context.loops():
             count = len(body.inputs) - 2
             inner, outer = body.outputs[1 + count :], node.outputs[count:]

@@ -35,7 +35,9 @@ class VaryingSlice(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output."""
+        """One finding per scan output whose value in the body changes its shape between the first
+        two iterations.
+        """
         for item in context.bodies:
             first = _first_scan_output(item)
             parts = [shape_of(type) for type in item.computed[first:]]

@@ -35,7 +35,7 @@ class ScanResultShared(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per result that is an input of the body or repeats an earlier result."""
+        """One finding per Scan body output that is a body input or repeats an earlier output."""
         for node in context.nodes("Scan"):
             body = node.bodies.get("body")
             if body is None:

@@ -34,7 +34,7 @@ class IterationNumberReturned(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output that is the iteration number."""
+        """One finding per Loop body output that is the iteration number itself."""
         for node, body in context.loops():
             number = body.inputs[0]
             for index, name in enumerate(body.outputs):

@@ -30,7 +30,7 @@ class DirectionFlag(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per attribute."""
+        """One finding per direction attribute of a Scan if it holds a number other than 0 and 1."""
         for node in context.nodes("Scan"):
             for name in _FLAGS:
                 flags = node.numbers.get(name, ())

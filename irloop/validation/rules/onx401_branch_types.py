@@ -35,7 +35,7 @@ class BranchTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output."""
+        """One finding per output of an If if its two branches return different element types."""
         for node in context.nodes("If"):
             then, other = node.bodies.get("then_branch"), node.bodies.get("else_branch")
             if then is None or other is None:

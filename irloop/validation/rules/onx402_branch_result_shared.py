@@ -35,7 +35,7 @@ class BranchResultShared(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per repeated result."""
+        """One finding per output of an If branch that repeats an earlier output of the branch."""
         for node in context.nodes("If"):
             for label, branch in node.bodies.items():
                 for index, name in enumerate(branch.outputs):
