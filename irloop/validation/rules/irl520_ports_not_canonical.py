@@ -49,7 +49,7 @@ class PortsNotCanonical(
             if None not in inputs and inputs != list(range(len(inputs))):
                 wanted = f"input ports 0 to {len(inputs) - 1} in order"
                 yield self._wrong(layer, layer.inputs, "input", wanted)
-            outputs = [value for port in layer.outputs if (value := unsigned(port.id))]
+            outputs = [value for port in layer.outputs if (value := unsigned(port.id)) is not None]
             if outputs != sorted(outputs):
                 yield self._wrong(layer, layer.outputs, "output", "output ports in ascending order")
 
