@@ -75,9 +75,9 @@ class Console:
             click.echo(one_line(self.named(text)), err=True)
 
     def named(self, text: str) -> str:
-        """Replace the name of the file that holds the standard input by `<stdin>`.
+        """In a text, replace the path of the file that holds the standard input by `<stdin>`.
 
-        The weights that would belong to it are `<stdin>.bin`.
+        The path of a .bin with the same name is replaced by `<stdin>.bin`.
         """
         if self.stdin is None:
             return text

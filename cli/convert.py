@@ -160,7 +160,7 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
 
 
 def _require_pipeable(options: dict[str, Any]) -> None:
-    """Check that the output fits in one stream, and that nothing else is printed there."""
+    """Check that the output fits in one stream, and that nothing else is printed to it."""
     for name in ("external_data", "ir_version"):
         if options[name]:
             raise UsageError(

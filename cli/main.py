@@ -129,8 +129,8 @@ def _open_closed_streams() -> None:
     """Open the null device in place of standard streams that the caller has closed.
 
     Otherwise the next file that is opened gets the number of the stream, and what libraries and
-    engines print goes into that file. Results for a closed stdout are an error, as on a full disk;
-    notes for a closed stderr are dropped.
+    engines print goes into that file. Writing results to a closed stdout is an error, as on a full
+    disk; notes to a closed stderr are dropped.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -139,9 +139,10 @@ def _open_closed_streams() -> None:
 
 
 def _escape_what_streams_lack() -> None:
-    """Escape characters that the encoding of the output lacks, such as cp1252 of a Windows pipe.
+    """Escape characters that the encoding of the output lacks.
 
-    Input in another encoding is read as far as possible.
+    An example is cp1252, the encoding of a Windows pipe. Input bytes that cannot be decoded are
+    escaped, too.
     """
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

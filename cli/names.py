@@ -49,7 +49,7 @@ class ArraysPath(click.Path):
         super().__init__(exists=True, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the path of a file with the contents of the standard input."""
+        """Return the path; for ``-``, return the path of a file that holds the standard input."""
         if value == "-" and ctx is not None:
             return _copied(ctx, lambda data: "stdin.npz" if data.startswith(b"PK") else "stdin.npy")
         return super().convert(value, param, ctx)

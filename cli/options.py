@@ -176,7 +176,7 @@ def comparison_options(command: Command) -> Command:
 
 
 def page_option(command: Command) -> Command:
-    """Add the option for a page with the result, as parameter `page`."""
+    """Add the option --report, which requests a page; its value is the parameter `page`."""
     return click.option(
         "--report",
         "page",

@@ -18,7 +18,10 @@ def slashed(file: str, kind: type[PurePath] = PurePath) -> str:
 
 
 def relative(file: str) -> str:
-    """The path with forward slashes, relative to the current folder if it is inside of it."""
+    """The path with forward slashes.
+
+    It is relative if the file is inside the current folder, else absolute.
+    """
     path = Path(os.path.abspath(file))
     here = Path.cwd()
     found = path.relative_to(here) if path.is_relative_to(here) else path

@@ -22,7 +22,7 @@ SCHEMA = "irloop-report/1"
 
 
 def finding(item: Diagnostic) -> dict[str, Any]:
-    """One finding; unknown locations are null, unknown texts are empty."""
+    """Represent a finding as JSON data; unknown locations are null, unknown texts are empty."""
     place = item.location
     return {
         "code": item.code,

@@ -18,7 +18,10 @@ def render(
     worst: Severity,
     command: str = "irloop validate",
 ) -> str:
-    """A test suite of a command; a model fails because of findings as bad as `worst` or worse."""
+    """Write the findings of a command as a JUnit test suite with one test case for each file.
+
+    A test case fails if its file has a finding of severity `worst` or higher.
+    """
     by_file: dict[str, list[Diagnostic]] = {file: [] for file in files}
     for item in findings:
         by_file.setdefault(item.location.file or "", []).append(item)

@@ -21,9 +21,10 @@ MOST = 25_000
 
 
 def render(findings: Iterable[Diagnostic], suppressed: Iterable[Diagnostic] = ()) -> str:
-    """One run with one result per finding, the worst first; `explain` describes the rules.
+    """Format findings as SARIF: one run with one result per finding, the worst first.
 
-    Findings that the model suppresses are included, marked as suppressed.
+    The descriptions of the rules are those of `irloop.explain`. Findings that the model suppresses
+    are included, marked as suppressed.
     """
     items = sorted(findings, key=lambda item: item.severity.rank)[:MOST]
     left_out = list(suppressed)[: MOST - len(items)]

@@ -23,7 +23,7 @@ KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-s
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of one file; missing ones are empty."""
+    """The settings in one settings file; a setting that the file lacks has its default value."""
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
@@ -35,7 +35,10 @@ class Settings:
     max_same: int = MAX_SAME
 
     def judged(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """`findings` with the project's severities; a code takes precedence over a group."""
+        """Replace the severities of `findings` by those that the project's settings specify.
+
+        A severity for a code takes precedence over a severity for a group.
+        """
         if not self.severity:
             return list(findings)
         groups = sorted(self.severity, key=len, reverse=True)

@@ -255,7 +255,10 @@ def _cell(label: str, value: Any) -> str:
 
 
 def _link(label: str, value: str) -> str:
-    """The address that a cell links to: a model, or its conversion next to the page."""
+    """The address to which a cell links; empty if the cell is no link.
+
+    A cell links to a model, or to the converted model next to the page.
+    """
     if label == "converted":
         return quote(value)
     if label not in ("model", "for example") or "!/" in value:

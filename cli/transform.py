@@ -257,7 +257,10 @@ class _Watcher:
         self._before.append(_copy(model) if self._draws(name) else self._original)
 
     def after(self, record: PassRecord, model: Model) -> None:
-        """Draw the model before and after the pass, and write it."""
+        """Draw the model before and after the pass, and write the changed model to a file.
+
+        Each is done only if the options request it.
+        """
         before = self._before.pop()
         self._number += 1
         if self._draws(record.name):

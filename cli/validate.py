@@ -409,7 +409,10 @@ def _write_page(found: _Found, file: str, paths: list[str], weights: str | None)
 
 
 def _append_step_summary(found: _Found) -> None:
-    """Append to the summary page of a GitHub run; the file exists only inside a step."""
+    """Append the report to the summary page of a GitHub run.
+
+    Outside a GitHub step there is no such page, and nothing is written.
+    """
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return

@@ -324,7 +324,7 @@ def fix(
     """Fix the findings of rules that can repair them; return the result and write nothing.
 
     Everything else in the file stays as it is: comments, white space, the order of attributes. A
-    fix may append constants to the .bin: they are `added` of the result.
+    fix may append constants to the .bin: the attribute `added` of the result holds their bytes.
 
     Args:
         path: an IR (.xml) of version 10 or 11, or an .onnx, whose opset imports can be fixed.
@@ -666,8 +666,8 @@ def iterations(
     Args:
         model: a model, or the path of one.
         inputs: as in `run`.
-        loop: the path of a loop, as ``"Loop_7"`` or ``"Loop_7/body/Loop_2"``; None: all loops, the
-            iterations of an inner loop before that of the outer loop in which they ran.
+        loop: the path of a loop, as ``"Loop_7"`` or ``"Loop_7/body/Loop_2"``. None means all loops;
+            the iterations of an inner loop come before the outer iteration in which they ran.
         limits: bounds on iterations, memory and time; the time that the caller spends on an
             iteration counts, too.
 

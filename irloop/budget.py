@@ -79,10 +79,11 @@ class Budget:
         self.check(what)
 
     def spend(self, operations: int, what: str) -> None:
-        """Raise if the work called `what` needs more steps than are left.
+        """Count `operations` steps of the work called `what`, and check the limits.
 
         Raises:
-            LimitError: with the code LIM003.
+            LimitError: when more steps were counted than allowed (LIM003), or time has run out
+                (LIM002).
         """
         payer: Budget | None = self
         while payer is not None:
@@ -103,7 +104,7 @@ class Budget:
         return math.inf if self._deadline is None else self._deadline - time.monotonic()
 
     def of_a_run(self) -> Budget:
-        """A budget for one run of a model, which is charged to this budget, too."""
+        """Make a budget for one run of a model; its work is charged to this budget, too."""
         return Budget(operations=self.operations_a_run)
 
     def check(self, what: str) -> None:
@@ -138,7 +139,7 @@ def current() -> Budget:
 
 
 def reserve(nbytes: int, what: str) -> None:
-    """`Budget.reserve` of the current budget."""
+    """Check that `nbytes` bytes fit in the current budget, as `Budget.reserve` does."""
     _CURRENT.get().reserve(nbytes, what)
 
 

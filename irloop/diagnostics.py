@@ -167,7 +167,7 @@ class Diagnostic:
         return "\n".join(parts)
 
     def in_file(self, file: str) -> Diagnostic:
-        """The same finding, located in `file` if it names no file yet."""
+        """Return the finding, located in `file` unless its location already names a file."""
         if self.location.file is not None:
             return self
         return replace(self, location=replace(self.location, file=file))

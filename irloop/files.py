@@ -55,8 +55,9 @@ class ParsedOnce(os.PathLike[str]):
         self._model = model, os.path.abspath(weights)
 
     def take_model(self, weights: str = "") -> Any:
-        """The model that was kept, handed out only once; None if it was read with another weights
-        file.
+        """Return the model that was kept; a second call returns None.
+
+        None is also returned if the model was read with another weights file.
         """
         model, self._model = self._model, None
         if model is None or model[1] != os.path.abspath(weights):
@@ -64,7 +65,7 @@ class ParsedOnce(os.PathLike[str]):
         return model[0]
 
     def close(self) -> None:
-        """Release the content, which grows with the numbers of layers and edges."""
+        """Release the content: its memory grows with the numbers of layers and edges."""
         self._model = None
         if self.content is not None:
             self.content.clear()
@@ -186,7 +187,7 @@ def replacing(*targets: Path) -> Iterator[tuple[BinaryIO, ...]]:
 
 
 class _Pending:
-    """A file being written; `name` is None while it has none."""
+    """A file that is being written; `name` is None as long as the file has no name on disk."""
 
     def __init__(self, target: Path) -> None:
         self._target = os.fspath(target)
@@ -238,9 +239,10 @@ def _pending(target: Path) -> Iterator[_Pending]:
 
 
 def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
-    """Make something in the hidden folder of `folder`, which is made if it is missing.
+    """Call `make` with the hidden folder inside `folder`, and return the result.
 
-    If the hidden folder cannot be made or belongs to another user, `folder` itself is used.
+    The hidden folder is created if it is missing. If it cannot be created or belongs to another
+    user, `folder` itself is used.
     """
     aside = os.path.join(folder, _ASIDE)
     for _ in range(_TRIES):
@@ -347,7 +349,11 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
 
 def _new_scratch(folder: str) -> tuple[str, int | None]:
-    """A new folder and, if the system supports it, the descriptor that locks it."""
+    """Create a folder, and lock it if the system supports this.
+
+    Returns the path, and the descriptor that holds the lock; None for the descriptor if there is no
+    lock.
+    """
     import tempfile
 
     while True:

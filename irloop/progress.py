@@ -22,7 +22,10 @@ Listener = Callable[[str, int, int | None], None]
 
 
 def listener() -> Listener | None:
-    """The progress listener of this thread, or None; work that reports often looks it up once."""
+    """The progress listener of this thread, or None.
+
+    Code that makes many reports looks it up only once.
+    """
     return _LISTENER.get()
 
 

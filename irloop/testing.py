@@ -50,8 +50,8 @@ def assert_equivalent(
         inputs: arrays by name or by position, or a list of such; None: generate them.
         engines: "auto": irloop's own executor (numpy), and each installed engine that was made
             for the format of a model (onnxruntime for ONNX, openvino for IR); or names of
-            engines, in a list or with commas between, onnx-reference and module:function among
-            them. All but numpy run in separate processes.
+            engines, in a list or separated by commas; onnx-reference and module:function are
+            also allowed. All engines but numpy run in separate processes.
         engine_a: the engine of `a` only; numpy if just `engine_b` is given.
         engine_b: the engine of `b` only.
         seeds: the number of generated sets of inputs.
@@ -59,9 +59,11 @@ def assert_equivalent(
         trips: the values of inputs that are trip counts.
         dims: sizes of unknown dimensions, by name ("?": those without a name).
         shapes: shapes of inputs, by name, for each model that has such an input.
-        types: element types for inputs whose type is dynamic, likewise, as "f32".
-        rtol: |x - y| may be atol + rtol * |x|; by default as fits each element type.
-        atol: the same, for the absolute tolerance.
+        types: element types, such as "f32", of inputs whose type is dynamic, by name, for each
+            model that has such an input.
+        rtol: the relative tolerance: |x - y| may be at most atol + rtol * |x|. By default it
+            depends on the element type.
+        atol: the absolute tolerance. By default it depends on the element type.
         seconds: the time limit of one run of one model.
         max_memory: the memory limit of an engine's process in bytes; None: unlimited. Linux only.
 
@@ -71,8 +73,8 @@ def assert_equivalent(
     Raises:
         AssertionError: with the report of the comparison, when the models differ, one of them does
             not run, or nothing could be compared.
-        UsageError: for an engine that is missing or cannot run such a model, or inputs that do not
-            match it.
+        UsageError: for an engine that is missing or cannot run the model, or for inputs that do not
+            match the model.
         ReadError: when a file is not the model it claims to be.
     """
     # Pytest shows the line of the test that failed, not the raise below.

@@ -289,7 +289,7 @@ class BranchBuilder:
 
     @property
     def then(self) -> GraphBuilder:
-        """Builds the body that runs if the condition is true."""
+        """The builder of the body that runs if the condition is true."""
         return self._then
 
     @property

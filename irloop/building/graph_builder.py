@@ -28,7 +28,7 @@ __all__ = ["OperationBuilder", "Target"]
 
 @dataclass(slots=True)
 class Target:
-    """The properties of the model that its graph and all bodies share."""
+    """Model properties that are common to the graph and all bodies."""
 
     dialect: str
     opset: int
@@ -121,7 +121,7 @@ class OperationBuilder:
         """Add an operation and return its node; `node.outputs` are its values.
 
         Args:
-            type: as in `op`; the other arguments are also the same.
+            type: the operation, as for `op`, which explains all arguments except `outputs`.
             outputs: the number of outputs, for operations that leave it open.
 
         Raises:
@@ -274,7 +274,10 @@ class OperationBuilder:
         return node
 
     def _scalar(self, given: Any, default: Any, element: ElementType) -> Value:
-        """The value, or a constant made of a number or a bool."""
+        """Return `given` as a value of this graph.
+
+        A number or a bool becomes a constant; None becomes a constant with the value `default`.
+        """
         kind = bool if element is ElementType.BOOLEAN else int
         if isinstance(given, Value):
             return self._local(given)

@@ -258,8 +258,8 @@ class LoopBody(OperationBuilder):
     ) -> tuple[int, int, int]:
         """Start, end and stride for an entry of a port map.
 
-        If `start` or `end` is None, the range begins or ends at the end of the axis; with `reverse`
-        it runs backward.
+        With `reverse` the range runs backward. If `start` is None, it begins at the first element,
+        or at the last one with `reverse`; if `end` is None, it includes the rest of the axis.
 
         Raises:
             UsageError: when `part_size` is not positive, or ONNX cannot represent the range.

@@ -60,7 +60,7 @@ class Last:
 
 @dataclass(slots=True, eq=False)
 class Joined:
-    """An output: the values of `inner` of all iterations."""
+    """An output of the loop that concatenates the values of `inner` from all iterations."""
 
     inner: Value
     output: Value
@@ -100,10 +100,10 @@ class Wired:
 def openvino_wires(
     wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None]
 ) -> Wired:
-    """The port map of a Loop or TensorIterator; the body does not get the first `first` inputs of
-    the node.
+    """Turn the wires into inputs, outputs and port map of a Loop or TensorIterator.
 
-    `add_result` makes a value a result of the body.
+    `first` is the number of inputs of the node that precede those for the body. `add_result` is
+    called with each value that becomes a result of the body.
     """
     at = {value: index for index, value in enumerate(body.inputs)}
     results: dict[int, Value] = {}

@@ -161,7 +161,10 @@ class _Search:
         return None
 
     def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if a node is the first whose outputs differ."""
+        """The cause if an output of `node` differs between the models, else None.
+
+        Nodes are visited in the order of the run, so the first difference counts.
+        """
         found = self._in_loops.of_joined(node, at)
         if found is not None:
             return found

@@ -79,7 +79,7 @@ def numbered(model: Model) -> dict[Value, int]:
 def computed(model: Model) -> Iterator[Value]:
     """The values that operations compute, outer graphs first, the last values first.
 
-    Of operations with several outputs, only those of loops and branches are included.
+    Values of an operation with several outputs are included only if it is a loop or branch.
     """
     for graph in all_graphs(model.graph):
         for node in reversed(graph):
@@ -113,9 +113,10 @@ def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], P
 
 
 def ones_like(rewriter: Rewriter, value: Value) -> Value | None:
-    """A constant of ones (or True) that replaces a value; None if the value's rank is unknown.
+    """Insert a constant of ones (or True) with the shape of `value`, and return it.
 
-    An unknown size becomes 1.
+    An unknown size becomes 1. Returns None if the rank is unknown, or the elements are neither
+    booleans nor floats of at least 16 bits.
     """
     type = value.type
     if not isinstance(type, TensorType) or type.shape.dims is None:

@@ -222,7 +222,11 @@ class _Work:
         return Comparison("different", self._engines, (), (), None, tuple(problems), ())
 
     def compared(self, trials: Sequence[Trial], own: Sequence[Run], *, made: bool) -> Comparison:
-        """The report over all trials; `own` are the first model's results in irloop's executor."""
+        """Compare the results of all trials in all engines, and make the report.
+
+        `own` are the first model's results in irloop's executor. `made` is True if irloop itself
+        made the inputs of the trials.
+        """
         first, second = (side.model for side in self._sides)
         trials = _with_refusals(trials, own)
         futures = self._processes.start(0, trials, self._seconds)

@@ -199,7 +199,11 @@ class _Comparer:
 def _worst(
     x: Array, y: Array, tolerance: Tolerance
 ) -> tuple[tuple[int, ...] | None, str, str, int | None]:
-    """The element that differs most, its value in both models, and their distance in ULP."""
+    """The index of the element that differs most, its two values, and their distance in ULP.
+
+    If there is no such element, or the arrays differ in type or size, the index and the distance
+    are None, and the texts are the types and shapes of the arrays.
+    """
     if x.dtype != y.dtype or x.size != y.size:
         return None, _kind(x), _kind(y), None
     x, y = (x, y) if x.shape == y.shape else (x.reshape(-1), y.reshape(-1))

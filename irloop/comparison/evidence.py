@@ -133,8 +133,10 @@ class Evidence:
         return False
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True if the values are paired, or if the values from which they take their elements
-        are.
+        """True if two values are paired.
+
+        Two values also count as paired if the values from which they take their elements are
+        paired.
         """
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
@@ -205,7 +207,7 @@ class Evidence:
         return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)
 
     def place(self, side: int, node: Node) -> str:
-        """The model of a node, and the line in its file if known."""
+        """Describe the place of a node: name its model and, if known, the line in its file."""
         line = node.location.line
         return self.labels[side] + ("" if line is None else f", line {line}")
 

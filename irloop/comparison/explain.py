@@ -76,9 +76,10 @@ class Reason(Record):
 
 @dataclass(slots=True)
 class Explainer:
-    """Looks for the reasons of differences; keeps the results of its extra runs.
+    """Finds reasons for differences, and keeps the results of the extra runs that it makes.
 
-    `trials` are the trials of the first and of the second model, `runs` the results of every lane.
+    `trials` are the trials of the first and of the second model, `runs` the results of every lane
+    (a lane is one model in one engine).
     """
 
     sides: tuple[Side, Side]
@@ -262,8 +263,9 @@ class Explainer:
         )
 
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """The reason that an earlier inference left state behind, if the trial agrees when it is
-        run alone.
+        """Explain a difference by state that an earlier inference left behind.
+
+        Returns the reason if the trial gives the expected result when it is run alone, else None.
         """
         if number == 0 or not self.trials[0][number].reset:
             return None

@@ -35,9 +35,9 @@ MOST_CHANGES = 24
 class Attempt(Record):
     """How far a model ran with some sizes.
 
-    `worth` is 0 if it failed, else how usable its outputs are, 3 at most. `node` is the position of
-    the node that failed and `operands` are the extents of its inputs. `late` is set if time ran
-    out.
+    `worth` is 0 if the run failed; otherwise it rates how usable the outputs are, up to 3 (best).
+    `node` is the position of the node that failed and `operands` are the extents of its inputs.
+    `late` is set if time ran out.
     """
 
     worth: int
@@ -133,10 +133,12 @@ class _Search:
 def _solutions(
     variable: Variable, size: int, step: int, gaps: dict[_Pair, int], after: dict[_Pair, int]
 ) -> Iterator[tuple[int, int, Variable, int]]:
-    """Sizes of `variable` that close one of the `gaps`, assuming that gaps grow linearly.
+    """Yield sizes of `variable` that close a gap, assuming that gaps change linearly with size.
 
-    `after` holds the gaps that remain with the size increased by `step`. Yields 1 if the new size
-    is smaller, else 0; the position of the closed gap among the gaps; the variable; the new size.
+    A gap is the difference between two sizes that should be equal. `gaps` holds the gaps at the
+    present `size`, and `after` those that remain if it is increased by `step`. Each result is a
+    tuple: 1 if the new size is smaller than `size`, else 0; the index of the closed gap in `gaps`;
+    the variable; the new size.
     """
     for order, (pair, gap) in enumerate(gaps.items()):
         slope = after.get(pair, gap) - gap

@@ -54,7 +54,7 @@ class _Affine(NamedTuple):
 
 
 def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
-    """The slices that the body of an ONNX Loop gathers, by the position of the parameter."""
+    """The slices that the body of an ONNX Loop gathers, keyed by the body parameter's position."""
     number = body.ports.iteration
     if not isinstance(node.op, onnx.Loop) or number is None:
         return {}

@@ -92,7 +92,7 @@ def made_trials(
 ) -> list[Trial]:
     """Make trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
 
-    `integers` is the range of integers without a known role.
+    `integers` is the range of the elements of integer inputs whose role is not known.
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
@@ -100,7 +100,10 @@ def made_trials(
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
-    """Make further trials with other values and conditions, to reach more of the model."""
+    """Make further trials, which may reach more of the model.
+
+    Their conditions are random, and their numbers differ in sign and magnitude.
+    """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]
     plan = _Plan(f"seed {seed}", seed, TRIPS[0], True, 1.0, INTEGERS[0])
@@ -155,7 +158,10 @@ def _trials(
 
 
 def with_arrays(model: Model, inputs: Any) -> list[Trial]:
-    """Make trials of the arrays that the user gives: by name or by position, or a list of either.
+    """Make a trial of each set of arrays that the user gives.
+
+    `inputs` is one set, or a list of sets. A set is a mapping by name or a sequence by position; in
+    a list of sets, such a sequence must be a tuple.
 
     Raises:
         UsageError: when an input is missing.

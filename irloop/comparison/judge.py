@@ -1,4 +1,4 @@
-"""Decides whether outputs agree: one value, and all outputs of one run."""
+"""Decides whether two models agree in a single output, and in all outputs of a run."""
 
 from __future__ import annotations
 

@@ -163,9 +163,9 @@ class Lanes:
     def start(
         self, number: int, trials: Sequence[Trial], seconds: float
     ) -> dict[Lane, Future[list[Run]]]:
-        """Run the trials of one model in all of its processes at the same time.
+        """Start the trials of model `number` in each of its processes, and return the futures.
 
-        No process runs longer than the budget of this thread allows.
+        The processes work at the same time. None runs longer than the budget of this thread allows.
         """
         end = time.monotonic() + budget.current().seconds_left()
         return {

@@ -41,7 +41,7 @@ class LoopCauses:
         self._seen = seen
 
     def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause if a body parameter, or a slice that is gathered from one, differs."""
+        """The cause if `value` differs and is a body parameter or a slice gathered from one."""
         mine = self._seen.twin.get(value)
         if mine is None or not self._seen.differ(mine, value, at):
             return None
@@ -307,7 +307,10 @@ class LoopCauses:
         return self._seen.worded("output", found)
 
     def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if states of two loops, which may run zero iterations, start differently."""
+        """The cause if two loops give a state different initial values, else None.
+
+        The loops may run zero iterations.
+        """
         bodies = _bodies(first, second)
         wires = self._seen.wires((first, second), bodies)
         for numbers in wires.inputs():

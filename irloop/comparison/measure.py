@@ -203,7 +203,7 @@ def all_nan(x: Array) -> bool:
 
 
 class _Allowed:
-    """Decides which elements of two arrays agree within the tolerance of `x`."""
+    """Decides which elements of an array agree with those of `x`, within a tolerance."""
 
     def __init__(self, x: Array, tolerance: Tolerance) -> None:
         self._relative, self._absolute = tolerance.of(x.dtype)
@@ -252,7 +252,7 @@ def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
 
 
 def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
-    """Blocks of two arrays of one shape, flat, each with its slice.
+    """Yield (slice, block of x, block of y) for two flattened arrays of the same shape.
 
     Blocks are used because converting whole outputs to a wide type could take gigabytes.
     """

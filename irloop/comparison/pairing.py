@@ -174,7 +174,7 @@ class Pairs:
                 yield nodes[0], nodes[1]
 
     def _loops_of_new_values(self) -> Iterator[tuple[Node, Node]]:
-        """The loops that return values paired since the last call."""
+        """The pairs of loops that return values which were paired since the last call."""
         new, self._new = self._new, []
         return self._loops_of(new)
 

@@ -33,7 +33,10 @@ class Event(NamedTuple):
 
 
 class Recording:
-    """A tracer that keeps every value, keyed by the iterations of its enclosing loops."""
+    """A tracer that keeps every value of a run.
+
+    The key is the value together with the iterations of its enclosing loops.
+    """
 
     def __init__(self) -> None:
         self._left = KEPT_BYTES
@@ -79,8 +82,10 @@ class Recording:
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:
-        """Keep a captured value outside its body, too: the node with this body has not ended yet,
-        and never ends if a node inside fails.
+        """Record a captured value also as a value outside the body, with the same elements.
+
+        This must happen early: the loop or branch around the body has not ended yet, and never ends
+        if a node inside it fails.
         """
         graph = value.producer.graph
         owner = None if graph is None else graph.owner

@@ -134,7 +134,7 @@ def run_trials(
 
 
 def reason_of(error: IrloopError) -> str:
-    """The message of an error with the values that were expected and found."""
+    """The message of an error, followed by the expected and the found value if they are known."""
     first = error.diagnostics[0]
     facts = {"expected": first.expected, "found": first.found}
     listed = ", ".join(f"{word} {text}" for word, text in facts.items() if text)

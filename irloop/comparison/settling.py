@@ -82,8 +82,9 @@ class Settler:
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
-        """The first sizes and integers for which all outputs are usable or, if there are none, the
-        best that were tried.
+        """Find the first sizes, and range of integers, with which all outputs are usable.
+
+        If there are none, the result is the best of those that were tried.
         """
         best, worth = None, 0
         types = [value.type for value in self._model.graph.inputs]

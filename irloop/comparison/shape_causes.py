@@ -29,9 +29,9 @@ _Pair = tuple[Value, Value, tuple[int, ...]]
 
 
 class ShapeCauses:
-    """Follows two values of different shapes to where the difference begins.
+    """Follows two values of different shapes upwards, to the place where the difference begins.
 
-    `definition` finds the cause in two constants, or two operations of one class.
+    `definition` looks for the cause in two constants, or in two operations of the same class.
     """
 
     def __init__(self, seen: Evidence, definition: Callable[[Node, Node], Cause | None]) -> None:
@@ -138,11 +138,11 @@ class ShapeCauses:
                     yield (value, partner, at) if side == 0 else (partner, value, at)
 
     def _nearest(self, side: int, value: Value) -> dict[Value, None]:
-        """The nearest values from which `value` is computed that have a counterpart in the other
-        model.
+        """Find the nearest sources of `value` that have a counterpart in the other model.
 
-        The search does not go beyond a counterpart. Values between that only pass on a slice are
-        included. The result is a dict as an ordered set.
+        A source is a value from which `value` is computed. The search does not go beyond a source
+        with a counterpart. Sources on the way that only pass on a slice are included, too. The
+        result is a dict that serves as an ordered set.
         """
         partners = self._seen.other if side == 0 else self._seen.twin
         found: dict[Value, None] = {}
@@ -258,7 +258,10 @@ class ShapeCauses:
         return None if found is None else self._seen.worded("output", found)
 
     def _described_cause(self, pair: _Pair) -> Cause | None:
-        """The cause in words, which names the values where the difference begins."""
+        """Describe a cause: name the values where the difference begins, and their shapes.
+
+        The result is None if a shape is not known, or if both values are parameters.
+        """
         joined = self._joined(pair)
         shapes = self._shapes(pair)
         if joined is not None or shapes is None:
@@ -274,7 +277,11 @@ class ShapeCauses:
 
 
 def _alike(first: Node, second: Node) -> bool:
-    """True if the inputs of two operations have the same meaning."""
+    """True if the inputs of two nodes correspond by position.
+
+    The nodes must have equally many inputs and be of the same type; for elementwise operations it
+    is enough that the operations may correspond.
+    """
     if len(first.inputs) != len(second.inputs):
         return False
     if first.op.elementwise and second.op.elementwise:
@@ -283,7 +290,7 @@ def _alike(first: Node, second: Node) -> bool:
 
 
 def _is_slice(value: Value) -> bool:
-    """True for a body parameter that is a slice, also if inner bodies capture it."""
+    """True for a body parameter that receives a slice, directly or captured from an outer body."""
     body = _body_of(value)
     if body is None or not isinstance(value.producer.op, Parameter):
         return False

@@ -77,10 +77,11 @@ def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | Non
 
 
 def stepped(pair: Pair) -> Iterator[Change]:
-    """Every way to compute a value of both models by one operation from another value.
+    """Yield each change that computes a value of both models from another by one operation.
 
-    The operation adds one, or, between values of different shapes, is a Reshape. Thus a state that
-    has to change can do so without the operations that compute its next value.
+    The operation adds 1 if the two values have the same type; otherwise it is a Reshape. With the
+    addition, a state can still change between iterations after the operations that compute its next
+    value are gone.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}

@@ -207,7 +207,10 @@ def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
 
 
 def _recounted(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """Like `_resized`; also lowers every constant trip count that equals `size` to `new`."""
+    """Like `_resized`, but the change also lowers trip counts of `size` to `new`.
+
+    Only constant trip counts are lowered.
+    """
 
     def change(pair: Pair) -> Pair | None:
         names = [

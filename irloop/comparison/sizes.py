@@ -60,7 +60,10 @@ Sizes = Mapping[DynamicDim | int | Place, int]
 
 
 def image_axes(type: TensorType) -> range:
-    """The axes of height, width and depth, if a tensor may be a batch of images or volumes."""
+    """The axes of height, width and depth if a tensor may be a batch of images or volumes.
+
+    Otherwise the range is empty.
+    """
     dims = type.shape.dims or ()
     if len(dims) not in (4, 5):
         return range(0)
@@ -81,7 +84,7 @@ def _dimension_names(model: Model) -> set[str]:
 
 
 def require_dimensions(sizes: Mapping[str, int] | None, models: Sequence[Model]) -> None:
-    """Refuse the size of a dimension that no input of the models has.
+    """Refuse `sizes` if it names a dimension that no input of the models has.
 
     Raises:
         UsageError: naming the dimension.
@@ -140,9 +143,11 @@ def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
 def other_sizes(
     sizes: Sizes, groups: Sequence[Variable], given: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
-    """Assignments that differ from `sizes`, first those in which every dimension differs.
+    """Yield assignments that differ from `sizes`.
 
-    `sizes` holds the size of each axis, see `placed`; `groups` are the axes that change together.
+    Those in which every dimension differs come first. `sizes` holds the size of each axis, see
+    `placed`; `groups` are the axes that change together. `given` maps names of dimensions to
+    required sizes; the name "?" stands for all dimensions without a name.
     """
     named = dict(given or {})
     keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]

@@ -1,4 +1,4 @@
-"""Replaces values of two models by simpler ones, at corresponding places of both."""
+"""Simplifies two models alike: replaces values that correspond to each other by simpler values."""
 
 from __future__ import annotations
 

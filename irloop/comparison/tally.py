@@ -105,7 +105,7 @@ class Tally:
         yield from _grouped(self._notes)
 
     def skipped(self) -> Iterator[str]:
-        """Reasons why trials prove nothing."""
+        """Reasons why trials were skipped, each with the trials that it concerns."""
         yield from _grouped(self._skipped)
 
     def not_compared(self) -> Iterator[str]:
@@ -117,7 +117,7 @@ class Tally:
                 yield f"{name} was empty or all NaN in every trial"
 
     def engines(self) -> Iterator[EngineReport]:
-        """A report for each lane."""
+        """Yield one report for each pair of a model and an engine that ran it."""
         for lane in self._runs:
             engine = lane.engine
             yield EngineReport(

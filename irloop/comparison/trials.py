@@ -112,7 +112,7 @@ def _further_trials(
 
 
 def _in_steps(trials: Sequence[Trial]) -> Iterator[Trial]:
-    """Repeat each trial several times in a row; the first of them resets the variables."""
+    """Repeat each trial `STEPS` times in a row; only its first run resets the variables."""
     for trial in trials:
         for step in range(STEPS):
             label = f"{trial.label}, step {step + 1} of {STEPS}"

@@ -94,8 +94,9 @@ class WireSide(NamedTuple):
                 yield at
 
     def position(self, value: Value) -> int | None:
-        """The position of the body parameter that is the value, or from which the value is
-        gathered.
+        """The position of the body parameter that `value` equals or is gathered from.
+
+        None if there is no such parameter.
         """
         value = unchanged(value)
         if value in self.body.graph.inputs:
@@ -182,7 +183,8 @@ class WireSide(NamedTuple):
 class Wires:
     """The wires of two loops.
 
-    `same` tells whether two values may be the same, `corresponds` whether two are known to be.
+    `same` tells whether two values may be the same, `corresponds` whether two values are known to
+    correspond.
     """
 
     def __init__(
@@ -253,8 +255,9 @@ class Wires:
         return self._differs(numbers, self._begun)
 
     def start(self, first: int, second: int) -> WireDifference:
-        """The difference between the outer values of two body parameters, which are known to
-        differ.
+        """Describe the difference between the outer values of two body parameters.
+
+        The caller knows already that these values differ.
         """
         return self._differs((first, second), self._begun)
 
@@ -423,7 +426,10 @@ class Wires:
                 yield found
 
     def slices(self) -> Iterator[WireDifference]:
-        """The differences between sliced inputs, which determine how often a loop runs."""
+        """Yield the differences between sliced inputs.
+
+        The number of slices of such an input determines how often a loop runs.
+        """
         for pair in self.inputs():
             kinds = [_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if "slice" in kinds else None
@@ -431,7 +437,7 @@ class Wires:
                 yield found
 
     def unfed(self) -> Iterator[WireDifference]:
-        """The differences of parameters that have an input in only one of the loops."""
+        """Yield a difference for each parameter that has an input in only one of the two loops."""
         for pair in self.inputs():
             feeds = [side.feed(at) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if NOTHING in feeds else None

@@ -32,15 +32,15 @@ class IrModel:
         self.builder = Builder(Graph("case"))
 
     def input(self, name: str, *dims: int | None, element: ElementType = ElementType.F32) -> Value:
-        """A model input; a dimension None may have any size."""
+        """Add an input to the model; a dimension None may have any size."""
         return self.builder.parameter(name, TensorType(element, Shape.of(*dims)), (name,))
 
     def constant(self, data: Any, element: ElementType = ElementType.F32) -> Value:
-        """A constant from a number or nested lists."""
+        """Add a constant, made from a number or nested lists."""
         return self.builder.constant(data, element)
 
     def __call__(self, op: Op, *inputs: Value) -> Value:
-        """The first output of an operation."""
+        """Add an operation, and return its first output."""
         return self.builder(op, *inputs)
 
     def tensor_iterator(self) -> IrLoop:
@@ -92,7 +92,7 @@ class IrLoop:
         self._own: set[Value] = set()
 
     def __call__(self, op: Op, *inputs: Value) -> Value:
-        """The first output of an operation in the body."""
+        """Add an operation to the body, and return its first output."""
         return self.body(op, *inputs)
 
     def constant(self, data: Any, element: ElementType = ElementType.F32) -> Value:
@@ -127,7 +127,7 @@ class IrLoop:
         return self._enter(value, value.type, Invariant(len(self._externals), 0))
 
     def iteration(self) -> Value:
-        """The iteration number, an i64 scalar."""
+        """Add the body parameter that receives the iteration number, an i64 scalar."""
         self._iteration = self.body.parameter("i", TensorType(ElementType.I64, Shape(())))
         return self._iteration
 
@@ -136,7 +136,7 @@ class IrLoop:
         self._next[state] = value
 
     def condition(self, value: Value) -> None:
-        """Use this body value as the condition; without it, the condition is true."""
+        """Use this body value as the condition; if this is never called, the condition is true."""
         self._condition = value
 
     def last(self, value: Value) -> None:

@@ -1,6 +1,4 @@
-"""Writes parts of ONNX models as operations of ONNX Runtime's own domain, where ONNX Runtime runs
-these faster.
-"""
+"""Replaces parts of ONNX models by faster operations of ONNX Runtime's own domain."""
 
 from __future__ import annotations
 

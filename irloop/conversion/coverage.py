@@ -37,9 +37,9 @@ class Coverage(NamedTuple):
     `since` is the opset that introduced this version and `until` the last opset that has it (None:
     the newest). `infer`: irloop infers element types and shapes. `run`: the executor runs it.
     `exported`: it converts to ONNX (None for an ONNX operation). `imported`: it converts to
-    OpenVINO (None for an OpenVINO operation). `notes` gives the reasons and conditions.
-    `summary` is the first paragraph of the docstring of its class; `attributes`, `inputs` and
-    `outputs` describe those of the class.
+    OpenVINO (None for an OpenVINO operation). `notes` gives the reasons and conditions. `summary`
+    is the first paragraph of the docstring of the operation class; `attributes`, `inputs` and
+    `outputs` describe the attributes, inputs and outputs of that class.
     """
 
     dialect: str

@@ -28,12 +28,12 @@ Test = Callable[[Node, Known], bool]
 
 
 class Form(Record):
-    """A pass and a test for the form that it rewrites. If a node had the form before other passes
-    ran, `transform` does not change it.
+    """A pass, and a test that tells which nodes have the form that the pass rewrites.
 
-    A pass without a test changes all nodes. `tidies` marks passes that `transform` does not run.
-    `matches` is the test of a `MatcherPass` that rewrites single operations. A model that has the
-    form contains at least one of the operations `beside`.
+    `transform` does not change a node that had the form before other passes ran; without `test`, it
+    lets the pass change all nodes. It does not run a pass with `tidies` at all. `matches` is the
+    test of a `MatcherPass` that rewrites single operations. The form occurs only in models with an
+    operation of one of the types `beside`.
     """
 
     item: Pass
@@ -44,7 +44,7 @@ class Form(Record):
 
 
 def has(*codes: str) -> Test:
-    """True for nodes with the pattern of one of these hazards."""
+    """Make a test that is true for nodes with the pattern of one of these hazards."""
 
     def test(node: Node, _: Known) -> bool:
         return any(True for code in codes for _ in hazards()[code]().find(node))

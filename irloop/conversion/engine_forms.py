@@ -2,10 +2,10 @@
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
 refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.
-Conversion ends with these passes. `transform` runs them after the passes that the user selected. It
-does not change nodes that had such a form before, because the user asked for other changes. The
-exceptions are forms for which the engine returns uninitialised memory: a result that was right by
-chance may become wrong when the model changes elsewhere.
+Conversion ends with these passes. `transform` runs them after the passes that the user selected.
+Nodes whose form the engine could not run correctly even before stay unchanged there, because the
+user asked for other changes. The exceptions are forms for which the engine returns uninitialised
+memory: a result that was right by chance may become wrong when the model changes elsewhere.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """Return a test for nodes that had a form when this function was called.
+    """Return a test for the nodes that have a form now, when this function is called.
 
-    It is true for them as long as they keep their operation type.
+    The test stays true for such a node as long as the node keeps its operation type.
     """
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}

@@ -1,4 +1,4 @@
-"""The forms that ONNX Runtime runs correctly."""
+"""Lists the passes that rewrite models into forms that ONNX Runtime runs correctly."""
 
 from __future__ import annotations
 

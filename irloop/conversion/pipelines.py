@@ -248,7 +248,7 @@ def _run(model: Model, passes: Sequence[Pass]) -> Model:
 
 
 def _with_choice(model: Model, error: InferenceError) -> InferenceError:
-    """Add a fix to an error about the shapes of an If if an input chooses its branch."""
+    """Add a fix to an error inside an If, if inputs of the model choose which branch runs."""
     from irloop.conversion.loops.deciding_sizes import choosing_inputs, fixing
     from irloop.dialects.onnx.control_flow import If
 

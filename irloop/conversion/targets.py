@@ -55,11 +55,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A runtime and its limits. `ir_version` is the only version it reads; None if it reads 10 and
-    11.
+    """A runtime and its limits.
 
+    `ir_version` is the only IR version that it reads, or None if it reads versions 10 and 11.
     `types` are the element types that it cannot name, or whose bytes it reads differently.
-    `computed_weights`: its recurrent operations accept weights that are not constant.
+    `computed_weights` is true if its recurrent operations accept weights that are not constant.
     """
 
     name: str

@@ -157,10 +157,11 @@ def strings(args: Arguments, *positions: int) -> None:
 def aligned(args: Arguments, shape: Shape, rank: int | None, axis: int) -> Shape:
     """Append ones to `shape`, so that its first dimension aligns with `axis` of a shape of `rank`.
 
-    This is how PaddlePaddle broadcasts.
+    This is how PaddlePaddle broadcasts. If `axis` is -1 or the rank is unknown, `shape` is returned
+    unchanged.
 
     Raises:
-        InferenceError: when the shape has more dimensions than the rank has from the axis on.
+        InferenceError: when the aligned shape would exceed the rank, or `axis` is less than -1.
     """
     if shape.dims is None or rank is None or axis == -1:
         return shape

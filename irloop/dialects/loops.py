@@ -104,9 +104,9 @@ def parameter_types(
 ) -> list[ValueType]:
     """Types of the body's parameters in the first iteration.
 
-    `keep_element` keeps the element types that the parameters declare (a TensorIterator converts on
-    every copy). `outer` is the number of leading axes that the body does not see in carried and
-    scanned inputs.
+    `keep_element` keeps the element types that the parameters declare (a TensorIterator converts
+    the values that it copies into its body). `outer` is the number of leading axes that carried and
+    scanned inputs have only outside the body.
     """
     types = []
     for index, value in enumerate(body.graph.inputs):

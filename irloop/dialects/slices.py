@@ -109,7 +109,10 @@ def sliced(args: Arguments, shape: Shape, bounds: SliceBounds) -> Shape:
 
 
 def sliced_list(dims: tuple[Dim, ...] | None, bounds: SliceBounds) -> tuple[Dim, ...] | None:
-    """The elements of a slice of a list, or None if they are not known."""
+    """The elements that a slice selects from a 1-D tensor with the elements `dims`.
+
+    The result is None if it is not known.
+    """
     if dims is None or bounds.axes is None:
         return None
     if bounds.axes == ():

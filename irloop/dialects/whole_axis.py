@@ -1,4 +1,4 @@
-"""Whether an operation aligns its operands as NumPy does."""
+"""Finds out whether an operation aligns its operands at the last dimension, as NumPy does."""
 
 from __future__ import annotations
 

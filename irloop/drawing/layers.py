@@ -73,7 +73,10 @@ def ranks(
 
 
 def layered(rank: Sequence[int], edges: Sequence[Edge]) -> Layered:
-    """Vertices in the layers of `rank`, with bends, ordered so that few edges cross."""
+    """Place vertices in the layers that `rank` gives, with bends for long edges.
+
+    The vertices of each layer are ordered so that few edges cross.
+    """
     found = _with_bends(rank, edges)
     _order(found)
     return found

@@ -1,4 +1,4 @@
-"""Runs a model in an engine in a child process, so that even a crash is an answer."""
+"""Runs a model in an engine in a child process, so that a crash ends only the child process."""
 
 from __future__ import annotations
 

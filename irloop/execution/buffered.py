@@ -62,7 +62,7 @@ class Buffered:
     def prepare(self, slots: list[Any], cycle: Cycle) -> Stretch | None:
         """Run one iteration, and return the function that runs the iterations after it.
 
-        The result is None if the values of this iteration do not allow it.
+        The result is None if a state has another type or shape after this iteration than before.
 
         Raises:
             StepError: of the step that fails.

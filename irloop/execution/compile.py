@@ -229,7 +229,7 @@ class _Frame:
     template: list[Any] = field(default_factory=lambda: [None] * FIRST_FREE)
 
     def new(self, value: Value, content: Any = None) -> int:
-        """A slot for a value."""
+        """Add a slot for a value, with this initial content, and return its number."""
         self.slot_of[value] = len(self.template)
         self.template.append(content)
         return self.slot_of[value]
@@ -244,10 +244,10 @@ class _Compiler:
     def program(
         self, graph: Graph, body: Body | None = None, steady: Collection[int] = ()
     ) -> Program:
-        """The program of a graph or, with `body`, of a loop's body.
+        """Compile a graph to a program; with `body`, the graph is the body of a loop.
 
-        `steady` are parameters with the same value in every iteration, even if other values are
-        connected to them.
+        `steady` are the positions of parameters that have the same value whenever the body runs,
+        although a back edge ends in them: the condition of an ONNX Loop, for example.
         """
         frame = _Frame()
         fixed: set[int] = set()

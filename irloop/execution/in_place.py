@@ -61,7 +61,10 @@ def _over_operand(step: Step, own: set[int]) -> Step:
 
 
 class _OneOperand:
-    """Computes a function of blocks over its operand."""
+    """A kernel with one operand, which writes its result into the memory of the operand.
+
+    If that memory cannot be overwritten, `keeping` computes the result in new memory.
+    """
 
     def __init__(self, keeping: Kernel) -> None:
         self.keeping = keeping
@@ -100,7 +103,7 @@ def _is_target(x: Any) -> bool:
 
 
 def _fits(other: Any, target: Array) -> bool:
-    """True if the result has the shape of `target` when `other` is broadcast."""
+    """True if `other` can be broadcast to the shape of `target`."""
     if other.ndim > target.ndim:
         return False
     pairs = zip(reversed(other.shape), reversed(target.shape), strict=False)

@@ -150,7 +150,10 @@ class Iterations:
             context.told("iterations", index, self._stop)
 
     def _first(self) -> bool:
-        """Run the first iteration of a body that needs no checks of memory."""
+        """Run the first iteration without checks of memory, which this body does not need.
+
+        Returns True: the following iterations need no checks, either.
+        """
         slots, plan = self._slots, self._plan
         for slot, source, _ in self._feeds:
             slots[slot] = source[0, ...]
@@ -239,8 +242,8 @@ class Iterations:
     def _prepare(self, index: int, steps: Buffered) -> tuple[int, bool]:
         """Run one iteration, and prepare a faster function for the following ones.
 
-        That function writes results into arrays of the sizes that this iteration produced. Returns
-        the same as `_stretch`.
+        The faster function writes results into arrays of the sizes that this iteration produced.
+        Returns the number of the next iteration, and True if the loop has ended.
         """
         plan, condition = self._plan, self._condition
         # Writing into the array of a stack is not checked, so only parts of a stable shape are

@@ -119,7 +119,7 @@ class Loop:
         """The outputs of the loop: one value, or a tuple of several.
 
         Raises:
-            StepError: of a node in the body, or of the loop itself.
+            StepError: when a node in the body fails, or the loop itself.
         """
         raise NotImplementedError
 

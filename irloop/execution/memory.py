@@ -78,7 +78,11 @@ def type_of(value: Any) -> ValueType:
 
 
 def room_needed(node: Node, values: list[Any], allowed: int | None) -> int:
-    """The bytes that the outputs of `node` will take; 0 if they are certainly few."""
+    """The bytes that the outputs of `node` will take; 0 if there is nothing to check.
+
+    That is the case if `allowed` is None, if the outputs are certainly small compared to `allowed`,
+    and for nodes with bodies or an unknown operation.
+    """
     if allowed is None or node.bodies or isinstance(node.op, UnknownOp):
         return 0
     if not expands(node) and _product(values) * _WIDEST <= allowed // 16:

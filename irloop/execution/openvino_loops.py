@@ -39,7 +39,10 @@ class _OpenVino(Loop):
         }
 
     def entering(self, parameter: int, value: Any) -> Any:
-        """Convert a value to the form that the body parameter declares."""
+        """The value as the body parameter receives it.
+
+        A TensorIterator converts it to the element type that the parameter declares.
+        """
         return value
 
     def source(self, port: Sliced, value: Any) -> tuple[Array, int]:

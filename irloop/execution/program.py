@@ -302,7 +302,9 @@ def _tell(
 
 
 def sweep(steps: Sequence[Step], keep: Collection[int]) -> Callable[[list[Any]], None]:
-    """Make one function that runs `steps` on slots without checks, and fills the slots `keep`.
+    """Make one function that runs `steps` on a list of slots, without checks.
+
+    The function stores at least the values of the slots `keep` in the list.
 
     Raises (when called):
         StepError: of the step that fails.

@@ -36,10 +36,10 @@ class Stack:
         self._shape: tuple[int, ...] = ()
 
     def add(self, index: int, part: Any) -> None:
-        """Write part `index`; parts come in order.
+        """Write part `index`; the parts must be added in the order of their indices.
 
         Raises:
-            StepError: when its shape is not that of the first part, or memory is short.
+            StepError: when the part has another shape than the first part, or memory is short.
         """
         buffer = self._buffer
         if buffer is None:

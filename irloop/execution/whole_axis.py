@@ -53,7 +53,11 @@ def _binary(kernel: Kernel, whole: Sequence[bool]) -> Kernel:
 
 
 def _aligned(operand: Array, whole: bool, rank: int) -> Array:
-    """Insert axes of size 1 so that stacked slices broadcast like single ones."""
+    """Give stacked slices the rank `rank` + 1, so that they broadcast as a single slice does.
+
+    Axes of size 1 are inserted after axis 0, which counts the slices. An operand that is not
+    stacked (`whole` is false) is returned unchanged.
+    """
     if not whole:
         return operand
     count, *dims = operand.shape

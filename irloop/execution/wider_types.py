@@ -39,7 +39,10 @@ DOUBLE: Wider = {
 
 
 def widened(value: Any, wider: Wider) -> Any:
-    """Convert an array to the type it is computed in."""
+    """Convert an array, or the arrays in a list, to the element types that `wider` gives.
+
+    An array whose type is not in `wider` is returned unchanged.
+    """
     if isinstance(value, list):
         return [widened(item, wider) for item in value]
     element = _ELEMENTS.get(getattr(value, "dtype", None))
@@ -55,7 +58,10 @@ def widened_type(found: ValueType, wider: Wider) -> ValueType:
 
 
 def widened_op(op: Op, wider: Wider) -> Op:
-    """Replace an operation whose attribute is a narrow result type by one with the wider type."""
+    """Replace narrow element types in the attributes of an operation by the wider types.
+
+    An operation without such attributes is returned unchanged, and so is one that is not pure.
+    """
     if not op.pure:
         # Random operations keep their type, because the same random bits result in other values in
         # another type.

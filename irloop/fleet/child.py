@@ -77,11 +77,11 @@ def main() -> None:
 
 
 def _load_modules(steps: Iterable[str], loaded: set[str]) -> None:
-    """Import the modules of the steps in advance, so that this time does not count for the first
-    model.
+    """Import the modules of the steps in advance.
 
-    The garbage collector never searches what the first import created: that would take as long as
-    searching the garbage of the models.
+    The time of the import then does not count for the first model. The objects that the first
+    import creates are excluded from garbage collection, because searching them would take as long
+    as searching the objects of the models.
     """
     is_first = not loaded
     for step in steps:
@@ -293,7 +293,8 @@ def _short(text: str) -> str:
 class _Peak:
     """Measures the peak resident memory of this process, where the system can (Linux).
 
-    The two files of the system stay open: opening them takes longer than reading them.
+    The two files in /proc/self that reset and report the peak stay open, because opening them takes
+    longer than reading them.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ class Remote:
 
 
 class Cluster:
-    """A connection to a cluster; a lost connection is made again."""
+    """A connection to a cluster; `reconnect` replaces a connection that was lost."""
 
     def __init__(self, remote: Remote | None, workers: int) -> None:
         """Connect.

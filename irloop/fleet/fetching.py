@@ -102,7 +102,10 @@ def _new(entry: Entry, folder: str) -> Fetched:
 
 @contextmanager
 def _problems_of(found: Fetched, most: int) -> Iterator[None]:
-    """Turn exceptions into the verdict of a model."""
+    """Store an exception raised inside the block as the verdict and detail of `found`.
+
+    `most` is the largest number of bytes that a file may have.
+    """
     try:
         yield
     except TooBigError:

@@ -1,5 +1,6 @@
-"""Starts the processes of a local cluster by forking a process that has imported the modules that
-all of them need.
+"""Starts the processes of a local cluster by forking one process.
+
+That process has already imported the modules that all the others need.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ THREADS = {
 
 
 def prepare() -> None:
-    """Start the process from which workers are forked; it imports their modules meanwhile.
+    """Start the process from which workers are forked, and let it import their modules.
 
-    A terminal sends Ctrl-C to all processes. Only this process handles it, and ends the others; the
-    signal stays blocked in the started process and in the workers.
+    A terminal sends Ctrl-C to all processes. Only the calling process handles the signal, and ends
+    the others; in the new process and in the workers the signal stays blocked.
     """
     # Starting the resource tracker unblocks the signal, so start it before the signal is blocked.
     resource_tracker.ensure_running()

@@ -173,7 +173,7 @@ def _diagnostic(path: str, item: Row) -> Diagnostic:
 
 
 class _Tops:
-    """The rows with the largest values of three columns."""
+    """Keeps, for each of three columns, the rows with the largest values."""
 
     NAMES = ("seconds", "memory", "max_abs")
 

@@ -78,8 +78,9 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 
 def _changed(place: str) -> int:
-    """The time at which an entry was last added to a folder or removed from it; 0 if the folder
-    does not exist.
+    """The time, in nanoseconds, at which a folder last got or lost an entry.
+
+    The result is 0 if the folder does not exist.
     """
     try:
         return os.stat(place or ".").st_mtime_ns
@@ -292,7 +293,7 @@ class _Work:
         return _Model(found.path, steps, found.size, to, output, found=found, head=head)
 
     def _finish(self, model: _Model) -> None:
-        """Add the rows of a model whose steps have answers, and keep its conversion."""
+        """Add a row for each answer about a model, and keep the converted model."""
         self._unfinished.discard(model.output)
         kept = False
         for answer in model.answers:
@@ -344,7 +345,7 @@ def _not_run(found: Fetched) -> Row:
 
 
 def head_of(orders: Orders, entry: Entry, step: str) -> Row:
-    """The columns of a row before its step runs; the digest is empty."""
+    """The columns of a row that are known before its step runs; the digest is still empty."""
     suffix = os.path.splitext(entry.address)[1].lower()
     return {
         "path": path_of(entry),
@@ -365,7 +366,10 @@ def path_of(entry: Entry) -> str:
 
 
 def failure(verdict: str, detail: str, code: str) -> Row:
-    """The columns of a step that did not run; with a code, they include a finding."""
+    """The columns of a step that did not run.
+
+    If `code` is not empty, the columns include a finding with this code.
+    """
     text = _line(detail)
     finding = {"code": code, "severity": "error", "message": text, "line": None, "place": ""}
     return {"verdict": verdict, "detail": text, "codes": [finding] if code else []}

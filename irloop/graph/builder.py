@@ -69,7 +69,10 @@ class Builder:
         self._constants: dict[tuple[ElementType, tuple[int, ...], bytes], Value] = {}
 
     def nested(self, name: str) -> Builder:
-        """A builder of a new body that shares names, inference, location and prefix."""
+        """A builder of a new body that takes over the settings of this builder.
+
+        The two builders share names and inference; the location and the prefix are copied.
+        """
         builder = Builder(Graph(name), names=self.names, inference=self.inference)
         builder.location = self.location
         builder.prefix = self.prefix
@@ -78,7 +81,7 @@ class Builder:
     def parameter(
         self, name: str, type: ValueType = UNKNOWN_TYPE, names: tuple[str, ...] = ()
     ) -> Value:
-        """A new input of the graph."""
+        """Add an input to the graph, and return its value."""
         return self.graph.add_parameter(self.names.fresh(name), type, names, self.location)
 
     def result(self, value: Value, name: str) -> Node:

@@ -198,10 +198,10 @@ class NodeArguments:
 
 
 class _Known(NamedTuple):
-    """The inferred types of an operation with inputs of certain types.
+    """A cache entry: the types inferred for an operation with inputs of certain types.
 
-    `kept` keeps the objects alive whose ids are in the key, so that no other object gets the same
-    id.
+    The key of the entry contains ids of objects. `kept` keeps these objects alive, so that no other
+    object gets one of the ids.
     """
 
     types: list[ValueType]
@@ -353,8 +353,9 @@ class Inference:
         return known.types
 
     def _keep_types(self, key: tuple[Any, ...], node: Node, args: NodeArguments) -> None:
-        """Keep the types of the outputs for equal operations, unless they depend on elements of the
-        inputs.
+        """Keep the output types of `node`, so that equal operations need not be inferred again.
+
+        Types that depend on elements of the inputs are not kept.
         """
         outputs = node.outputs
         if self._depends_on_values(node, looked=args.looked):
@@ -369,9 +370,9 @@ class Inference:
     def _depends_on_values(self, node: Node, *, looked: bool) -> bool:
         """True if the result may follow from elements of the inputs, not only from their types.
 
-        `looked` tells whether inference of this operation asked for elements. For inputs that are
-        not constant, asking makes no difference. An operation whose inputs are all constants is
-        folded, so its result always depends on them.
+        `looked` is true if inference of this operation asked for elements; it matters only for
+        constant inputs. An operation whose inputs are all constants is folded, so its result always
+        depends on their elements.
         """
         dims, constants = self._dims, self._constants
         for value in node.inputs:
@@ -398,7 +399,7 @@ class Inference:
         return self._declared.get(value, value.type)
 
     def hint(self, value: Value, type: ValueType) -> None:
-        """Use the dimensions of `type` for those that inference leaves unknown."""
+        """Use the dimensions of `type` where inference leaves dimensions of `value` unknown."""
         if isinstance(type, TensorType) and type.shape.dims is not None:
             self._hints[value] = type
 

@@ -36,8 +36,9 @@ def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, S
 
 
 def set_input_shapes(model: Model, shapes: Mapping[str, Shape | Sequence[int | None]]) -> None:
-    """Refine the shapes of inputs of a model, found by the name of the tensor or of the layer; None
-    is an unknown dimension.
+    """Refine the shapes of model inputs; None in a shape is an unknown dimension.
+
+    The keys of `shapes` are names of input tensors or of input layers.
 
     Raises:
         UsageError: for a name that no input has, a shape that is not a sequence of sizes, or a

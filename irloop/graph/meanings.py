@@ -8,7 +8,7 @@ __all__ = ["Condition", "Indices", "Lengths", "Meaning", "Parts", "Sizes", "Trip
 
 
 class Meaning(Record):
-    """The meaning of the input at a position."""
+    """What the values of one input of an operation mean; `position` is the number of the input."""
 
     position: int
 

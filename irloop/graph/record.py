@@ -127,7 +127,7 @@ class Record:
         return hash(self.equality_key())
 
     def equality_key(self) -> tuple[Any, ...]:
-        """The class and the values of the fields; those of equal records are equal."""
+        """The class and the values of the fields; equal records have equal keys."""
         return (self.__class__, *map(self.__dict__.__getitem__, self._fields))
 
     def __repr__(self) -> str:

@@ -81,7 +81,10 @@ class Tensor(ABC):
 
     @abstractmethod
     def numpy(self) -> Array:
-        """The elements as an array, one item for each; it must not be written to."""
+        """The elements as an array that must not be written to.
+
+        Each element is one item of the array, even if several elements share a byte in the file.
+        """
 
     def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
         """The bytes of `raw()` in pieces, each valid until the next one is requested."""
@@ -162,10 +165,10 @@ class MappedFile:
         return found
 
     def read(self, offset: int, nbytes: int) -> memoryview:
-        """`nbytes` bytes from `offset` in memory of their own.
+        """Read `nbytes` bytes from `offset` into newly allocated memory.
 
         Raises:
-            ValueError: when the window is not inside the file.
+            ValueError: when some of these bytes are not inside the file.
             ReadError: when the file cannot be read, has become shorter, or was replaced.
         """
         self._require_inside(offset, nbytes)

@@ -425,8 +425,9 @@ UNKNOWN_TYPE = TensorType(ElementType.DYNAMIC, UNKNOWN_SHAPE)
 
 
 def refine_type(type: ValueType, other: ValueType) -> ValueType:
-    """`type` with the dimensions that are known only in `other`; `type` itself if the shapes
-    contradict each other.
+    """Return `type` with its unknown dimensions filled in from `other`.
+
+    If the shapes contradict each other, the result is `type` itself.
     """
     if not isinstance(type, TensorType) or not isinstance(other, TensorType):
         return type

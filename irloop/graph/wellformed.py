@@ -20,7 +20,10 @@ __all__ = ["Misfit", "misfit", "require_wellformed"]
 
 
 class Misfit(NamedTuple):
-    """Describes what a node lacks that its operation requires; `kind` is as in `InferenceError`."""
+    """Describes a part that an operation requires but its node lacks or has wrongly.
+
+    `kind` is as in `InferenceError`.
+    """
 
     message: str
     expected: str = ""
@@ -56,7 +59,8 @@ def require_wellformed(graph: Graph) -> None:
     """Check all nodes of a graph, bodies included, because passes rely on bodies and port maps.
 
     Raises:
-        InferenceError: naming every node that lacks something.
+        InferenceError: when a node lacks an input, a body or a result of a body; the diagnostics
+            name every such node.
     """
     found = []
     for node in all_nodes(graph):

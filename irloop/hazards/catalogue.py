@@ -83,9 +83,10 @@ def explain(code: str) -> str:
 
 
 def hazards_of(target: str) -> list[type[Hazard]]:
-    """The hazards of an engine, as "onnxruntime" (the newest measured) or "openvino-2021.4".
+    """The hazards of an engine, such as "openvino-2021.4" or "onnxruntime".
 
-    A hazard applies to a version if it was measured in a version that begins with the same numbers.
+    A name without a version means the newest version that was measured. Version 2021.4 also
+    includes the hazards that were measured in 2021.4.2.
 
     Raises:
         UsageError: when no hazard was measured in such an engine.

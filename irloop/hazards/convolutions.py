@@ -17,12 +17,12 @@ _MOST = 64
 
 
 def pads_skipped_data(node: Node) -> bool:
-    """True for a padded 1 x 1 convolution if its strides, or those of a convolution that reads the
-    result, skip elements.
+    """True if a padded 1 x 1 convolution, or a convolution after it, skips data by its strides.
 
-    OpenVINO then skips elements of the data first (every second one for strides of 2), and pads the
-    data afterwards. A Pad before the convolution counts as its padding. The pattern needs data that
-    an elementwise operation or another convolution computes.
+    The later convolution reads the result, directly or through elementwise operations and other 1 x
+    1 convolutions. OpenVINO then skips elements of the data first (every second one for strides of
+    2), and pads the data afterwards. A Pad before the convolution counts as its padding. The fault
+    occurs only if an elementwise operation or another convolution computes the data.
     """
     op = node.op
     if not isinstance(op, Convolution) or not _is_pointwise(node):

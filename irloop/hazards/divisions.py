@@ -18,11 +18,11 @@ __all__ = ["divided_inexactly"]
 
 
 def divided_inexactly(node: Node) -> list[int]:
-    """The positions of the operands of an integer division that are computed from a reduction or a
-    matrix product.
+    """The positions of the operands that are computed from a reduction or a matrix product.
 
-    Between the reduction or the matrix product and the division there may only be elementwise
-    operations, reshapes and gathers.
+    `node` is a division of integers; for other nodes the list is empty. Between the reduction or
+    the matrix product and the division there may only be elementwise operations, reshapes and
+    gathers.
     """
     if not isinstance(node.op, Divide) or not element_of(node.output).is_integer:
         return []

@@ -177,11 +177,10 @@ def is_overwritten(parameter: Value) -> bool:
 
 
 def begins_in_place(node: Node, value: Value) -> bool:
-    """True for the first operation of a softmax or a normalisation of `value` that is written as
-    single operations.
+    """True if `node` is the first operation of a decomposed softmax or normalisation of `value`.
 
-    These first operations are x - mean(x), x - max(x), and an exp(x) that is summed up. The plugin
-    fuses them with the operations after them to an MVN or a SoftMax, which it computes in place.
+    This first operation is x - mean(x), x - max(x), or an exp(x) that is summed up. The plugin
+    fuses it with the operations after it to an MVN or a SoftMax, which it computes in place.
     """
     if isinstance(node.op, elementwise.Exp):
         return any(isinstance(user.op, reduction.ReduceSum) for user, _ in node.output.uses)

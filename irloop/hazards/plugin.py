@@ -143,7 +143,7 @@ def _meets_a_constant(value: Value) -> bool:
 
 
 def _is_constant(value: Value) -> bool:
-    """True for a constant, converted or not."""
+    """True for a constant, also if it passes through Convert operations."""
     while isinstance(value.producer.op, Convert) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return isinstance(value.producer.op, Constant)
@@ -258,7 +258,10 @@ def _is_joined_repeatedly(value: Value) -> bool:
 
 
 def looks_up_memory(user: Node) -> bool:
-    """True for operations that look up the memory of their inputs in each inference."""
+    """True for an operation that looks up the memory of its inputs in each inference.
+
+    Such an operation never reads memory that an input used in an earlier inference.
+    """
     if isinstance(user.op, ShapeOf3 | Slice | Result):
         return True
     if isinstance(user.op, Convert) and user.inputs[0] is not None:
@@ -334,7 +337,7 @@ def computes_as_loop(
     clip: float,
     weights: Sequence[Value | None],
 ) -> bool:
-    """True if the plugin writes a sequence with these properties as a TensorIterator."""
+    """True if the plugin would compute a sequence with these properties as a TensorIterator."""
     names = [name for name, *_ in functions]
     own = names == _OWN_GATES[gates] if gates in _OWN_GATES else names in _OWN_ACTIVATIONS
     return not own or clip != 0 or any(is_computed(value) for value in weights if value is not None)

@@ -111,7 +111,10 @@ def _is_quantised(node: Node) -> bool:
 
 
 def scales_a_vector_product(node: Node) -> bool:
-    """True for a MatMul of a tensor and a constant vector, times a one-element constant."""
+    """True for a MatMul by a constant vector if a Multiply by a one-element constant reads it.
+
+    The result is False if the other operand is known to have rank 1 or 2.
+    """
     if not isinstance(node.op, matmul.MatMul) or len(node.inputs) != 2:
         return False
     left, right = node.inputs

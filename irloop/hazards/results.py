@@ -41,7 +41,7 @@ def passed_on(body: Body) -> Iterator[Node]:
 
 
 def repeated(body: Body) -> Iterator[Node]:
-    """The results whose value is also an earlier result, and is not an input of the body."""
+    """The results that return the value of an earlier result, unless it is an input of the body."""
     left_out = set(body.graph.inputs)
     seen: set[Value] = set()
     for result in body.graph.results:

@@ -1,4 +1,4 @@
-"""Finds Abs and Convert operations on sizes that OpenVINO wrongly removes."""
+"""Finds operations that OpenVINO wrongly removes: Abs and Convert of sizes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ OFFSETS = (16.0, 128.0, 128.0)
 
 
 def _coloured(luma: Array, blue: Array, red: Array, *, reverse: bool) -> Any:
-    """Y [N, H, W, 1], U and V [N, H/2, W/2, 1] -> [N, H, W, 3]."""
+    """Convert planes Y [N, H, W, 1], U and V [N, H/2, W/2, 1] to RGB [N, H, W, 3].
+
+    With `reverse` the result is BGR.
+    """
     y, u, v = (
         plane.astype(np.float32) - np.float32(offset)
         for plane, offset in zip((luma, blue, red), OFFSETS, strict=True)

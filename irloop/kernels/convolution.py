@@ -121,10 +121,11 @@ def convolution(
 
 
 def binary_signs(w: Array) -> Array:
-    """One-bit filter weights as -1 and 1, read from the lowest bit of each byte up.
+    """One-bit filter weights of BinaryConvolution as -1 and 1.
 
-    Ordinary one-bit constants are packed from the highest bit down; a filter of this operation is
-    packed from the lowest bit up.
+    The weights of this operation are packed from the lowest bit of each byte up, whereas ordinary
+    one-bit constants are packed from the highest bit down. `w` holds bits that were read in the
+    ordinary order.
     """
     codes = w.reshape(-1)
     whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)

@@ -242,7 +242,10 @@ def _copy_strided(
 def _tiled(
     x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, target: Array
 ) -> None:
-    """One item by matrix products: data [C, ...], filters [O, C/groups, ...], target [O, ...]."""
+    """Compute one item by matrix products, and write it into `target`.
+
+    Data is [C, ...], filters are [O, C/groups, ...], and `target` is [O, ...].
+    """
     outputs = len(w)
     filters = w.reshape(groups, outputs // groups, -1)
     counts = layout.counts
@@ -285,9 +288,9 @@ def _tiled(
 class _Columns:
     """Columns of shifted data for a matrix product: [groups, C/groups * positions, n].
 
-    `row` is the number of columns for each index of the first axis of the results, `inner` the
-    shape in which these columns are arranged, and `used` how many of them are needed in the last
-    row. All parts may share the same memory.
+    The columns form rows, one for each index along the first spatial axis of the results. A row has
+    `row` columns, arranged in the shape `inner`; of the last row only the first `used` columns are
+    needed. All parts may share the same memory.
     """
 
     row: int

@@ -72,7 +72,11 @@ def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: b
 
 
 def _targets(labels: Array, length: Array, *, collapse: bool, unique: bool) -> tuple[Array, Array]:
-    """The labels [N, L] of each item without repeated ones, and their counts [N]."""
+    """The kept labels [N, L] of each item, padded with -1 at the end, and their counts [N].
+
+    With `unique` every label is kept only once; otherwise, with `collapse`, labels that equal their
+    predecessor are left out.
+    """
     kept = np.arange(labels.shape[1]) < length[:, None]
     if unique:
         same = labels[:, :, None] == labels[:, None, :]

@@ -56,8 +56,8 @@ def deformable(options: WindowOptions, groups: int, offset_groups: int, *, blend
 
     The offsets are [N, offset_groups*K*r, out...]; a mask [N, offset_groups*K, out...] and a bias
     [O] are optional. With `blend`, elements outside the data are zeros that take part in the
-    interpolation; without it, the border elements are repeated up to the border, and positions
-    beyond it give 0.
+    interpolation. Without it, positions below 0, or at or above the size, give 0, and positions
+    between the last element and the size give the last element.
     """
 
     def apply(

@@ -132,9 +132,7 @@ def _right_operands(images: Array, rows: int, count: int, window: Window, first:
 
 
 def _as_tiles(made: Array, rows: int, count: int) -> Array:
-    """A view [C, count, rows, W] of the first `count` * `rows` rows of results [C, rows of the
-    image, W].
-    """
+    """View the first `count` * `rows` rows of `made` [C, H, W] as tiles [C, count, rows, W]."""
     channel, row, element = made.strides
     shape = len(made), count, rows, made.shape[2]
     return np.ndarray(shape, made.dtype, made, 0, (channel, rows * row, row, element))

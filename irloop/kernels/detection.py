@@ -80,7 +80,11 @@ def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
 
 
 def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
-    """(class, prior) of the kept boxes, each class on its own; best first within a class."""
+    """The (class, prior) pairs of the boxes that are kept.
+
+    Overlapping boxes are suppressed within each class separately. The pairs are in the order of the
+    classes; within a class, the pair with the best score comes first.
+    """
     rows: list[tuple[int, int]] = []
     for label in range(scores.shape[1]):
         if label == how.background:

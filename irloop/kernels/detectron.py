@@ -88,7 +88,8 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
     """Features [R, C, size, size] of regions [R, 4], and the regions themselves.
 
     The features are read from the maps [1, C, H, W]. A region with sides of about 224 is read from
-    the third map, one half as large from the second, and so on. An empty region gives zeros.
+    the third map, a region of half that size from the second, and so on. An empty region gives
+    zeros.
     """
     readers = [
         roi_align(
@@ -116,7 +117,11 @@ def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) 
 
 
 def _share(boxes: Array, box: Array) -> Array:
-    """Intersection over union of boxes with one box, including borders; 0 if they do not touch."""
+    """Intersection over union of boxes with one box; 0 if they do not touch.
+
+    Widths and heights include the pixels at both borders: they are 1 larger than the difference of
+    the coordinates.
+    """
     # Compute with whole columns, for the reason given in `corners_of`.
     left, top, right, bottom = boxes.T
     wide = np.minimum(right, box[2]) - np.maximum(left, box[0])

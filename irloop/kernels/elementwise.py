@@ -141,7 +141,7 @@ def _bounded(function: Function) -> Function:
 
 
 def _quiet(function: Function) -> Function:
-    """`_bounded` without warnings, for a function that overflows or is undefined somewhere."""
+    """Like `_bounded`, but NumPy's warnings about overflow and undefined results are suppressed."""
     return wraps(function)(unwarned(_bounded(function)))
 
 

@@ -103,8 +103,9 @@ def bags_by_segments(
 
 
 def segment_maximum(lowest: bool) -> Callable[..., Array]:
-    """Elementwise maximum over the slices of each segment; the lowest number or 0 for empty
-    segments.
+    """Elementwise maximum over the slices of each segment.
+
+    The elements of an empty segment are the lowest number of the type if `lowest`, else 0.
     """
 
     def run(data: Array, segments: Array, count: Array | None = None) -> Array:

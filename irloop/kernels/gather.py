@@ -27,7 +27,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def gather_along(axis: int) -> Callable[[Array, Array], Array]:
-    """Slices of `axis` at the indices, which may be negative."""
+    """Return a kernel that takes the slices of the data at the indices along `axis`.
+
+    Negative indices count from the end.
+    """
 
     def run(data: Array, indices: Array) -> Array:
         return np.take(data, indices, axis)
@@ -57,7 +60,10 @@ def gather_axis(batch_dims: int) -> Callable[[Array, Array, Array], Array]:
 
 
 def gather_batched(data: Array, indices: Array, axis: int, batch_dims: int) -> Array:
-    """Slices of `axis` at the indices; the first `batch_dims` axes of both are batch axes."""
+    """The slices of `data` at the indices along `axis`.
+
+    The first `batch_dims` axes of `data` and of the indices are batch axes.
+    """
     if batch_dims == 0:
         return np.take(data, indices, axis)
     batch, before = data.shape[:batch_dims], data.shape[batch_dims:axis]
@@ -84,7 +90,10 @@ def coordinates(indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 def gather_elements(axis: int) -> Callable[[Array, Array], Array]:
-    """The element at each index along `axis`; the other coordinates are those of the index."""
+    """Make a kernel that takes, for each index, the element at this position along `axis`.
+
+    Along the other axes, the element has the position that the index has in the array of indices.
+    """
 
     def run(data: Array, indices: Array) -> Array:
         found: Array = data[coordinates(indices, axis)]

@@ -66,7 +66,7 @@ def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
 
 
 def fill(value: Array) -> Callable[[Array], Array]:
-    """A tensor filled with one value; its shape is an input."""
+    """A kernel that takes a shape and returns a tensor of that shape, filled with `value`."""
     item = value.reshape(-1)[0]
 
     def run(shape: Array) -> Array:
@@ -94,7 +94,10 @@ def eye(dtype: np.dtype[Any]) -> Callable[..., Array]:
 
 
 def eye_like(k: int, dtype: np.dtype[Any] | None) -> Callable[[Array], Array]:
-    """Ones on a diagonal, in the shape of a given matrix and, if `dtype` is None, in its type."""
+    """A matrix with ones on diagonal `k`, in the shape of the input.
+
+    Its type is `dtype`, or the type of the input if `dtype` is None.
+    """
 
     def run(like: Array) -> Array:
         rows, columns = like.shape

@@ -116,9 +116,9 @@ class Window:
         return count
 
     def reach(self, axis: int, size: int) -> tuple[int, int]:
-        """The padding before and after an axis that the windows read.
+        """The numbers of padding elements that the windows read before and after an axis.
 
-        The number after the axis may differ from the declared padding, because of rounding, and is
+        Because of rounding, the number after the axis may differ from the declared padding. It is
         negative if the windows do not reach the last elements.
         """
         begin, _ = self.pads(axis, size)

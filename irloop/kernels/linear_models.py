@@ -17,7 +17,10 @@ Function = Callable[..., Any]
 
 
 def _scores(coefficients: Sequence[float], intercepts: Sequence[float], rows: int) -> Function:
-    """x @ coefficients^T + intercepts as f32, with `rows` targets."""
+    """x @ coefficients^T + intercepts as f32.
+
+    `coefficients` is a flat matrix of `rows` rows, one for each score.
+    """
     weights = np.array(coefficients, dtype=np.float32).reshape(rows, -1)
     offset = np.array(intercepts, dtype=np.float32)
 

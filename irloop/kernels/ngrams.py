@@ -1,4 +1,7 @@
-"""Counting n-grams from a pool in sequences of items; the items may be some positions apart."""
+"""Counts how often the n-grams of a pool occur in sequences of items.
+
+The items of an n-gram need not be adjacent: they may be some positions apart.
+"""
 
 from __future__ import annotations
 
@@ -78,10 +81,12 @@ def _matching_ngrams(grams: Array, windows: Array) -> Array:
 
 
 def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
-    """Count n-grams of the given `lengths` in [C] or [N, C], items up to `skips` apart, as f32.
+    """Return a function that counts n-grams of the given `lengths` in [C] or [N, C], as f32.
 
-    `mode` is TF (the counts), IDF (the weight of each n-gram that occurs) or TFIDF (count times
-    weight). The function raises ValueError when the pool does not divide into whole n-grams.
+    An n-gram also counts if other items lie between its items: the same number between each two
+    neighbours, at most `skips`. `mode` is TF (the counts), IDF (the weight of each n-gram that
+    occurs) or TFIDF (count times weight). The function raises ValueError when the pool does not
+    divide into whole n-grams.
     """
     width = max(pool.columns, default=-1) + 1
     columns = np.array(pool.columns, dtype=np.int64)

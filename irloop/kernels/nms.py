@@ -185,7 +185,7 @@ def rotated_function(
 ) -> Function:
     """Like `openvino_function`, for boxes [B, N, 5] with an angle.
 
-    A box whose overlap equals the threshold is kept here.
+    A box whose overlap equals the threshold is kept; `openvino_function` suppresses such a box.
     """
     share = partial(rotated.overlaps, clockwise=clockwise)
     return _scored(dtype, share, descending=descending, equal=False, n_outputs=n_outputs)

@@ -63,9 +63,9 @@ def _channels(x: Array, rank: int) -> Array:
 
 
 def batch_norm(epsilon: float) -> Function:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with the other operands along axis 1.
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with one value per channel (axis 1).
 
-    Mean and variance with more than one dimension hold one value per element of a batch item.
+    Operands with more than one dimension hold one value per element of a batch item.
     """
 
     @floating
@@ -340,7 +340,11 @@ def group_norm(groups: int, epsilon: float) -> Callable[[Array, Array, Array], A
 
 
 def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
-    """Zero random elements in training, else return the operand; also return the mask."""
+    """Return a kernel that sets random elements to 0 in training, else returns its operand.
+
+    In training, the other elements are divided by (1 - ratio). With more than one output, the
+    kernel also returns the mask of the elements that were kept.
+    """
 
     def masked(x: Array, ratio: Array | None, training: Array | None) -> tuple[Array, Array]:
         share = 0.5 if ratio is None else float(ratio.reshape(()))

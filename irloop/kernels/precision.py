@@ -28,7 +28,7 @@ _SILENT: ContextVar[bool] = ContextVar("silent", default=False)
 def silence() -> Iterator[None]:
     """Turn off warnings of overflow, division by zero and NaN inside the block.
 
-    Setting this takes longer than a small operation, so a run sets it once for all kernels.
+    Turning them off takes longer than a small operation, so a run does it once for all kernels.
     """
     token = _SILENT.set(True)
     try:
@@ -42,7 +42,7 @@ def silence() -> Iterator[None]:
 
 
 def unwarned(function: Function) -> Function:
-    """Return `function` without warnings of overflow, division by zero or NaN."""
+    """Wrap `function` so that it does not warn of overflow, division by zero or NaN."""
 
     @wraps(function)
     def apply(*operands: Any) -> Any:

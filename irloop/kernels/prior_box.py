@@ -118,7 +118,7 @@ def count_of(priors: Priors) -> int:
 
     It can differ from the number of boxes that are generated: it includes aspect ratios for every
     fixed size, although fixed ratios replace them, and without `scale_all_sizes` it leaves out the
-    boxes of the larger size. Boxes beyond the count are dropped.
+    boxes that `max_size` adds. Boxes beyond the count are dropped.
     """
     ratios = len(aspect_ratios(priors))
     count = ratios + len(priors.min_size) - 1

@@ -47,9 +47,9 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Anchors:
-    """The boxes of one cell of the feature map.
+    """The attributes of Proposal that determine the boxes of one cell of the feature map.
 
-    With `tensorflow`, widths do not include the border, and the axes are swapped.
+    With `tensorflow`, widths do not include the border, and the axes x and y are swapped.
     """
 
     base: float
@@ -75,10 +75,12 @@ def anchor_boxes(anchors: Anchors) -> Array:
 
 
 def refined(boxes: Array, moves: Array, border: float, *, ends: bool, limit: float) -> Array:
-    """Apply predicted offsets to boxes [..., 4]: relative shifts, and logarithms of the growth.
+    """Apply predicted offsets to boxes [..., 4].
 
-    The logarithm of the growth is at most `limit`. `border` is added to a width computed from two
-    coordinates; with `ends` it is subtracted from the far corner of the result.
+    The first two offsets shift the centre, relative to the size of the box; the other two are the
+    logarithms of the factors by which width and height grow, at most `limit`. A width or height is
+    the difference of two coordinates plus `border`. With `ends`, `border` is subtracted from the
+    far corner of the result.
     """
     one = boxes.dtype.type(border)
     size = boxes[..., 2:] - boxes[..., :2] + one
@@ -210,10 +212,10 @@ def _moved_boxes(
 
 
 def single_image_proposals(selection: Selection) -> Function:
-    """Proposals of one image (height, width, scale), anchors [H * W * A, 4], offsets and scores.
+    """Make a kernel that computes the region proposals of one image.
 
-    Offsets are [4 A, H, W], scores [A, H, W]. Returns boxes [after, 4] and scores [after], padded
-    with zeros.
+    Its inputs are the image (height, width, scale), anchors [H * W * A, 4], offsets [4 A, H, W] and
+    scores [A, H, W]. It returns boxes [after, 4] and scores [after], padded with zeros.
     """
 
     def apply(image: Array, anchors: Array, moves: Array, scores: Array) -> tuple[Array, Array]:

@@ -48,7 +48,10 @@ def _unique(axes: Array, rank: int) -> tuple[int, ...]:
 
 
 def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
-    """A reduction whose second operand lists the axes; an empty list reduces nothing."""
+    """Make a reduction that reads its axes from the second operand.
+
+    If the list of axes is empty, nothing is reduced.
+    """
 
     def apply(data: Array, axes: Array) -> Any:
         if axes.size == 1:
@@ -59,7 +62,10 @@ def by_input(core: Core, *, keep: bool) -> Callable[[Array, Array], Any]:
 
 
 def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
-    """A reduction whose axes may be missing or empty, which means all axes, or none with `noop`."""
+    """A reduction over the axes in an optional input.
+
+    If the axes are missing or empty, all axes are reduced or, with `noop`, none.
+    """
 
     def apply(data: Array, axes: Array | None = None) -> Any:
         if axes is None or axes.size == 0:

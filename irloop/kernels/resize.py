@@ -134,7 +134,10 @@ def _cubic(distance: Array, a: float) -> Array:
 
 
 def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """Taps and weights as in the Pillow library: filters scaled with the area, no border."""
+    """The taps and weights as in the Pillow library.
+
+    The filter is wider if the axis becomes shorter. Elements outside of the input have no weight.
+    """
     ratio = plan.size / plan.count
     spread = max(ratio, 1.0)
     reach = (1.0 if how.mode == "bilinear_pillow" else 2.0) * spread
@@ -150,7 +153,7 @@ def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
 
 
 def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """Taps and weights of an antialiasing filter, which is widened when shrinking."""
+    """The taps and weights of an antialiasing filter; it is wider if the axis becomes shorter."""
     scale = min(plan.scale, 1.0)
     reach = 1.0 if how.mode == "linear" else 2.0
     start = math.floor(-reach / scale) + 1

@@ -256,9 +256,9 @@ def psroi_average(outputs: int, group: int, scale: float) -> Function:
 
 
 def psroi_bilinear(outputs: int, group: int, bins_x: int, bins_y: int, scale: float) -> Function:
-    """The mean over the spatial bins of bilinear samples; each bin reads its own channels.
+    """Make a kernel that averages bilinear samples over the spatial bins of a region.
 
-    Regions have coordinates in 0..1.
+    Each bin reads its own channels. Regions have coordinates in 0..1.
     """
 
     def apply(data: Array, rois: Array) -> Any:

@@ -1,7 +1,8 @@
 """Reading tensors at fractional positions: grid sampling and deformable convolution.
 
-A position has one coordinate for each spatial axis. Its value is a weighted sum of the surrounding
-elements; the sum runs over the corners of a cell, for all positions at once.
+A position has one coordinate for each spatial axis. The value read there is a weighted sum of the
+elements at the corners of the cell around the position. The kernels loop over the corners, and
+process all positions at once.
 """
 
 from __future__ import annotations
@@ -133,8 +134,10 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
 
 
 def _reserve(data: Array, places: Array, corners: int) -> None:
-    """Reserve the memory of sampling: an index and a weight for each corner along each axis, and
-    sums of the data.
+    """Reserve the memory that sampling takes.
+
+    For each point it takes an index and weights for each corner along each axis, and sums for each
+    channel.
     """
     points, axes = places.shape[0] * places.shape[1], places.shape[2]
     each = axes * corners * (8 + 2 * data.itemsize) + 4 * data.shape[1] * data.itemsize
@@ -172,7 +175,7 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
 def affine_grid(*, align: bool) -> Function:
     """Positions of an image of size [N, C, D1, ..., Dr], transformed by matrices [N, r, r + 1].
 
-    Returns [N, D1, ..., Dr, r]; the last coordinate of a position belongs to the first axis.
+    Returns [N, D1, ..., Dr, r]; the last coordinate of a position belongs to the axis D1.
     """
 
     def apply(theta: Array, size: Array) -> Any:

@@ -32,7 +32,10 @@ def _softmax_zero(x: Array) -> Any:
 
 @unwarned
 def transformed(x: Array, how: str) -> Array:
-    """Apply NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT to rows of scores; keeps the type."""
+    """Apply NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT to rows of scores.
+
+    The result has the element type of the scores.
+    """
     if how == "SOFTMAX":
         result = _softmax(x)
     elif how == "SOFTMAX_ZERO":

@@ -70,7 +70,10 @@ def topk_by_input(
 
 
 def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[Array], Array]:
-    """The i64 position of the largest or smallest element; the first or the last of equal ones."""
+    """The i64 position of the largest or smallest element along `axis`.
+
+    Of several equal elements, the first counts or, with `last`, the last.
+    """
     find: Callable[..., Array] = np.argmax if largest else np.argmin
 
     def run(data: Array) -> Array:
@@ -104,7 +107,7 @@ def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
 
 
 def running_product(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running products along an axis that is an input; the first axis if it is missing."""
+    """Running products along the axis in the second input, or along axis 0 without that input."""
     return _running(np.cumprod, 1, exclusive, reverse)
 
 

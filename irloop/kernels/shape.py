@@ -91,7 +91,10 @@ def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
 
 
 def flatten(axis: int) -> Callable[[Array], Array]:
-    """Flatten to a matrix: its rows join the axes before `axis`, its columns the others."""
+    """Flatten to a matrix.
+
+    The axes before `axis` are joined to form the rows, and the remaining axes to form the columns.
+    """
 
     def run(data: Array) -> Array:
         at = axis + data.ndim if axis < 0 else axis
@@ -115,7 +118,7 @@ def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
 
 
 def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:
-    """Remove those listed axes that have size 1; without a list, all axes of size 1."""
+    """Remove the listed axes that have size 1; with no list or an empty one, all axes of size 1."""
     if axes is None or axes.size == 0:
         return np.squeeze(data)
     if axes.size == 1:

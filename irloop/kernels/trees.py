@@ -41,8 +41,8 @@ class Forest:
 
     A node leads to node `true` or `false`, depending on how `feature` compares with `split`; NaN
     leads to `true` if `tracks`. `weights` [nodes, targets] holds the values that a leaf
-    contributes, `votes` whether it contributes to a target. `members` holds the sets of the nodes
-    that test membership, as one array of nodes and one of values.
+    contributes; `votes` tells whether it contributes to a target. `members` holds the sets of the
+    nodes that test membership, as one array of nodes and one of values.
     """
 
     roots: Array

@@ -113,11 +113,11 @@ def spend_windows(count: int) -> None:
 def steps_of_values(
     operands: Iterable[Any], results: Iterable[Any], *, parts: bool = False
 ) -> float:
-    """The steps of the budget for writing the results once and reading the operands once.
+    """The budget steps for writing the results once and reading the operands once.
 
-    With `parts`, only parts of the operands are read, and reading them is not counted. A result
-    that is a view of an operand is not counted; one that is a view of another array is. If all
-    results are views of operands, the number is 0.
+    With `parts`, the kernel reads only parts of the operands, so reading is not counted. Writing is
+    not counted for results that are views of operands, but it is counted for views of other arrays.
+    If all results are views of operands, the number is 0.
     """
     operands, results = list(operands), list(results)
     owners: set[int] | None = None
@@ -142,7 +142,7 @@ def _owner(value: Any) -> Any:
 
 
 def bytes_of(value: Any) -> float:
-    """The bytes of a value, weighted by how slow NumPy is with its elements."""
+    """The bytes of a value; elements that NumPy computes slowly count several times."""
     if isinstance(value, list):
         return 8.0 * OBJECTS * len(value)
     return value.nbytes * factor_of(value.dtype) if isinstance(value, np.ndarray) else 0.0

@@ -202,7 +202,7 @@ class Contents:
                 labels[at] = [*input_label(owner, at), *omitted]
 
     def _add_source(self) -> None:
-        """Add the line of the XML file to nodes and constants that have one."""
+        """Add the text of the line in the XML file to each node and constant with a known line."""
         if self._model.dialect != "openvino" or self._model.source is None:
             return
         entries = [*self.nodes, *self.constants]

@@ -18,8 +18,8 @@ Tree = list[Any]
 def grouped(numbers: Sequence[int], edges: Sequence[tuple[int, int]] = ()) -> Tree:
     """Group the numbers of a graph's nodes, which come in executable order.
 
-    `edges` has the numbers of the two nodes that an edge connects. A list in the result is a group
-    of consecutive nodes or groups. A small graph has no groups.
+    Each element of `edges` holds the numbers of the two nodes that the edge connects. A list in the
+    result is a group of consecutive nodes or groups. A small graph has no groups.
     """
     if len(numbers) <= LIMIT:
         return list(numbers)

@@ -224,7 +224,7 @@ def _notes(result: Comparison) -> list[Section]:
 
 
 def _number(value: float) -> float | str:
-    """A number for JSON, which has no infinity."""
+    """A finite number unchanged; NaN or an infinity as text, because JSON has neither."""
     return value if value - value == 0 else str(value)
 
 
@@ -302,7 +302,7 @@ def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
 def _severities(
     findings: Sequence[Diagnostic], file: str | None, data: dict[str, Any]
 ) -> dict[str, str]:
-    """The severest finding of each node."""
+    """The highest severity of the findings of each node, keyed by the path of the node."""
     marks: dict[str, str] = {}
     for item in sorted(findings, key=lambda item: item.severity.rank):
         path = _shown_place(item.location.path, [data]) if item.location.file == file else ""

@@ -19,8 +19,8 @@ def view(model: Model, inputs: Any = None) -> str:
     """The page of a model as the text of an HTML file.
 
     Raises:
-        UsageError: for inputs that do not match the model. UnsupportedError: for inputs of a model
-        that the executor cannot run.
+        UsageError: for inputs that do not match the model.
+        UnsupportedError: for inputs of a model that the executor cannot run.
     """
     data = model_data(model, inputs)
     return page({"title": data["title"], "models": [data]})

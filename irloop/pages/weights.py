@@ -1,4 +1,4 @@
-"""Describes constants by their range, NaNs and a histogram; limits how much is read."""
+"""Describes constants by their range, NaNs and a histogram; of large ones, it reads only a part."""
 
 from __future__ import annotations
 

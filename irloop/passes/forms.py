@@ -66,11 +66,12 @@ class Emitter:
 
 
 def selected(emit: Callable[..., Value], condition: Value, then: Value, otherwise: Value) -> Value:
-    """The elements of `then` where the condition is true, else those of `otherwise`, in OpenVINO.
+    """Select the elements of `then` where the condition is true, else of `otherwise` (OpenVINO).
 
-    `emit` appends an operation and returns its output. Booleans are chosen by logic: OpenVINO's CPU
-    computes booleans as u8, but leaves a constant condition boolean, and refuses a Select in which
-    such a constant is the condition and also a choice.
+    `emit` appends an operation and returns its output. Booleans are selected by logical operations
+    instead of a Select: OpenVINO's CPU plugin computes booleans as u8, but leaves a constant
+    condition boolean, and refuses a Select in which such a constant is both the condition and a
+    choice.
     """
     if element_of(then) is not ElementType.BOOLEAN:
         return emit(ov_comparison.Select(), condition, then, otherwise)

@@ -83,13 +83,13 @@ def _package(point: EntryPoint) -> str:
 
 
 def find_pass(name: str) -> type[Pass]:
-    """The pass of this name, in which a hyphen counts as an underscore.
+    """Find the pass with this name; a hyphen in the name counts as an underscore.
 
     ``FILE.py:CLASS`` names a class in a file; the file is executed.
 
     Raises:
-        UsageError: when there is none, listing all; when the file cannot be run or has no such
-            pass.
+        UsageError: when no pass has the name (the message lists all names), or when the file
+            cannot be run or has no such pass.
     """
     if ".py:" in name:
         return _of_file(name)
@@ -147,12 +147,13 @@ def make_pass(text: str) -> Pass:
 
 
 def made_passes(wanted: Iterable[object]) -> list[Pass]:
-    """The passes that a caller requests, in this order; each is the text for `make_pass` or an
-    object.
+    """The passes that a caller requests, in the order of `wanted`.
+
+    Each item is a pass, or a text from which `make_pass` makes one.
 
     Raises:
         UsageError: as `make_pass`, and for an item that is neither a text nor a pass, such as a
-        class.
+            class.
     """
     made: list[Pass] = []
     for item in wanted:

@@ -81,7 +81,7 @@ class _Ends:
 
 
 def _at(end: Use) -> Value:
-    """The value that an end of a wire reads now."""
+    """The value that the node input at one end of a wire reads now."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"
@@ -160,7 +160,7 @@ class Leaving:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The wires in the order of their positions, from which a node can be made.
+    """The numbered wires of a loop, in the form in which a new node needs them.
 
     `shown` lists, for each new output, the old outputs that it replaces.
     """
@@ -289,8 +289,8 @@ class LoopWires:
     ) -> Leaving:
         """Add an output to the loop, and let the readers of `output` read the new output.
 
-        `value` is the body value that it returns or collects; `state` is set for the last value of
-        a state.
+        The new output returns or collects the body value `value`. Pass `state` if the output
+        returns the last value of this state.
         """
         made = Leaving(self._ends, self._ends.hold(value), output, port, state)
         self.outputs.append(made)
@@ -374,7 +374,7 @@ class LoopWires:
         return new, made.shown
 
     def numbered(self, op: Op) -> Numbered:
-        """The wires, at the positions that a node of `op` requires."""
+        """Number the wires in the order in which a node of `op` needs its inputs and outputs."""
         if isinstance(op, ov.Loop | ov.TensorIterator):
             return self._openvino(isinstance(op, ov.Loop))
         return self._onnx(isinstance(op, onnx.Loop))
@@ -513,7 +513,8 @@ class LoopWires:
     def drop_unread(self, op: Op) -> bool:
         """Remove slices and invariants that the body does not read; True if there were any.
 
-        One slice is kept if nothing else determines the trip count of a node of `op`.
+        One slice is kept if nothing else determines the trip count of a loop with the operation
+        `op`.
         """
         kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
         counted = isinstance(op, ov.Loop | onnx.Loop)

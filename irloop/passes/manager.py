@@ -79,7 +79,7 @@ class Manager(Pass):
         Raises:
             InferenceError: naming the pass that left types that contradict each other.
             VerifyError: with `check`, naming the pass that broke the graph.
-            PassError: naming the pass, and the node, that raised another exception.
+            PassError: when a pass raised another exception; the error names the pass and the node.
         """
         return self.run(model, self.config)
 

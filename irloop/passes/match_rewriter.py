@@ -29,8 +29,9 @@ def is_unread(node: Node) -> bool:
 
 
 class MatchRewriter(Rewriter):
-    """Collects the nodes that a callback inserts, with their types inferred; see
-    `take_inserted`.
+    """Collects the nodes that a callback inserts, and infers their types.
+
+    `take_inserted` returns the collected nodes.
     """
 
     def __init__(self, graph: Graph, inference: Inference, names: Names) -> None:
@@ -84,8 +85,9 @@ class MatchRewriter(Rewriter):
 
     @property
     def inserted(self) -> list[Node]:
-        """The nodes inserted since `take_inserted` that are still in the graph, in order of
-        creation.
+        """The nodes inserted since the last call of `take_inserted` that are still in the graph.
+
+        They are in the order of creation.
         """
         return [node for node in self._inserted if node.graph is self.graph]
 

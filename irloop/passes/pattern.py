@@ -254,8 +254,9 @@ def wrap_type(
 ) -> Pattern:
     """Matches the output of a node of one of `types`.
 
-    Without `inputs` any inputs match; with them exactly these, without omitted ones. As the root of
-    a pattern it also matches a node without outputs, such as a Result.
+    Without `inputs` the node may have any inputs. Otherwise its inputs must match these patterns
+    one by one; omitted inputs of the node do not count. As the root of a pattern it also matches a
+    node without outputs, such as a Result.
     """
     return _WrapType(types if isinstance(types, tuple) else (types,), inputs, where)
 

@@ -65,10 +65,11 @@ class Profile:
         return "\n".join(_line(row, widths) for row in rows)
 
     def csv(self) -> str:
-        """The records as CSV with the columns pass, manager, milliseconds, matches, nodes before
-        and after, modified.
+        """The records as CSV.
 
-        A row without a time counts the matches of one matcher; its manager is the rewrite.
+        The columns are pass, manager, milliseconds, matches, nodes before and after, modified. A
+        row without a time shows how often one matcher of a rewrite matched; its column manager
+        names the rewrite.
         """
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

@@ -12,8 +12,9 @@ __all__ = ["Session"]
 
 
 class Session:
-    """The inferred types and the names in use in a root graph and its bodies; makes rewriters for
-    these graphs.
+    """Holds the inferred types and the names in use in a root graph and its bodies.
+
+    It also makes rewriters for these graphs.
     """
 
     def __init__(self, model: Model | Graph) -> None:

@@ -160,8 +160,8 @@ class Analysis:
     """The inferred graph of a document; empty if it cannot be built.
 
     `nets` are the indexes of the root and all bodies, the root first; `wirings` are the known port
-    maps of layers, keyed by the layers' identity. With `keeps_types` the model
-    can be `released` to another reader at the end. A layer with one of the
+    maps of layers, keyed by the layers' identity. With `keeps_types`, `released` can restore the
+    declared types, so that another reader can use the model at the end. A layer that has one of the
     `errors` becomes an unknown operation with its declared outputs, so that an error hides nothing
     about the layers around it.
     """

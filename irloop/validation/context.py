@@ -181,10 +181,11 @@ class Context:
 
     @cached_property
     def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
-        """Input ports without an edge, each with True if no later port of the layer is connected.
+        """List the input ports without an edge.
 
-        A layer with as many edges as ports is skipped: one of its edges names a wrong port, and
-        that is the finding.
+        The boolean is True if no later port of the layer is connected. A layer with as many edges
+        as ports is skipped: if one of its ports has no edge, one of its edges names a wrong port,
+        and the finding is about that edge.
         """
         found = []
         for index in self.nets:
@@ -401,7 +402,7 @@ class Context:
         return int(found[0]) if found is not None and len(found) == 1 else None
 
     def condition_is(self, wiring: Wiring, wanted: bool) -> bool:
-        """True when the initial condition of a Loop is this constant."""
+        """True when the initial condition of a Loop is constant and equals `wanted`."""
         if not wiring.is_loop or len(wiring.owner.inputs) < 2:
             return False
         found = self.operand_value(wiring.outer, wiring.owner, 1)
@@ -496,7 +497,11 @@ class Context:
 
     @cached_property
     def first_analysis(self) -> Analysis:
-        """The inferred graph of the file as it is, used before all errors are known."""
+        """The inferred graph of the file as it is, with the layers in which rules find errors.
+
+        It serves the rules that run before all errors are known; `analysis` leaves these layers
+        out.
+        """
         from irloop.validation.analysis import Analysis
 
         kept = self._path is not None

@@ -308,8 +308,9 @@ def _type_of(users: list[Attribute], fixed: str) -> list[str]:
 
 
 def _enumeration(words: Iterable[str], pattern: str = "") -> list[str]:
-    """An enumeration of words, which editors complete; like OpenVINO, it ignores upper and lower
-    case.
+    """Lines of a schema type that lists `words`, so that editors can complete them.
+
+    The type accepts the words in any letter case, as OpenVINO does, and texts that match `pattern`.
     """
     listed = list(words)
     anyhow = "|".join([*map(_in_any_case, listed), *([pattern] if pattern else [])])

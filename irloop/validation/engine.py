@@ -201,7 +201,10 @@ class _Selection:
         return not self.select or any(code.startswith(group) for group in self.select)
 
     def wanted(self, group: str, without: tuple[str, ...]) -> tuple[str, ...]:
-        """The codes of the rules of a group that should run."""
+        """The codes of the rules of `group` that should run.
+
+        Codes that begin with one of the prefixes in `without` are skipped.
+        """
         codes = tuple(rule_classes(group, without))
         if not self.ignore and not self.select:
             return codes
@@ -277,7 +280,7 @@ def _ir_findings(
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:
-    """The findings of a file that consists of one layer, as specifications show them."""
+    """The findings of a file that contains only one layer, like the examples in specifications."""
     from irloop.validation import fragment
 
     try:

@@ -1,4 +1,4 @@
-"""Where errors were found, and which findings they silence."""
+"""Records where errors were found, and decides which findings these errors silence."""
 
 from __future__ import annotations
 

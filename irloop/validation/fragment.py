@@ -88,7 +88,10 @@ def _layer(text: str, file: str) -> Layer | None:
 
 
 def _missing(layer: Layer) -> str:
-    """The attributes that every layer needs but specifications omit."""
+    """XML text for those of the attributes id, name and version that a layer lacks.
+
+    Every layer needs these attributes, but specifications omit them.
+    """
     kind = layer.type or ""
     classes = OPENVINO.versions(kind)
     newest = classes[-1].since if classes else 1

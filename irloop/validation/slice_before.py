@@ -1,7 +1,7 @@
-"""Repairs a partial range: inserts a StridedSlice before the loop, which then slices the whole
-axis.
+"""Repairs a partial range: a StridedSlice before the loop selects the range.
 
-The bounds of the StridedSlice are constants, whose bytes are appended to the .bin.
+The loop then slices the whole axis. The bounds of the StridedSlice are constants, whose bytes are
+appended to the .bin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ ALIGNMENT = 8
 def slice_before(
     context: Context, wiring: Wiring, entry: Entry
 ) -> tuple[tuple[Edit, ...], bytes] | None:
-    """The edits of the file and the bytes to append to the .bin; None if the repair is impossible.
+    """Repair a sliced input that uses only a part of its axis: slice the input before the loop.
+
+    Returns the edits of the file and the bytes to append to the .bin, or None if the repair is
+    impossible.
 
     Args:
         context: the model.

@@ -1,10 +1,12 @@
-"""Suppress findings by comments and metadata in the model itself.
+"""Suppresses findings by comments and metadata in the model itself.
 
-In an IR, a comment lists codes or groups to suppress for whatever begins on its line or the next
-one; for a layer, that includes everything in it: ``<!-- irloop: ignore IRL513 -->``. ``<!-- irloop:
-ignore-file IRL9 -->`` applies to the whole file. In an ONNX model, the entry ``irloop.ignore`` of
-`metadata_props`, or ``irloop: ignore ONX301`` in a `doc_string`, applies to the node with its
-bodies, or to the whole model.
+In an IR, the comment ``<!-- irloop: ignore IRL513 -->`` lists codes or groups. It applies to what
+begins on its line or on the next line that is not empty; if a layer begins there, it applies to
+everything in the layer. ``<!-- irloop: ignore-file IRL9 -->`` applies to the whole file.
+
+In an ONNX model, the codes are in the entry ``irloop.ignore`` of `metadata_props`, or in a
+`doc_string` as ``irloop: ignore ONX301``. Those of a node apply to the node with its bodies, those
+of the model to everything.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def codes_of(text: str) -> tuple[str, ...]:
 
 
 def _next_line(lines: list[str], line: int) -> int:
-    """The number of the first line after `line` that is not empty."""
+    """The number of the next line that is not empty; `line` itself if there is none."""
     following = range(line, len(lines))
     return next((number + 1 for number in following if lines[number].strip()), line)
 

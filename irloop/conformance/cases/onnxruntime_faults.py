@@ -1,6 +1,4 @@
-"""Cases of valid ONNX outside of loops that ONNX Runtime computes wrongly, or on which it
-crashes.
-"""
+"""Cases of valid ONNX models without loops that ONNX Runtime computes wrongly or crashes on."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ Statement = Compute | Repeat | Walk | Choose
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Inputs by kind, statements, outputs, and the input values of its inferences."""
+    """A program: its inputs by kind, its statements, its outputs, and input values for each run."""
 
     vectors: tuple[str, ...]
     counts: tuple[str, ...]

@@ -64,7 +64,7 @@ def label_of_two(c: Conversion, score: Value, labels: Sequence[int], threshold: 
 
 @imports(onnx.LinearRegressor)
 def import_regressor(c: Conversion, op: onnx.LinearRegressor, x: Value) -> Value:
-    """LinearRegressor -> MatMul, Add and the transform."""
+    """LinearRegressor -> MatMul, Add and the operations of `post_transform`."""
     return transformed(c, _scores(c, op, x), op.post_transform)
 
 

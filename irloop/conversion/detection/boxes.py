@@ -56,9 +56,10 @@ def refined(
     ends: bool,
     limit: float | None = None,
 ) -> Value:
-    """Shift boxes by fractions of their size and scale them by exponentials, bounded by `limit`.
+    """Shift boxes by fractions of their size, and scale them by exponentials.
 
-    With `ends`, `border` is subtracted from the new high corner.
+    `moves` holds the fractions and then the exponents, which are limited to at most `limit`. With
+    `ends`, `border` is subtracted from the new high corner.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)
@@ -79,7 +80,7 @@ def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
 
 
 def clipped(c: Conversion, boxes: Value, height: Value, width: Value) -> Value:
-    """Clip coordinates to the range from 0 to the bounds [..., 1]."""
+    """Clip the corners of boxes to 0..width and 0..height; both bounds are tensors [..., 1]."""
     high = forms.concat(c, [width, height, width, height], -1)
     return forms.maximum(c, forms.minimum(c, boxes, high), forms.scalar(c, 0.0, boxes))
 
@@ -137,7 +138,10 @@ def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
 
 
 def touching(c: Conversion, boxes: Value, others: Value) -> Value:
-    """True where boxes that broadcast have a point in common."""
+    """True where a box and its counterpart in `others` have a point in common.
+
+    The two tensors are broadcast against each other.
+    """
     sides = _sides(c, _corners(c, boxes), _corners(c, others), 0.0)
     zero = c.constant(0.0, element_of(boxes))
     return c(comparison.And(), *(at_least(c, side, zero) for side in sides))
@@ -149,6 +153,9 @@ def both(c: Conversion, marks: Value) -> Value:
 
 
 def shifts(c: Conversion, x: Value, y: Value) -> Value:
-    """The positions x [.., W, 1, 1] and y [H, 1, 1, 1] as offsets of both corners, [H, W, 1, 4]."""
+    """Box offsets [H, W, 1, 4] that move both corners of a box by x and y.
+
+    x is [.., W, 1, 1] and y is [H, 1, 1, 1].
+    """
     along, down = c.constant([1.0, 0, 1, 0], F32), c.constant([0.0, 1, 0, 1], F32)
     return forms.add(c, forms.mul(c, x, along), forms.mul(c, y, down))

@@ -1,4 +1,4 @@
-"""Outputs of MulticlassNms and MatrixNms in ONNX: rows of all classes in OpenVINO's orders."""
+"""Writes in ONNX the output rows of MulticlassNms and MatrixNms, sorted as OpenVINO sorts them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class _OfClasses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The kept rows (item, class, box) [M, 3], sorted by item and class, and their scores [M]."""
+    """The boxes that suppression keeps, as rows (item, class, box) [M, 3], and their scores [M].
+
+    The third column is the index of the box.
+    """
 
     found: Value
     values: Value

@@ -54,7 +54,7 @@ def export_detections(
 
 
 class _Case:
-    """The sizes of one node, and its inputs as boxes and scores."""
+    """The sizes of one DetectionOutput; methods derive boxes and scores from its inputs."""
 
     def __init__(
         self, c: Conversion, op: ov.Detecting, moves: Value, scores: Value, priors: Value

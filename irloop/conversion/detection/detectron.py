@@ -186,9 +186,9 @@ def _align(
 
 
 def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Enlarge regions to at least one cell of the map, which has size `scale`.
+    """Enlarge regions to a height and width of at least `scale`, the size of a cell of the map.
 
-    RoiAlign with half pixels does not do so itself.
+    RoiAlign with half pixels does not enlarge them itself.
     """
     low, high = geometry.halves(c, rois)
     least = forms.add(c, low, forms.scalar(c, scale, rois))

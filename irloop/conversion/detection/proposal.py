@@ -34,7 +34,11 @@ class _Image:
 
     @classmethod
     def of(cls, c: Conversion, image: Value, count: Size) -> _Image:
-        """Read (height, width, scale), or separate scales of heights and widths, from [.., K]."""
+        """Read the height, the width and the scales of images from `image` [.., K].
+
+        The last axis holds (height, width, scale) or (height, width, scale of heights, scale of
+        widths); `count` is its size K.
+        """
         wide = forms.cast(c, image, F32)
         last = count - 1 if isinstance(count, int) else -1
         parts = [forms.gather(c, wide, c.i64([at]), -1) for at in (0, 1, 2, last)]
@@ -154,8 +158,10 @@ def _filled_up(
     items: Size,
     element: ElementType,
 ) -> list[Value]:
-    """The rows (item, box) [N * after, 5], where item -1 follows the last row of each item, and the
-    scores.
+    """The rows (item, box) [N * after, 5] and the scores.
+
+    Each item has `after` rows. Rows that are not filled contain zeros; the first of them has the
+    number -1 instead of an item.
     """
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)

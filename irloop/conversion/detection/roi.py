@@ -57,7 +57,10 @@ def up_to_the_end(c: Conversion, item: Value, result: Value) -> Value:
 
 
 def _items(c: Conversion, data: Value, item: Value) -> Value:
-    """The feature maps of the regions, [R, C, H, W]."""
+    """For each region, the feature maps of its batch item: [R, C, H, W].
+
+    `item` holds the number of the batch item of each region; negative numbers count as 0.
+    """
     index = forms.reshape(c, forms.cast(c, item, ElementType.I64), [-1])
     return forms.gather(c, data, forms.maximum(c, index, c.i64(0)), 0)
 

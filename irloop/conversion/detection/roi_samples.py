@@ -89,10 +89,9 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """The maps of the items [R] in data [N, C, H, W], with all channels of a position in one row.
+    """The feature maps in `data` [N, C, H, W] that R regions read.
 
-    Raises:
-        RefusedError: before opset 11.
+    `items` [R] holds the item of each region. All channels of a position are in one row.
     """
     if c.opset < 11:
         raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)

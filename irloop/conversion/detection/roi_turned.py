@@ -94,7 +94,11 @@ def _channels(outputs: int, group: int) -> object:
 
 
 def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int) -> Value:
-    """A bound of the region in cells of the map; the last cell is included."""
+    """One bound of the regions, in cells of the map.
+
+    `at` is 0 or 1 for the low bound of x or y, 2 or 3 for the high bound, which includes the last
+    cell.
+    """
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), forms.add(c, c(elementwise.Abs(), number), half))
     whole = forms.mul(c, c(elementwise.Sign(), number), size)
@@ -135,7 +139,10 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Positions on one axis of the map: groups along `axis`, bins along axis `axis` + 2."""
+    """The positions of the samples along one axis of the map.
+
+    In the result, dimension `axis` holds the groups, and dimension `axis` + 2 the bins.
+    """
     import numpy as np
 
     shapes = np.ones((2, 6), np.int64)

@@ -237,9 +237,9 @@ def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: 
 def dense(
     c: Conversion, table: Value, counts: Value, length: int, *, width: int | None = None
 ) -> Value:
-    """Arrange rows sorted by item, [M] or [M, width], as [N, length, ...].
+    """Arrange rows by item as [N, length] or [N, length, width], and pad each item with zeros.
 
-    Zeros pad each item.
+    `table` is [M] or [M, width], sorted by item; `counts` [N] is the number of rows of each item.
     """
     place = c.i64([list(range(length))])
     index = forms.add(c, forms.unsqueeze(c, starts(c, counts), [1]), place)

@@ -27,8 +27,9 @@ class ChooseByLogic(MatcherPass):
 
         y = (c and true) or (not c and s)
 
-    If `c` is the same constant, OpenVINO merges both, keeps them boolean, computes other booleans
-    as u8, and refuses a Select between the two types (hazard OVN131).
+    If `c` is a constant with the same value as the operand, OpenVINO merges the two constants and
+    keeps the merged constant boolean. It computes other booleans as u8, and refuses a Select
+    between boolean and u8 (hazard OVN131).
     """
 
     name = "choose_by_logic"

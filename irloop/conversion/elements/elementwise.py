@@ -213,7 +213,7 @@ def export_mod(c: Conversion, op: ov.Mod, left: Value, right: Value) -> Value:
 
 @exports(ov.FloorMod)
 def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) -> Value:
-    """FloorMod -> Mod; for floats, where Mod has the dividend's sign, a - b * floor(a / b)."""
+    """FloorMod -> Mod; for floats a - b * floor(a / b), as their Mod has the dividend's sign."""
     left, right = operands(c, op, left, right)
     if element_of(left).is_integer:
         return forms.numeric(c, onnx.Mod(), left, right, small=10, half=10)

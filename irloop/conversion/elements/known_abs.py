@@ -14,7 +14,9 @@ __all__ = ["KeepAbsOfKnownValues"]
 
 
 class KeepAbsOfKnownValues(MatcherPass):
-    """Moves an Abs of a value of rank 1 to rank 2 if the value depends only on constants and sizes.
+    """Computes the Abs of a value of rank 1 in two dimensions.
+
+    This applies if the value depends only on constants and sizes.
 
     Given::
 

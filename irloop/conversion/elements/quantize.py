@@ -354,8 +354,10 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 @imports(onnx.DynamicQuantizeLinear)
 def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Value) -> list[Value]:
-    """DynamicQuantizeLinear -> its formula: the range of x and 0 maps to 0..255; an empty range has
-    scale 1.
+    """DynamicQuantizeLinear -> its formula.
+
+    The smallest range that contains 0 and all elements of x is mapped to 0..255. If this range
+    contains only 0, the scale is 1.
     """
     rank = c.rank_of(x)
     nothing = ov_forms.scalar(c, 0, x)

@@ -1,4 +1,4 @@
-"""ONNX forms that join and split axes, static or not."""
+"""Joins and splits axes in ONNX, whether or not their sizes are known before the model runs."""
 
 from __future__ import annotations
 

@@ -423,8 +423,9 @@ def _reducible(c: Conversion, kind: str, element: ElementType) -> ElementType:
 def reduce_computed(
     c: Conversion, kind: str, value: Value, axes: Value, *, keep: bool = True
 ) -> Value:
-    """A reduction whose axes are an input, since opset 13 (Sum) or 18; an empty list reduces
-    nothing.
+    """Emit a reduction along computed axes; an empty list of axes reduces nothing.
+
+    The axes are an input of ReduceSum since opset 13, and of the other reductions since opset 18.
     """
     listed = cast(c, axes, ElementType.I64)
     if static_shape(listed).rank == 0:

@@ -154,10 +154,10 @@ def _is_positive(dim: Dim) -> bool:
 def _reshaped_of_any_size(c: Conversion, value: Value, pattern: Value) -> Value:
     """Reshape to a pattern that may contain 0, for opsets in which 0 copies a dimension.
 
-    All dimensions of a value without elements are made 0 first, so that each 0 copies a 0. Given a
-    value of n elements and a pattern of three numbers; result: Reshape(Expand(Reshape(value, [-1,
-    1, 1]), [n, k, k]), pattern), where k is 0 without elements and 1 otherwise. A -1 in the pattern
-    becomes 0 if the value has no elements.
+    All dimensions of a value without elements are made 0 first, so that each 0 copies a 0. For
+    example, a value of n elements and a pattern of three numbers become
+    Reshape(Expand(Reshape(value, [-1, 1, 1]), [n, k, k]), pattern), where k is 0 if n is 0, and 1
+    otherwise. A -1 in the pattern becomes 0 if the value has no elements.
     """
     rank = shape_of(pattern).count()
     if rank is None:

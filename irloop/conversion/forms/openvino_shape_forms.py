@@ -133,7 +133,10 @@ def variadic_split(c: Conversion, value: Value, axis: int, lengths: Sequence[int
 
 
 def variadic_split_by(c: Conversion, value: Value, axis: int, lengths: Value) -> list[Value]:
-    """Split along an axis by an integer list of known length."""
+    """Split along an axis into parts of these lengths.
+
+    `lengths` is an integer vector with a known number of elements.
+    """
     count = static_shape(lengths).count()
     assert count is not None, "the number of parts is known"
     node = c.emit(slicing.VariadicSplit(), value, c.i64(axis), lengths, n_outputs=count)

@@ -92,7 +92,7 @@ class Sizes(ABC):
 
     @abstractmethod
     def as_list(self, value: Value) -> Value:
-        """An integer list as i64."""
+        """Convert an integer scalar or list to an i64 list."""
 
     @abstractmethod
     def shape(self, value: Value) -> Value:

@@ -61,7 +61,10 @@ def _without_port(name: str) -> str:
 
 
 class BorderNames:
-    """Gives the inputs and outputs of the new model their names in the source, made unique."""
+    """Names the inputs and outputs of the new model as in the source.
+
+    A name that is taken already gets a number, and a warning reports this.
+    """
 
     def __init__(
         self, model: Model, input_name: Callable[[Node], str], output_name: Callable[[Node], str]
@@ -127,7 +130,10 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
-    """The tensors that an output of the source becomes, with their names."""
+    """The tensors that replace an output of the source model, each with its name.
+
+    Adds warning CNV108 if the output is not a tensor.
+    """
     if isinstance(value, Value):
         found = [(name, value)]
     else:

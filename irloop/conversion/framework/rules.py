@@ -23,7 +23,7 @@ RuleT = TypeVar("RuleT", bound=Rule)
 
 
 class Rules:
-    """The rules of one direction, by operation.
+    """The conversion rules from one format to the other, keyed by operation class.
 
     `modules` lists, for each module below `irloop.conversion`, the classes that it has rules for.
     """
@@ -35,7 +35,9 @@ class Rules:
         self._reasons: dict[type[Op], str] = {}
 
     def add(self, cls: type[Op], rule: Rule, reason: str = "") -> None:
-        """Register a rule. A rule that always refuses has a `reason`.
+        """Register the rule that converts an operation.
+
+        `reason` is given only for a rule that always refuses the operation, and says why.
 
         Raises:
             TypeError: when the operation has a rule already.

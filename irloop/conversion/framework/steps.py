@@ -135,8 +135,7 @@ class Translate(ModelPass):
 
 
 class DropUnread(ModelPass):
-    """Erases nodes without readers, such as unneeded outputs of rules and constants that were
-    replaced.
+    """Erases nodes whose outputs nothing reads, such as constants that have been replaced.
 
     Given::
 

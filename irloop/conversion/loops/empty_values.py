@@ -31,7 +31,8 @@ class FoldEmptyValues(ModelPass):
 
         n = Const [0]    y = Const [2, 0]
 
-    Hazard OVN122 is a reason: OpenVINO fails on some results of Broadcast without elements.
+    Among other failures, this avoids hazard OVN122: OpenVINO fails to compute some Broadcasts whose
+    result has no elements.
     """
 
     name = "fold_empty_values"

@@ -35,8 +35,8 @@ class OpenGrowingStates(LoopPass):
         Loop(trip, true, g [?], x):   s: g, s' = Concat(s, 1)    y' = y + ReduceSum(s)   -> last y
 
     Hazard OVN114 is the reason: OpenVINO assumes that the state has the size of the initial value,
-    or the upper bound of that size if it knows one, in all iterations. Loops of constants only are
-    left unchanged.
+    or the upper bound of that size if it knows one, in all iterations. A Loop is left
+    unchanged if all its inputs, and those of the graph around it, are constant.
     """
 
     name = "open_growing_states"

@@ -77,8 +77,9 @@ def _has_static_count(node: Node, inference: Inference) -> bool:
 
 
 def _constant_condition(node: Node, inference: Inference) -> bool | None:
-    """The value that the condition has after each iteration, if it is constant or a captured
-    constant; None if it is computed.
+    """The constant value of the condition after each iteration; None if it is computed.
+
+    The constant may be outside the body, which then captures it.
     """
     known = condition_after(node, inference)
     at = node.body().ports.condition

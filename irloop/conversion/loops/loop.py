@@ -94,8 +94,9 @@ def _limit(c: Conversion, trip: Value) -> Value | None:
 def import_loop(
     c: Conversion, op: onnx.Loop, *inputs: Converted | None
 ) -> Sequence[Converted | None]:
-    """Loop -> Loop-5; an omitted M becomes -1, captures become inputs, and slices keep the axis,
-    with size 1.
+    """Loop -> Loop-5; an omitted M becomes -1, and captured values become inputs.
+
+    The values of a scan output get a new first axis of size 1, along which they are concatenated.
     """
     body = c.node.body()
     limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))

@@ -107,8 +107,9 @@ def loops_of(model: Model) -> list[SourceLoop]:
 def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
     """Write the loops of `model` in the requested form where possible.
 
-    Loops that their engine could no longer run are repaired, unless the model is only the source of
-    a translation.
+    Loops in the new form that the engine of the format cannot run are then repaired. If
+    `is_written` is False, because the model is only the source of a translation, they are left as
+    they are.
     """
     if loops not in get_args(Loops):
         raise UsageError(f"loops cannot be {loops!r}", expected=", ".join(get_args(Loops)))

@@ -93,7 +93,7 @@ def is_single(dim: object, port: Concatenated) -> bool:
 
 @dataclass(slots=True)
 class LoopPlan:
-    """The connections of an OpenVINO loop body, sorted by their ONNX counterpart."""
+    """The connections of an OpenVINO loop body, grouped by what they become in ONNX."""
 
     body: Body
     c: Conversion
@@ -111,7 +111,7 @@ class LoopPlan:
 
     @classmethod
     def of(cls, c: Conversion, *, has_condition: bool) -> LoopPlan:
-        """Sort the port map of the node that `c` converts.
+        """Group the connections in the port map of the node that `c` converts.
 
         Raises:
             RefusedError: when an axis is negative and the rank of the tensor is unknown.

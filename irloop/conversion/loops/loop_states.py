@@ -103,7 +103,7 @@ class LoopStates:
         return Stacked(loop.state(before.tensor, wanted, name))
 
     def leave(self, results: Sequence[Converted]) -> None:
-        """Accept the results of the body, one per state, in order."""
+        """Take the results of the body, one per state in order, as next values of the states."""
         for state, result in zip(self._states, results, strict=True):
             if state.stays:
                 continue

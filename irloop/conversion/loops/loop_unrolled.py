@@ -1,4 +1,4 @@
-"""Unrolls loops over sequences, because the items may differ in shape and a loop state cannot.
+"""Unrolls loops over sequences, because a loop state cannot hold items of different shapes.
 
 Only loops with a known trip count that read or carry a sequence of known length are unrolled.
 """

@@ -126,7 +126,7 @@ class OnnxScanBuilder:
         self._batched = c.opset < onnx.Scan.since
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """Add a state; return the body's view of it."""
+        """Add a state; return the body parameter that receives it."""
         assert not self._scanned, "states come before scanned inputs"
         assert not self._captured, "states come before captures"
         self._initial.append(initial)

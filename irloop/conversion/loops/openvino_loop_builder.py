@@ -235,7 +235,7 @@ class OpenVinoLoopBuilder:
         return moving if self._iteration is None else moving | {self._iteration}
 
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Copy scan outputs that share memory with parameters."""
+        """Return the scan outputs, with copies of values that share memory with parameters."""
         parameters = set(self.inner.graph.inputs)
         return [
             replace(scan, value=copied(self.inner, scan.value))

@@ -138,7 +138,8 @@ def _ignores_lengths(layer: Layer) -> bool:
 def _fails_on_an_empty_batch(layer: Layer, functions: Sequence[tuple[Activation, ...]]) -> bool:
     """True if OpenVINO's CPU plugin would fail on a batch that is empty at run time (OVN134).
 
-    The plugin turns such a sequence into a loop itself, so a loop is as fast.
+    Conversion then emits a loop instead of a sequence. The loop is as fast, because the plugin
+    itself would compute the sequence as a loop.
     """
     if isinstance(shape_of(layer.x).dim(0), int):
         return False

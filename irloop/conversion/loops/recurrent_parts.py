@@ -54,7 +54,7 @@ ONNX_NAMES = {
 
 
 def array_of(value: Value) -> Array | None:
-    """The elements of a constant of any size, or None."""
+    """The elements of a constant of any size; None if `value` is not a constant."""
     op = value.producer.op
     return op.tensor.numpy() if isinstance(op, Constant) else None
 

@@ -175,7 +175,7 @@ def _masked(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """The gates of one step, emitted into the body of a loop."""
+    """Emits the gates of one step into the body of a loop."""
 
     loop: OpenVinoLoopBuilder
     layer: Layer

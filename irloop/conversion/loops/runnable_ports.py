@@ -88,7 +88,10 @@ def _is_reversed(port: Sliced | Concatenated) -> bool:
 
 
 def _change_ports_of_loop(node: Node, wires: LoopWires) -> bool:
-    """Avoid OVN117, OVN118, OVN137 and OVN148; true if the wires have changed."""
+    """Change the ports of a loop to avoid hazards OVN117, OVN118, OVN137 and OVN148.
+
+    Returns true if the wires have changed.
+    """
     ports = node.body().ports
     special = any(
         isinstance(port, Sliced | Concatenated)

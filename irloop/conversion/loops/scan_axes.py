@@ -76,8 +76,10 @@ class ScanAlongFront(LoopPass):
 
 
 def _with_part_in_front(forms: Forms, value: Value, axis: int, rank: int) -> Value:
-    """The body value with `axis` moved to the front. If an Unsqueeze made the axis, another
-    Unsqueeze at axis 0 replaces it.
+    """Move `axis` of a body value to the front.
+
+    If the value is the result of an Unsqueeze that inserts this axis, return an Unsqueeze of the
+    operand at axis 0 instead.
     """
     node = value.producer
     if isinstance(node.op, Unsqueeze) and node.inputs[0] is not None:

@@ -110,7 +110,10 @@ def erase(
 @takes_virtual
 @imports(onnx.SequenceAt)
 def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: Value) -> Value:
-    """SequenceAt -> an item of the list, or a slice of the stacked items."""
+    """SequenceAt -> the item itself, or a Gather from the stacked items.
+
+    The item itself is used if the items are separate values and the position is constant.
+    """
     index = _index(c, position)
     if isinstance(sequence, Items) and index is not None:
         values = sequence.values

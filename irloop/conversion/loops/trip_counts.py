@@ -76,14 +76,17 @@ def is_long_count(node: Node) -> bool:
 
 
 def _long_counts(value: Value) -> list[Use]:
-    """The uses of an i64 number that lead to trip counts without a limit."""
+    """The uses through which a one-element i64 value becomes the trip count of a Loop.
+
+    Uses that an earlier conversion has limited are left out. The result is empty for other values.
+    """
     if element_of(value) is not ElementType.I64 or shape_of(value).count() != 1:
         return []
     return [use for use in value.uses if _leads_to_count(use) and not _is_limit(use[0])]
 
 
 def _is_limit(node: Node) -> bool:
-    """True for a Select between a trip count and a limit, which an earlier conversion inserted."""
+    """True for a Select that an earlier conversion inserted to limit a trip count."""
     condition = node.inputs[0] if isinstance(node.op, Select) else None
     return condition is not None and isinstance(condition.producer.op, Less)
 

@@ -75,7 +75,7 @@ def _shared(c: Conversion, x: Value, query: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The positions of queries and keys, and the keys that a query may attend to."""
+    """Computes the positions of queries and keys, and which keys a query may attend to."""
 
     c: Conversion
     op: Attention

@@ -1,7 +1,8 @@
 """Converts transposed convolutions.
 
-The cropping of the result is written as explicit numbers if the sizes are known, because for a
-given output shape the two formats divide an odd number of elements to crop differently.
+The cropping of the result is written as explicit numbers if the sizes are known. From a given
+output shape the two formats would compute different numbers, because they divide an odd number of
+cropped elements differently between begin and end.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def _states(c: Conversion, target: Value, blank: Value) -> Value:
 
 
 def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
-    """Shift rows [N, S] by some positions; `fill` [1, 1] fills the front."""
+    """Shift rows [N, S] to the right by `by` positions, and fill the left with `fill` [1, 1]."""
     rows = forms.gather(c, forms.shape(c, values), c.i64([0]), 0)
     before = forms.expand(c, fill, forms.concat(c, [rows, c.i64([by])], 0))
     return forms.slice_(c, forms.concat(c, [before, values], 1), [0], [-by], [1])

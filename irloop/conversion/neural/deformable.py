@@ -41,10 +41,11 @@ def export_deformable(
     filters: Value,
     mask: Value | None = None,
 ) -> Value:
-    """DeformableConvolution -> DeformConv; before opset 19 a Gather of its elements.
+    """DeformableConvolution -> DeformConv; before opset 19, Gather and MatMul with the filters.
 
-    If OpenVINO clamps samples to the border, the positions are clamped to the data, where both
-    formats read the same elements, and positions outside are masked.
+    Unless OpenVINO blends samples near the border with zeros, the positions are clamped to the
+    data, where both formats read the same elements. A mask then removes the positions that were
+    outside.
     """
     kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
     if kernel is None or sizes is None:

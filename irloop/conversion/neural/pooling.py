@@ -178,8 +178,9 @@ def _rounds_up(window: Window, x: Value) -> bool:
 
 
 def _inverse_fill(c: Conversion, window: Window, x: Value) -> Value:
-    """The kernel area divided by the number of elements of each window without padding, [1, 1,
-    ...].
+    """The kernel area divided by the number of elements of each window that are not padding.
+
+    The result is a constant [1, 1, ...].
     """
     import numpy as np
 

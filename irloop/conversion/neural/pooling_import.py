@@ -84,8 +84,10 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
 
 
 def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
-    """A mean that counts the padding, but nothing beyond it: AvgPool with OpenVINO's ceil_torch, or
-    an AvgPool whose result is corrected.
+    """Compute the mean of each window, counting the padding but no positions beyond it.
+
+    If the sizes are not known, this is an AvgPool with the rounding type ceil_torch, otherwise an
+    AvgPool whose result is corrected.
     """
     sizes = spatial_sizes(data)
     if sizes is None:
@@ -172,8 +174,12 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """The maximum over strided slices. If its position is read, there is one slice for each element
-    of the window.
+    """Emit the maximum of each window from strided slices, and its position if `indexed`.
+
+    With `indexed` there is one slice for each element of a window.
+
+    Raises:
+        RefusedError: when the sizes are unknown.
     """
     shape = shape_of(data).static()
     if shape is None:
@@ -209,9 +215,9 @@ def _compared(
 
 
 def _compared_by_axes(c: Conversion, window: Window, padded: Value, counts: list[int]) -> Value:
-    """The maximum over slices along one axis after the other.
+    """Emit the maximum of each window: maxima of slices along one axis, then along the next.
 
-    A window of 70 by 70 then needs 140 slices, not the 4,900 of its elements.
+    A window of 70 by 70 then needs 140 slices instead of 4,900, one for each element.
     """
     best = padded
     for axis, length in enumerate(window.kernel):
@@ -282,7 +288,7 @@ def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
 
 @imports(onnx.LpPool, onnx.LpPool1, onnx.LpPool2)
 def import_lp(c: Conversion, op: onnx.LpPool | onnx.LpPool1 | onnx.LpPool2, data: Value) -> Value:
-    """LpPool -> the root of the mean of powers times the kernel area."""
+    """LpPool -> the p-th root of (mean of |x|^p in the window) * (kernel area)."""
     window = op.window()
     power = forms.scalar(c, float(op.p), data)
     powers = c(elementwise.Power(), c(elementwise.Abs(), data), power)

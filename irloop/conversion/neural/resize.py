@@ -194,7 +194,11 @@ def _nearest_at_run_time(
 def _inputs(
     c: Conversion, op: ov.Interpolation, inputs: tuple[Value | None, ...]
 ) -> tuple[Value | None, Value | None, Value | list[int] | None]:
-    """The sizes or the scales, whichever the operation uses, and the axes (None: all)."""
+    """The sizes, the scales and the axes of a resize.
+
+    The operation uses either sizes or scales; the other one is None. If the axes are None, all axes
+    are resized.
+    """
     if isinstance(op, ov.Interpolate1):
         return inputs[1], None, list(op.axes)
     if isinstance(op, ov.Interpolate11):

@@ -68,7 +68,7 @@ def import_grid_sample(
 
 @imports(onnx.AffineGrid)
 def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: Value) -> Value:
-    """AffineGrid -> the matrix columns times the positions along each axis, summed."""
+    """AffineGrid -> matrix columns times the positions along their axes, plus the last column."""
     rows = shape_of(theta).dim(1)
     count = shape_of(size).count()
     axes = rows if isinstance(rows, int) else None if count is None else count - 2

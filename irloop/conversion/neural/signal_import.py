@@ -73,7 +73,7 @@ def _sizes(c: Conversion, length: Value | None) -> Value | None:
 
 
 def _parts(c: Conversion, data: Value) -> int:
-    """1 for real numbers, 2 for complex ones."""
+    """The size of the last dimension: 1 for real numbers, 2 for complex ones."""
     last = shape_of(data).dim(-1)
     if not isinstance(last, int):
         raise c.refuse(

@@ -1,1 +1,1 @@
-"""Writes ONNX's operations for integers of 8 bits, which ONNX Runtime runs on integer kernels."""
+"""Writes ONNX operations on 8-bit integers, for which ONNX Runtime has integer kernels."""

@@ -34,7 +34,7 @@ _MOST = 2**24
 
 
 class QuantisedBiases(MatcherPass):
-    """Turns constants that are added to a convolution of quantised data and weights into its bias.
+    """Uses a constant that is added to the result of a quantised convolution as the bias.
 
     Given::
 

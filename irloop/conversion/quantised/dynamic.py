@@ -115,7 +115,7 @@ def _rounded_ratio(value: Value) -> tuple[Value, Value] | None:
 
 
 def _step_of(scale: Value) -> Value | None:
-    """The quotient d if `scale` is Where(d == 0, 1, d), else None."""
+    """Return d if `scale` is computed as Where(d == 0, 1, d), else None."""
     choice = inputs_of(scale, Where)
     test = None if choice is None else inputs_of(choice[0], Equal)
     if choice is None or test is None or single_number(choice[1]) != 1:

@@ -49,7 +49,7 @@ def _matchers(group: int) -> list[MatcherPass]:
 
 
 class _Rewrite(GraphRewrite):
-    """Runs the passes if the model rounds or quantises values."""
+    """Runs its matcher passes, but only on a model that rounds or quantises values."""
 
     name = "quantised"
 

@@ -1,4 +1,4 @@
-"""Writes arithmetic that quantises and dequantises as QuantizeLinear and DequantizeLinear."""
+"""Finds arithmetic that quantises or dequantises, and writes QuantizeLinear or DequantizeLinear."""
 
 from __future__ import annotations
 

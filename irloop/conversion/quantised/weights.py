@@ -47,8 +47,7 @@ _Found = tuple[Value, Array, Scale]
 
 
 class QuantisedWeights(MatcherPass):
-    """Replaces the arithmetic that scales integer weights of quantised products by
-    DequantizeLinear.
+    """Writes the scaling of integer weights of quantised products as DequantizeLinear.
 
     Given::
 

@@ -16,7 +16,7 @@ __all__ = ["KeepConcatsOfAbs", "write_in_two_dimensions"]
 
 
 class KeepConcatsOfAbs(MatcherPass):
-    """Computes the Abs of a Concat of rank 1 with rank 2, if the Concat has other readers.
+    """Computes the Abs of a Concat in two dimensions if the Concat has rank 1 and other readers.
 
     Given::
 

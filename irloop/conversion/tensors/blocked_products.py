@@ -1,4 +1,4 @@
-"""Writes products with 4-bit weights as ONNX Runtime's own products of blocks."""
+"""Writes products with 4-bit weights as MatMulNBits, an operation of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def _stored(value: Value) -> tuple[Array, int] | None:
 
 
 def _number(value: Value) -> Array | None:
-    """The f32 elements of a constant, which a Cast may convert; None for other values."""
+    """The f32 elements of a constant, or of a constant that Casts convert; else None."""
     while isinstance(value.producer.op, Cast6):
         source = value.producer.inputs[0]
         if source is None:

@@ -27,8 +27,8 @@ class FlattenSelects(MatcherPass):
 
         y = Reshape(Select(Reshape(c, -1), Reshape(x, -1), Reshape(z, -1)), ...)
 
-    Operands of another shape are broadcast first; one-element operands are not changed. Hazard
-    OVN205 is the reason.
+    Operands whose shape differs from the output's are broadcast first; one-element operands are not
+    changed. Hazard OVN205 is the reason.
     """
 
     name = "flatten_selects"

@@ -26,7 +26,7 @@ class DivideCopies(MatcherPass):
 
         s [2] i32 = ReduceSum(x, 1)    c = Maximum(s, s)    y = Divide(c, Const 4)
 
-    Hazard OVN145 is the reason: 6 / 4 would be 2.
+    Hazard OVN145 is the reason: OpenVINO would round the quotient to nearest, so that 6 / 4 is 2.
     """
 
     name = "divide_copies"

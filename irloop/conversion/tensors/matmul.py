@@ -168,7 +168,7 @@ def _causal_mask(c: Conversion, scores: Value) -> Value:
 
 @exports(ov.Inverse)
 def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
-    """Inverse -> cofactors divided by the determinant, up to 4 rows."""
+    """Inverse -> cofactors divided by the determinant, for matrices with at most 4 rows."""
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"ONNX has no inverse, and {size} rows are too many to expand")
@@ -201,7 +201,7 @@ def export_inverse(c: Conversion, op: ov.Inverse, x: Value) -> Value:
 
 @imports(onnx.Det)
 def import_det(c: Conversion, op: onnx.Det, x: Value) -> Value:
-    """Det -> an expansion along the first row, up to 4 rows."""
+    """Det -> an expansion along the first row; matrices of more than 4 rows are refused."""
     size, rank = _rows(c, x), shape_of(x).rank
     if rank is None or size > 4:
         raise c.refuse(f"OpenVINO has no determinant, and {size} rows are too many to expand")

@@ -49,7 +49,7 @@ def export_depth_to_space(c: Conversion, op: ov.DepthToSpace, data: Value) -> Va
 
 @exports(ov.SpaceToDepth)
 def export_space_to_depth(c: Conversion, op: ov.SpaceToDepth, data: Value) -> Value:
-    """SpaceToDepth -> SpaceToDepth for images with blocks first, else Reshape and Transpose."""
+    """SpaceToDepth -> SpaceToDepth for rank 4 and mode blocks_first, else Reshape and Transpose."""
     rank, block = needed_rank(c, data), op.block_size
     if rank == 4 and op.blocks_first:
         return c(onnx.SpaceToDepth28(block) if c.opset >= 28 else onnx.SpaceToDepth(block), data)

@@ -160,10 +160,11 @@ def _import(kind: str) -> Callable[..., Value]:
 
 
 def _may_be_infinite(c: Conversion, data: Value) -> bool:
-    """True if `data` is known to be empty, or if a reader tests its maximum for infinity.
+    """True if the maximum of `data` may be -inf and OpenVINO would compute a finite number.
 
-    The maximum of no elements, or of -inf only, is -inf. OpenVINO's CPU (2026.4) returns the lowest
-    finite number.
+    The function assumes this if `data` is known to be empty, or if an operation that reads the
+    maximum tests for infinity. The maximum of no elements, or of -inf only, is -inf. OpenVINO's CPU
+    (2026.4) returns the lowest finite number instead.
     """
     users = [user.op for user, _ in c.node.outputs[0].uses]
     return shape_of(data).count() == 0 or any(isinstance(op, _FINDING_INFINITY) for op in users)

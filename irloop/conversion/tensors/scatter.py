@@ -94,7 +94,7 @@ def _boolean(
     values: tuple[Value, Value, Value],
     axis: int,
 ) -> Value:
-    """Scatter booleans as numbers: their sum is the maximum, and their product the minimum."""
+    """Scatter booleans as numbers: the reduction sum becomes a maximum, and prod a minimum."""
     data, indices, updates = values
     wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"

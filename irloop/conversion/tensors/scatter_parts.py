@@ -137,8 +137,10 @@ def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> No
 def rows_by_comparing(
     c: Conversion, dialect: DialectForms, reduction: str, inputs: tuple[Value, Value, Value]
 ) -> Value:
-    """ScatterND of the inputs data, indices and updates, with a reduction; coordinates become flat
-    indices.
+    """Emit a ScatterND with a reduction; `inputs` are data, indices and updates.
+
+    Coordinates become flat indices, and a table compares the index of each update with each
+    position in the data.
 
     Raises:
         RefusedError: if the number of coordinates is not known, or the table would be too large.

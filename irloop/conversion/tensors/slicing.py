@@ -98,8 +98,9 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """Write the parts, of which one has an unknown length, as Slices; the parts after it have
-    negative bounds.
+    """Write the parts as Slices, where one part has the unknown length -1.
+
+    The parts after this one have negative bounds.
     """
     rest = lengths.index(-1)
     bounds = [0]

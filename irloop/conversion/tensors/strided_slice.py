@@ -19,7 +19,7 @@ TO_THE_END = 2**63 - 1
 
 @dataclass(slots=True)
 class _Position:
-    """An axis that a strided slice slices; `at` is the position of its entry in the bounds."""
+    """An axis of a strided slice; `at` is the position of its entry in the bounds and strides."""
 
     at: int
     axis: int
@@ -35,7 +35,7 @@ class _Plan:
 
     @classmethod
     def of(cls, op: ov.StridedSlice, count: int) -> _Plan:
-        """The plan of a slice with `count` positions."""
+        """Plan a StridedSlice whose bounds and masks have `count` positions."""
 
         def acts(mask: tuple[int, ...], at: int) -> bool:
             return at < len(mask) and mask[at] != 0
@@ -91,7 +91,7 @@ def export_strided_slice(
 
 
 class _Bounds:
-    """Begin, end and stride of each position; numbers if they are constant."""
+    """The begin, end and stride of each entry of a StridedSlice; numbers if they are constant."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Bounds:
         return begins and self._is_open(1, at) and by_one
 
     def _values(self, which: int, positions: list[_Position], plan: _Plan) -> Value:
-        """The starts (0) or ends (1) of these positions as an i64 list."""
+        """The starts (if `which` is 0) or ends (1) at these positions, as an i64 list."""
         known = (self.begin, self.end)[which]
         shrunk = [item in plan.shrunk for item in positions]
         fixed = [
@@ -193,8 +193,9 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """The bounds `given`; masked bounds are replaced by an end of the axis, which depends on
-        the sign of the stride.
+        """The bounds `given`, in which an end of the axis replaces each masked bound.
+
+        The sign of the stride determines which end it is.
         """
         c = self.c
         opens = [

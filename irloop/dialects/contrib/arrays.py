@@ -1,4 +1,4 @@
-"""Steps on arrays: the kernel of an operation that is decomposed into standard operations."""
+"""Runs the decomposition of an operation on arrays, as the kernel of the operation."""
 
 from __future__ import annotations
 

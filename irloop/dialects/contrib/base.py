@@ -42,10 +42,10 @@ class ContribOp(OnnxOp, domain=DOMAIN):
         raise NotImplementedError
 
     def written_out(self, s: Steps, inputs: Sequence[Term | None]) -> Sequence[Term | None]:
-        """Call `decompose` with every input of the operation; omitted inputs at the end are None.
+        """Call `decompose` with all inputs of the operation; those omitted at the end are None.
 
         Raises:
-            CannotDecomposeError: as `decompose`.
+            CannotDecomposeError: when a required input is missing, or `decompose` fails.
         """
         least, most = self.arity
         given = list(inputs)

@@ -17,9 +17,9 @@ END = 2**31 - 1
 
 
 class _Early(ContribOp):
-    """An operation that only old opsets have; it is decomposed from opset 7 on.
+    """An operation that opset 10 removed; it can be decomposed in opsets 7 to 9.
 
-    Since opset 7, operands are broadcast as in NumPy.
+    Before opset 7, operands are not broadcast as in NumPy.
     """
 
     oldest: ClassVar[int] = 7

@@ -207,10 +207,10 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _cache_index(
         self, s: Steps, past: Term, places: Term, length: Term, before: Term
     ) -> tuple[Term, Term]:
-        """For each position of the new cache, its index in the old cache joined with the new
-        positions.
+        """For each position of the new cache, find the position that it is copied from.
 
-        The second result is true for positions that have no source. Both are [batch, position].
+        The first result is an index into the concatenation of the old cache and the new positions.
+        The second result is true where there is nothing to copy. Both are [batch, position].
         """
         room = s.size(past, 2)
         at = s.unsqueeze(s.range(0, s.most(room, length)), 0)

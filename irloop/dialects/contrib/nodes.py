@@ -35,7 +35,7 @@ OLDEST_OPSET = 11
 
 
 def _element(term: Term) -> ValueType:
-    """The element type of a term, and its shape without axis 0."""
+    """A tensor type: the element type of a term, and the term's shape without axis 0."""
     dims = shape_of(term.value).dims or ()
     return TensorType(element_of(term.value), Shape(dims[1:]))
 
@@ -56,7 +56,7 @@ class NodeSteps(Steps):
         self._position: dict[Value, int] = {}
 
     def input(self, position: int, type: ValueType) -> Term:
-        """A parameter for one input of the operation."""
+        """Add a parameter for one input of the operation."""
         value = self._builder.parameter(f"input_{position}", type)
         self._position[value] = position
         return Term(self, value)

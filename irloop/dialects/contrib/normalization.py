@@ -27,7 +27,7 @@ LARGER_EPSILON = 9.999999747378752e-06
 
 
 def widened(s: Steps, x: Term) -> Term:
-    """f16 and bf16 as f32, because ONNX Runtime computes sums of them in f32."""
+    """Convert f16 and bf16 to f32, because ONNX Runtime computes sums of them in f32."""
     narrow = x.element in (ElementType.F16, ElementType.BF16)
     return s.cast(x, ElementType.F32) if narrow else x
 

@@ -85,7 +85,11 @@ def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> 
 
 
 def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
-    """Like `unpacked`, for an array."""
+    """Unpack an array of u8 that holds several codes of `bits` bits in each element.
+
+    The last axis becomes 8 / `bits` times as long. With `high_first`, the first code is in the
+    highest bits.
+    """
     import numpy as np
 
     shifts = np.arange(0, 8, bits, dtype=np.uint8)

@@ -192,7 +192,7 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
 
 
 class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
-    """Boxes [y1, x1, y2, x2] in 0..1 cut out of images and resized, corners aligned.
+    """Cuts boxes [y1, x1, y2, x2] in 0..1 out of images, and resizes them with aligned corners.
 
     Inputs: images [N, C, H, W], boxes, the index of the image for each box, the size [h, w] of the
     results. Samples outside of the image are `extrapolation_value`.

@@ -178,7 +178,7 @@ class Steps(ABC):
         return self.ops(type, *inputs, n_outputs=1, **attributes)[0]
 
     def ops(self, type: str, *inputs: Term | None, n_outputs: int, **attributes: Any) -> list[Term]:
-        """The outputs of an operation of ai.onnx, as the opset defines it.
+        """Apply an operation of ai.onnx in the version of the opset; return its outputs.
 
         Raises:
             CannotDecomposeError: when the opset does not have the operation.
@@ -196,7 +196,7 @@ class Steps(ABC):
         return self.constant(data, ElementType.I64)
 
     def like(self, data: Any, term: Term) -> Term:
-        """A constant of the element type of a term."""
+        """Make `data` a constant with the element type of `term`."""
         return self.constant(data, term.element)
 
     def size(self, x: Term, axis: int) -> Term:
@@ -285,8 +285,9 @@ class Steps(ABC):
         return x if x.element is element else self.op("Cast", x, to=element)
 
     def where(self, condition: Term, then: Term | Number, other: Term | Number) -> Term:
-        """Elements of `then` where the condition holds, else of `other`; at least one must be a
-        term.
+        """Elements of `then` where the condition holds, else of `other`.
+
+        At least one of `then` and `other` must be a term; the other one may be a number.
         """
         given = then if isinstance(then, Term) else other
         assert isinstance(given, Term)

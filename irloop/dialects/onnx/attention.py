@@ -139,7 +139,7 @@ class Attention24(_Attention, type="Attention", since=24, inputs=(3, 7), outputs
 
 
 class Attention(_Attention, type="Attention", since=25, inputs=(3, 7), outputs=None):
-    """Like Attention-24, with windows (Attention-25)."""
+    """Like Attention-24; a window can limit the keys around each query (Attention-25)."""
 
     left_window_size: int = -1
     right_window_size: int = -1

@@ -115,9 +115,10 @@ def _fitting(args: Arguments, name: str, count: int) -> None:
 
 
 class Imputer(MlOp, type="Imputer", since=1, inputs=1):
-    """Replaces elements equal to one value (maybe NaN), per tensor or per column (Imputer-1).
+    """Replaces elements equal to one value, which may be NaN, by imputed values (Imputer-1).
 
-    The float attributes apply to floats, the integer attributes to integers.
+    There is one imputed value for the tensor, or one for each column. The float attributes apply to
+    floats, the integer attributes to integers.
     """
 
     imputed_value_floats: tuple[float, ...] = ()

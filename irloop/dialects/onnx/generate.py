@@ -96,7 +96,10 @@ class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
 
 
 class EyeLike(OnnxOp, type="EyeLike", since=9, inputs=1):
-    """Ones on diagonal `k` in the shape of a matrix, in its type or in `dtype` (EyeLike-9, 22)."""
+    """A matrix with ones on diagonal `k`, in the shape of the input (EyeLike-9, 22).
+
+    Its type is `dtype`, or the type of the input if `dtype` is None.
+    """
 
     expands = True
     cost = "linear"

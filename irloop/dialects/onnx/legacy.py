@@ -198,8 +198,8 @@ class BatchNormalization1(
 ):
     """Normalisation by given statistics (BatchNormalization-1, 6).
 
-    Training, with the statistics of the batch, is selected by more than one output, not by
-    `is_test`.
+    With more than one output, the node trains: it uses the statistics of the batch. `is_test` does
+    not decide this.
     """
 
     epsilon: float = EPSILON

@@ -46,7 +46,10 @@ def _check_parameters(args: Arguments, axis: int, block: int) -> None:
 
 
 class QuantizeLinear10(OnnxOp, type="QuantizeLinear", since=10, inputs=(2, 3)):
-    """round(x / scale) + zero point with one scale; u8 without a zero point (QuantizeLinear-10)."""
+    """round(x / scale) + zero point, with one scale (QuantizeLinear-10).
+
+    The result has the type of the zero point, or u8 if there is no zero point.
+    """
 
     cost = "linear"
 

@@ -110,7 +110,10 @@ class _ArgExtreme(OnnxOp):
 
 
 class _ArgExtreme12(_ArgExtreme):
-    """Base of versions with `select_last_index`, which selects the last of equal elements."""
+    """Base of the ArgMax and ArgMin versions that have `select_last_index`.
+
+    The attribute selects the last of equal elements.
+    """
 
     select_last_index: bool = False
 

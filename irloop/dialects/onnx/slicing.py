@@ -70,7 +70,10 @@ class Concat(_Joining, type="Concat", since=4, inputs=(1, None)):
 
 
 class Slice(OnnxOp, type="Slice", since=1, inputs=1):
-    """Elements from `starts` to `ends` along `axes`, by default the first ones (Slice-1)."""
+    """Selects the elements from `starts` to `ends` along `axes` (Slice-1).
+
+    Without `axes`, the bounds apply to the first axes.
+    """
 
     not_moved = NARROW
     cost = "parts"

@@ -236,14 +236,20 @@ class _Numbered(MlOp):
         )
 
     def numbers(self, name: str) -> Any:
-        """The numbers of an attribute, from its form in double precision if that is present."""
+        """Return the numbers of an attribute.
+
+        They are read from the tensor `<name>_as_tensor`, in double precision, if it is present.
+        """
         tensor = getattr(self, f"{name}_as_tensor", None)
         if isinstance(tensor, Tensor):
             return tensor.numpy().reshape(-1)
         return kernels.labels.array_of(getattr(self, name))
 
     def numbered(self, kind: str, targets: int) -> Forest:
-        """The trees; `kind`, target or class, is the prefix of the vote attributes."""
+        """Build the trees from the attributes.
+
+        The names of the attributes that hold votes begin with `kind`, which is "target" or "class".
+        """
         return kernels.trees.of_numbers(
             nodes=(self.nodes_treeids, self.nodes_nodeids),
             modes=self.nodes_modes,

@@ -14,8 +14,9 @@ __all__ = ["Eye", "OneHot", "OneHot16", "Range", "Range4"]
 
 
 class Range(OpenVinoOp, type="Range", since=1, inputs=3):
-    """Numbers from start up to, but excluding, stop in steps of step; the inputs are scalars of one
-    type (Range-1).
+    """The numbers start, start + step, start + 2 * step, ... before stop (Range-1).
+
+    The inputs are scalars of one type.
     """
 
     expands = True

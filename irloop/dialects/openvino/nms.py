@@ -82,8 +82,9 @@ class NonMaxSuppression4(_Typed, type="NonMaxSuppression", since=4, inputs=(2, 5
 
 
 class Scored(_Typed):
-    """Base of versions with soft suppression (sigma is input 5), which also output scores and
-    count.
+    """Base of the NonMaxSuppression versions with soft suppression, whose sigma is input 5.
+
+    They also output the scores and the number of selected boxes.
     """
 
     operands = (
@@ -105,7 +106,7 @@ class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6
 
 
 class NonMaxSuppression9(Scored, type="NonMaxSuppression", since=9, inputs=(2, 6), outputs=3):
-    """Like NonMaxSuppression-5 (NonMaxSuppression-9)."""
+    """The same operation as NonMaxSuppression-5, in opset9 and newer (NonMaxSuppression-9)."""
 
 
 class NMSRotated(OpenVinoOp, type="NMSRotated", since=13, inputs=5, outputs=3):

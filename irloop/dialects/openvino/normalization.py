@@ -112,7 +112,7 @@ class MVN2(OpenVinoOp, type="MVN", since=2, inputs=1):
 
 
 class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
-    """MVN-2 under the version that files of opset1 give it."""
+    """MVN-2 in files of opset1, in which its version is 1."""
 
 
 class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
@@ -148,9 +148,10 @@ class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
 
 
 class LRN(OpenVinoOp, type="LRN", since=1, inputs=2):
-    """x / (bias + alpha / size^n * window sum of squares)^beta over n axes (input 1) (LRN-1).
+    """x / (bias + alpha / size^n * sum of squares in a window)^beta (LRN-1).
 
-    The window reaches (size - 1) // 2 elements to either side.
+    Input 1 lists the n axes of the window. Along each of them the window reaches (size - 1) // 2
+    elements to either side.
     """
 
     operands = "data: float, axes: i32 | i64 -> float"
@@ -186,7 +187,7 @@ class NormalizeL2(OpenVinoOp, type="NormalizeL2", since=1, inputs=2):
 
     @property
     def is_maximum(self) -> bool:
-        """True when eps is a lower bound."""
+        """True if eps is a lower bound of the sum of squares, False if it is added to the sum."""
         return self.eps_mode.lower() == "max"
 
     def infer(self, args: Arguments) -> list[ValueType]:

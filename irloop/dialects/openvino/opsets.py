@@ -64,7 +64,7 @@ def opsets(type_name: str) -> tuple[Span, ...]:
 
 
 def opset_of(version: str | None, type_name: str = "") -> int | None:
-    """The number of ``opset7``; None for a text that names no opset.
+    """The number in a version such as ``opset7``; None for a text that names no opset.
 
     Files from before opset6 give the version of some operations as "experimental" or "extension";
     OpenVINO reads these as operations of opset6.

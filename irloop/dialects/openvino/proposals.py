@@ -24,7 +24,11 @@ __all__ = [
 
 
 def _items(args: Arguments, position: int, rank: int) -> Dim:
-    """The first dimension of an input of this rank."""
+    """The first dimension of input `position`; unknown if the rank is unknown.
+
+    Raises:
+        InferenceError: when the input does not have rank `rank`.
+    """
     dims = args.shape(position).dims
     if dims is None:
         return UNKNOWN_DIM
@@ -35,11 +39,12 @@ def _items(args: Arguments, position: int, rank: int) -> Dim:
 
 
 class Proposing(OpenVinoOp):
-    """Base of Proposal: scores [N, 2 A, H, W], offsets [N, 4 A, H, W] and the image to regions [N *
-    post, 5].
+    """Base of Proposal: computes regions from scores, box offsets and the size of the image.
 
-    The image is (height, width, scale) or (height, width, scale of heights, scale of widths). A row
-    is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item.
+    The scores are [N, 2 A, H, W], the offsets [N, 4 A, H, W], and the regions [N * post, 5]. The
+    image is (height, width, scale) or (height, width, scale of heights, scale of widths). A region
+    is a row (item, x1, y1, x2, y2). If an item has fewer regions than rows, a row with item -1
+    follows its last region.
     """
 
     once_experimental: ClassVar[bool] = True
@@ -99,7 +104,7 @@ class Proposal1(Proposing, type="Proposal", since=1, inputs=3):
 
 
 class Proposal(Proposing, type="Proposal", since=4, inputs=3, outputs=2):
-    """Like Proposal-1, and the scores [N * post] of the regions (Proposal-4)."""
+    """Like Proposal-1; output 1 holds the scores [N * post] of the regions (Proposal-4)."""
 
     operands = (
         "class scores: float, box logits: float, image shape: float -> boxes: float, scores: float"

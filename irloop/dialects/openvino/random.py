@@ -17,7 +17,7 @@ __all__ = ["Multinomial", "RandomUniform"]
 class RandomUniform(OpenVinoOp, type="RandomUniform", since=8, inputs=3):
     """Uniform numbers from low (included) to high (excluded), by Philox (RandomUniform-8).
 
-    Inputs: shape, low, high. If both seeds are 0, every run gives other numbers.
+    Inputs: shape, low, high. If both seeds are 0, every run gives different numbers.
     """
 
     expands = True

@@ -142,8 +142,9 @@ def _check_lengths(args: Arguments, shape: Shape, *lists: tuple[int, ...]) -> No
 
 
 class ShuffleChannels(OpenVinoOp, type="ShuffleChannels", since=1, inputs=1):
-    """Permutes `axis`: viewed as a matrix of `group` rows, it is read by columns
-    (ShuffleChannels-1).
+    """Permutes the elements along `axis` (ShuffleChannels-1).
+
+    They are viewed as a matrix of `group` rows, which is read column by column.
     """
 
     operands = "data: any -> any"

@@ -26,10 +26,10 @@ __all__ = [
 
 
 class Reduction(OpenVinoOp):
-    """Base of reductions of data of any type over axes (a scalar or a list of integers); `function`
-    is the kernel.
+    """Base of reductions over axes; `function` is the name of the kernel.
 
-    With `keep_dims` reduced dimensions are kept as ones, otherwise they are removed.
+    The data may have any numeric type. The axes are a scalar or a list of integers. With
+    `keep_dims` reduced dimensions are kept as ones, otherwise they are removed.
     """
 
     operands = "data: number, axes: i32 | i64 -> number"

@@ -31,7 +31,7 @@ def _padded(dim: Dim, low: int, high: int) -> Dim:
 
 
 class Interpolation(OpenVinoOp):
-    """Base of all versions: the data is padded with zeros, then resized."""
+    """Base of all versions of Interpolate: the data is padded with zeros, then resized."""
 
     def how(self) -> Resampling:
         """The attributes in the form that the kernel takes."""

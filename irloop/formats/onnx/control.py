@@ -209,7 +209,10 @@ def _normal(axis: int, value: Value | None, more: int) -> int:
 
 @dataclass(slots=True)
 class FoldedBody:
-    """A body as it is written: its own inputs (None: unread) and its results."""
+    """A body as it is written to a file: its inputs, results and captured values.
+
+    An input that the body does not have, because it does not read it, is None.
+    """
 
     attribute: str
     body: Body

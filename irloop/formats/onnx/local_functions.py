@@ -288,7 +288,7 @@ def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None
 
 
 class _Copy:
-    """The names that one call adds to the model, and the attributes it passes."""
+    """One call of a local function: the names it adds to the model, the attributes it passes."""
 
     def __init__(
         self, number: int, taken: set[str], attributes: Mapping[str, onnx.AttributeProto]

@@ -1,5 +1,6 @@
-"""Keeps information that the graph cannot represent, so that it can be written back, and defines
-its keys.
+"""Keeps the information of a file that the graph cannot represent, and defines its keys.
+
+The ONNX writer writes this information back.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def graph_notes(proto: onnx.GraphProto) -> dict[str, Any]:
 
 
 def apply_node_notes(proto: onnx.NodeProto, notes: NodeNotes) -> None:
-    """Write back the result of `node_notes`, without the bodies."""
+    """Add notes to a NodeProto: its docstring, overload and metadata.
+
+    `notes` is an object as `node_notes` returns it; the notes of bodies are not added.
+    """
     if notes.doc_string:
         proto.doc_string = notes.doc_string
     if notes.overload:

@@ -20,7 +20,10 @@ _TAG = bytes([_FIELD << 3 | 2])
 
 @dataclass(frozen=True, slots=True)
 class ImportOpset:
-    """Import a version of a domain; an import of another version is replaced."""
+    """A change of a model that imports a version of a domain.
+
+    If the model imports another version of this domain, that import is replaced.
+    """
 
     domain: str
     version: int

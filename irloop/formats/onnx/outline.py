@@ -51,7 +51,7 @@ class OutlineNode:
     ignored: tuple[str, ...] = ()
 
     def number(self, name: str, default: int = 0) -> int:
-        """The integer of an attribute, or the first one of a list; `default` if there is none."""
+        """The first (or only) integer of an attribute; `default` if the attribute has none."""
         found = self.numbers.get(name, ())
         return found[0] if found else default
 

@@ -92,7 +92,11 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
 
 
 def _may_expand(model: Model, expand: Expand | None) -> bool:
-    """True if `expand` selects an operation of a model that was read without `expand`."""
+    """True if reading the file of `model` again with `expand` could give another model.
+
+    `model` was read without `expand`; so the file is read again if `expand` selects one of its
+    operations.
+    """
     if expand is None:
         return False
     ops = (node.op for node in all_nodes(model.graph))
@@ -108,7 +112,7 @@ def from_proto(proto: onnx.ModelProto, *, expand: Expand | None = None) -> Model
     """Read the model in a ModelProto in memory; it cannot have external data.
 
     Raises:
-        ReadError: as `read`.
+        ReadError: when the model cannot be read, as in `read`.
     """
     return _model(proto, ExternalFiles(None), NOWHERE, expand)
 

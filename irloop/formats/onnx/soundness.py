@@ -12,7 +12,7 @@ __all__ = ["is_sound"]
 
 
 class _Errors(list[InferenceError]):
-    """Errors of inference; `any` stays True if one of them is ignored and removed."""
+    """Errors of inference; `any` is True once an error was added, even if it is removed later."""
 
     any = False
 

@@ -58,10 +58,10 @@ class Loaded:
 
 
 def loaded(path: str | os.PathLike[str]) -> Loaded:
-    """The ModelProto in a file; a `ParsedOnce` is loaded at the first call only.
+    """Read the ModelProto in a file; the file of a `ParsedOnce` is read only once.
 
     Raises:
-        ReadError: as `load`.
+        ReadError: when the file cannot be read or has another format.
     """
     if isinstance(path, ParsedOnce) and isinstance(path.content, Loaded):
         return path.content

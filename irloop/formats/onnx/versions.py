@@ -106,7 +106,10 @@ def schema_of(type: str, opset: int, domain: str) -> onnx.defs.OpSchema | None:
 
 
 def ir_version_for(opsets: dict[str, int]) -> int:
-    """The smallest IR version that allows these opsets, because most runtimes can load it."""
+    """The smallest IR version that allows these opsets.
+
+    More runtimes can load a model with a smaller version.
+    """
     needed = 3
     for entry in onnx.helper.VERSION_TABLE:
         ir_version, opset = int(entry[1]), int(entry[2])

@@ -68,8 +68,9 @@ class Encoded:
 
 
 class Tokens:
-    """Tokens, which are bytes that represent data. No file can contain one by accident or
-    intention, because the prefix cannot be guessed.
+    """Creates tokens: bytes that stand in a message for data that stays in its file.
+
+    No file can contain a token by accident or intention, because the prefix cannot be guessed.
     """
 
     def __init__(self) -> None:

@@ -181,7 +181,10 @@ def _write_float(value: float) -> str:
 
 
 class _Field(Record):
-    """One attribute: its name in the file, its field, and the conversion in both directions."""
+    """An attribute: its name in the file, its field in the operation class, two conversions.
+
+    `read` converts the text in the file to the value of the field, `write` the value to a text.
+    """
 
     name: str
     field: str

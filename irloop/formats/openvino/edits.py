@@ -69,7 +69,12 @@ Edit = SetAttribute | RemoveElement | AddElement | InsertBefore | SetText
 
 
 class _Span(NamedTuple):
-    """The bytes of an element: its start tag, and the end of the element."""
+    """The byte offsets of an element and of its content.
+
+    `start` and `end` enclose the whole element. `tag_end` is the end of the start tag and `end_tag`
+    the start of the end tag. For an element without an end tag, `tag_end`, `end_tag` and `end` are
+    equal.
+    """
 
     start: int
     tag_end: int

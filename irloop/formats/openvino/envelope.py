@@ -106,7 +106,7 @@ class Envelope:
         self._children, self._parts = self._outside.pop()
 
     def open_part(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check the `layers` or the `edges` of a net."""
+        """Check the opening tag of the `layers` or the `edges` of a net."""
         if attributes:
             self.conforms = False
         self.open_section(name)

@@ -48,14 +48,20 @@ class Shared:
         self._wirings = wirings or {}
 
     def index_of(self, net: Net) -> NetIndex:
-        """The index of the root or a body; created once, unless the caller provides it."""
+        """The index of a net (the root or a body).
+
+        It is created on the first call, unless the caller of the reader has provided it.
+        """
         known = self._indexes.get(id(net))
         if known is None:
             known = self._indexes[id(net)] = NetIndex(net, None)
         return known
 
     def wiring(self, layer: Layer, label: str, outer: NetIndex) -> Wiring:
-        """The port map of one body of a layer; created unless the caller provides it."""
+        """Return the port map of one body of a layer.
+
+        If it was passed to the constructor, that object is returned, otherwise a new one.
+        """
         for known in self._wirings.get(id(layer), ()):
             if known.label == label:
                 return known

@@ -67,12 +67,12 @@ def parse_names(text: str | None) -> tuple[str, ...]:
 
 
 def names_text(names: Iterable[str]) -> str:
-    """The inverse of `parse_names`."""
+    """Join tensor names with commas, in the form that `parse_names` reads."""
     return ",".join(name.replace(",", "\\,") for name in names)
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:
-    """Attributes as in a tag, each with a space before it."""
+    """Format attributes as they are written in a tag, each with a space before it."""
     return "".join(f' {name}="{escape(text)}"' for name, text in attributes.items())
 
 

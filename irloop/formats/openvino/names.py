@@ -33,7 +33,10 @@ class Names:
 
 
 def public_names(graph: Graph) -> Names:
-    """The changes that let OpenVINO read `graph` from a version 10 file; usually none."""
+    """The changed names with which OpenVINO can read `graph` from a version 10 file.
+
+    Usually no name has to change.
+    """
     return _Chooser(graph).choose()
 
 

@@ -136,7 +136,7 @@ class NetReader:
         self._keep_values(node, layer)
 
     def _first(self, *found: Problem | None) -> ReadError:
-        """The error for the first of several problems that a layer may have."""
+        """Make an error of the first problem in `found` that is not None."""
         return self._error(next(problem for problem in found if problem is not None))
 
     def _result(self, graph: Graph, layer: Layer) -> None:

@@ -124,7 +124,7 @@ class NetIndex:
 
     @property
     def constants(self) -> list[Layer]:
-        """Const layers, in the only spelling that OpenVINO accepts."""
+        """The layers whose type is exactly "Const"; OpenVINO accepts no other spelling."""
         return [layer for layer in self.of_type("const") if layer.type == "Const"]
 
     def edges_into(self, layer: Layer) -> list[Edge]:
@@ -136,7 +136,10 @@ class NetIndex:
         return [] if layer.id is None else self.outgoing.get(layer.id, [])
 
     def ending_nowhere(self, edges: Mapping[str, list[Edge]]) -> Iterator[tuple[str, Edge]]:
-        """Yield (layer id, edge) for those of `edges`, keyed by layer id, that lead to no layer."""
+        """Yield (layer id, edge) for each edge to a layer that the net does not have.
+
+        `edges` holds the edges, keyed by layer id.
+        """
         for name in edges.keys() - self.layers.keys():
             for edge in edges[name]:
                 yield name, edge
@@ -171,15 +174,16 @@ class NetIndex:
 
     @cached_property
     def edge_numbers(self) -> dict[int, int]:
-        """The number of each edge, counted from 1, keyed by its identity."""
+        """The number of each edge, counted from 1, keyed by `id(edge)`."""
         return {id(edge): number for number, edge in enumerate(self.net.edges, 1)}
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True if each layer comes after the layers that it reads, and each is read by a later one.
+        """True if each layer comes after the layers that it reads, and its own output is read.
 
-        This holds for the files of exporters. It is false if a layer exists on which no Result
-        depends, because this layer, or one after it, is not read.
+        The output of a Parameter need not be read; Results and Assigns have none. This holds for
+        the files of exporters. It is false if there is a layer, other than a Parameter, on which no
+        Result or Assign depends.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}

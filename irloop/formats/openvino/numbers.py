@@ -84,7 +84,7 @@ def are_ids(texts: Collection[str]) -> bool:
 
 
 def dim_integer(text: str) -> int | None:
-    """The number at the start of a `<dim>`, -1 or more; None if there is none."""
+    """The number at the start of a `<dim>`; None if there is none, or if it is less than -1."""
     match = _SIGNED.match(text)
     value = None if match is None else _number(match)
     return None if value is None or value < -1 else value

@@ -56,9 +56,9 @@ def at_layer(layer: Layer, part: str = "") -> Location:
 
 
 def at_data(layer: Layer, attribute: str = "") -> Location:
-    """The location of a layer's data element or one of its attributes.
+    """The location of the data element of a layer or, with `attribute`, of that attribute.
 
-    The location of the layer itself if it has no data element.
+    If the layer has no data element, the result is the location of the layer itself.
     """
     if layer.data_line is None:
         return at_layer(layer)

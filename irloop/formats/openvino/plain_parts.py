@@ -1,5 +1,4 @@
-"""Removes ports and edges in their usual form from an IR before it is parsed, so that parsing a
-large one is faster.
+"""Removes ports and edges in their usual form from an IR before parsing, to make it faster.
 
     <input>                    <input _part_="7"/>
       <port id="0" precision="FP32">
@@ -9,7 +8,7 @@ large one is faster.
 
 The parser calls Python for every element, and nearly all elements are ports, dimensions and edges.
 They are the same in many layers, so this module reads each distinct text only once. Line breaks are
-kept: the lines of all other elements are the same, columns are not.
+kept, so the other elements stay on their lines, but their columns may change.
 """
 
 from __future__ import annotations
@@ -114,7 +113,10 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
 
 
 class _Parts(dict[bytes, bytes]):
-    """A cache of replacements by matched text, because ports occur repeatedly in a model."""
+    """A cache that maps a matched text to its replacement.
+
+    The cache saves time, because the same ports occur repeatedly in a model.
+    """
 
     def __init__(self) -> None:
         self.found: list[Part] = []

@@ -1,5 +1,6 @@
-"""Problems of port maps and back edges, with the wording used by reader and rules; see
-`problems`.
+"""Problems of port maps and back edges, in the words that the reader and the rules share.
+
+The module `problems` describes who reports them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def port_map_missing(wiring: Wiring) -> Problem:
 def no_input(wiring: Wiring, entry: Entry) -> Problem:
     """IRL503: an entry names an input that the owner does not have, or that has no edge.
 
-    The same problem arises if the iteration counter of a Loop has an input.
+    The problem is also reported if the entry for the iteration number of a Loop names an input,
+    because the Loop itself counts.
     """
     assert wiring.section is not None
     owner = wiring.owner
@@ -115,7 +117,7 @@ def unknown_body_layer(wiring: Wiring, entry: Entry, cause: str = "") -> Problem
 
 
 def wrong_body_layer(wiring: Wiring, entry: Entry, inner: Layer) -> Problem:
-    """IRL510: an input entry does not name a Parameter, or an output entry not a Result."""
+    """IRL510: an input entry names no Parameter, or an output entry names no Result."""
     assert wiring.section is not None
     wanted = "Parameter" if entry.entry.kind == "input" else "Result"
     return Problem(

@@ -82,9 +82,7 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """For each port, the external input, and the number of earlier ports with the same
-        input.
-        """
+        """The input ports as pairs: the external input, and how many earlier ports have it too."""
         uses: dict[tuple[int, int], None] = {}
         for body in self.bodies:
             count: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Parses and formats the types in an IR: element types, dimensions, shapes.
 
-Texts are read as OpenVINO 2026.4 reads them (measured). For an invalid text there is a reason,
-which both the reader and the validation rules report.
+Texts are read as OpenVINO 2026.4 reads them (measured). The reader and the validation rules ask
+this module why a text is invalid, and report the same reason.
 """
 
 from __future__ import annotations
@@ -107,8 +107,9 @@ def dim_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_dims(texts: tuple[str, ...]) -> Dims | None:
-    """The dimensions of a port, with None for an unknown dimension; None instead of the list if one
-    of them is malformed.
+    """The dimensions of a port; an unknown dimension is None.
+
+    If one of the texts is malformed, the result is None instead of a tuple.
     """
     dims: list[int | None] = []
     for text in texts:

@@ -399,7 +399,10 @@ class _Builder:
         return _SKIP
 
     def _plain_edges(self, number: int) -> None:
-        """Add the edges of a part to the open net."""
+        """Add the edges of plain part `number` to the net that is being read.
+
+        A plain part is a piece of the XML that was taken out before parsing.
+        """
         part = self._parts[number]
         assert isinstance(part, Edges)
         self.joined += 1

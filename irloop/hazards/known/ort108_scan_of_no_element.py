@@ -1,4 +1,4 @@
-"""ORT108: a Scan with scan outputs over an empty axis."""
+"""ORT108: a Scan that has scan outputs and runs over an empty axis."""
 
 from __future__ import annotations
 

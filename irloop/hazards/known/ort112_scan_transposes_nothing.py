@@ -1,4 +1,4 @@
-"""ORT112: a Scan along an axis other than 0 of a tensor without elements."""
+"""ORT112: a Scan slices or joins a tensor without elements along an axis other than 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORT113: a reduction of a tensor without elements along a negative axis."""
+"""ORT113: a reduction, along a negative axis, of a tensor without elements."""
 
 from __future__ import annotations
 

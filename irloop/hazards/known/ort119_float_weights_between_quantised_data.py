@@ -30,11 +30,11 @@ class FloatWeightsBetweenQuantisedData(
         convolutions differed by up to 5 steps of their quantisation.
     Where:
         A Conv, ConvTranspose or Gemm reads data from a DequantizeLinear with one scale, and its
-        weights are a constant in f32. QuantizeLinear alone reads its result, possibly after Relu
-        or Clip.
+        weights are a constant in f32. Only a QuantizeLinear reads the result, possibly after
+        Relu or Clip.
     What irloop does:
-        Conversion to ONNX puts the maximum of the data and itself between DequantizeLinear and the
-        product.
+        Conversion to ONNX inserts Max(d, d) between the DequantizeLinear, whose result is d, and
+        the product.
     """
 
     operations = QUANTISED_PRODUCTS

@@ -31,7 +31,8 @@ class ArithmeticOfEightBitFloats(
     Where:
         An elementwise operation other than Convert computes with f8e4m3, f8e5m2 or f8e8m0.
     What irloop does:
-        Conversion to IR computes with such values in f32; it also copies states in f32.
+        Conversion to IR computes with such values in f32. Where it inserts a copy of a state, it
+        converts the state to f32 for the copy, too.
     """
 
     operations = (Arithmetic, Unary)

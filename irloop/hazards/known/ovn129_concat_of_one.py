@@ -25,7 +25,7 @@ class ConcatOfOne(
 
     What happens:
         The plugin gives the Concat the memory of its input, and computes one of the readers in that
-        memory: the other readers then read its result.
+        memory. The other readers then read the result of that reader.
     Where:
         A Concat has one input, and its output has several readers.
     What irloop does:

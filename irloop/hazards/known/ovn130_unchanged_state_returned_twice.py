@@ -24,11 +24,11 @@ class UnchangedStateReturnedTwice(
     """A body parameter that two outputs return unchanged.
 
     What happens:
-        The plugin removes the output from the loop, and the process dies.
+        The plugin removes the output that returns the last value, and the process dies.
     Where:
         The body of a Loop or TensorIterator returns a parameter unchanged: a state that it does not
-        change, or a captured value. Two outputs of the loop return this parameter: one returns its
-        last value, and the other its last value, too, or the concatenated values of all iterations.
+        change, or a captured value. Two outputs of the loop return this parameter: both as its last
+        value, or one as its last value and one as its values concatenated over all iterations.
     What irloop does:
         `transform` lets the body return a copy. Conversion to IR copies such a value, too.
     """

@@ -27,7 +27,7 @@ class SequenceOfAnEmptyBatch(
 
     What happens:
         The process ends with SIGFPE, or compilation fails. The plugin writes some sequences as a
-        TensorIterator that joins the steps after the axis of the batch (OVN132).
+        TensorIterator that joins the steps along an axis after the batch axis (OVN132).
     Where:
         An LSTMSequence, GRUSequence or RNNSequence has a batch of 0 items; or the batch size is
         known only at run time, and the weights are computed, gates are clipped, or the activations

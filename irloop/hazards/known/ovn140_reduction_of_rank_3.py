@@ -1,4 +1,4 @@
-"""OVN140: a reduction of a tensor of rank 3 and arithmetic with a constant."""
+"""OVN140: a reduction of a tensor of rank 3, followed by arithmetic with a constant."""
 
 from __future__ import annotations
 

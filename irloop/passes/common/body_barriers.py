@@ -23,7 +23,7 @@ __all__ = ["BodyBarriers", "copy_of"]
 
 
 class BodyBarriers(LoopPass):
-    """Copies carried and captured values of a loop whose memory may be overwritten.
+    """Copies values that a loop carries, joins or captures, if their memory may be overwritten.
 
     Given::
 

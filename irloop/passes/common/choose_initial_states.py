@@ -1,6 +1,6 @@
 """Makes Loops that run zero iterations return the initial states.
 
-For runtimes that return wrong values in this case.
+Some runtimes return wrong values in this case.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def _chooses(node: Node, initial: Value) -> bool:
 
 
 def _runs_at_least_once(c: Emitter, wires: LoopWires, doubtful: list[Value]) -> Value:
-    """A boolean scalar: true if the loop runs at least once."""
+    """Emit a boolean scalar that is true if the loop runs at least once.
+
+    `doubtful` holds the inputs that decide this: the trip count, the initial condition, or both.
+    """
     marks = []
     for value in doubtful:
         mark = value

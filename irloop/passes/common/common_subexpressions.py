@@ -51,8 +51,9 @@ class CommonSubexpressions(ModelPass):
 
 
 def _are_outputs(first: Node, second: Node) -> bool:
-    """True if both nodes have outputs that are outputs of the graph, which need separate
-    producers.
+    """True if each of the two nodes has an output that is an output of the graph.
+
+    They cannot be merged then, because each output of the graph needs its own producer.
     """
     return all(any(value.is_output for value in node.outputs) for node in (first, second))
 

@@ -1,4 +1,4 @@
-"""Folds everything that is known from shapes alone, including bodies of loops and branches."""
+"""Folds everything that is known from shapes alone, also in the bodies of loops and branches."""
 
 from __future__ import annotations
 

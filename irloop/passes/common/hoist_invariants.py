@@ -115,7 +115,7 @@ class _Hoist:
         return self.equal[value]
 
     def _capture(self, value: Value) -> Value:
-        """A new invariant parameter for a hoisted value."""
+        """Add an invariant to the loop for a hoisted value; return the new body parameter."""
         body = self.node.body()
         outer = self.equal[value]
         parameter = body.graph.add_parameter(

@@ -141,8 +141,9 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The value before a chain of reshaping operations, if it has the shape of the result; else the
-    result of `_unpaired`.
+    """The value of the same shape from which reshaping operations alone compute the output.
+
+    If there is none, the result of `_unpaired` is returned.
     """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
@@ -157,8 +158,9 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
-    """The operand of a Squeeze and an Unsqueeze, in either order, that undo each other; else
-    None.
+    """The value before an Unsqueeze and a Squeeze that cancel out, else None.
+
+    `node` is the second operation of the pair; either of the two may come first.
     """
     first = node.inputs[0]
     before = None if first is None else first.producer

@@ -35,9 +35,9 @@ class TensorIteratorToLoop(LoopPass):
 
     The trip count is a constant or computed from a dimension. OpenVINO's Loop slices whole axes,
     forward and one element at a time; for other orders and ranges, the tensors are reversed or
-    sliced outside the loop. A TensorIterator is not converted if it has slices or concatenated
-    parts of several elements, which OpenVINO's Loop refuses, a range over an unknown dimension, or
-    inputs that it converts to another element type.
+    sliced outside the loop. A TensorIterator is not converted if its slices or concatenated parts
+    have several elements (OpenVINO's Loop refuses them), if one of its ranges covers an unknown
+    dimension, or if it converts inputs to another element type.
     """
 
     name = "tensor_iterator_to_loop"

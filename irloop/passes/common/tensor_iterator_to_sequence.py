@@ -106,7 +106,10 @@ class _Recurrence:
         return steps and first is self.cell.outputs[0] and (port.stride < 0) == self.reverse
 
     def sequence(self, forms: Forms) -> tuple[list[Value], Node]:
-        """One value for each output of the loop, and the sequence."""
+        """Insert the recurrent sequence that replaces the loop.
+
+        Returns one value for each output of the loop, and the node of the sequence.
+        """
         x, port = self.scanned.outer, self.scanned.port
         assert isinstance(port, Sliced)
         if port.axis == 0:
@@ -138,7 +141,10 @@ class _Recurrence:
 
 
 def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
-    """W, R and B as outer values or constants of the body; None if one of them changes."""
+    """W, R and B as outer values or constants of the body.
+
+    None if one of them is missing, or may differ between iterations.
+    """
     found = []
     for value in values:
         if value is None:

@@ -44,7 +44,7 @@ STEPS_A_COPY = 25
 
 @dataclass(eq=False)
 class Unroll(ModelPass):
-    """Unrolls loops with at most `trips` iterations whose copies have at most `nodes` nodes.
+    """Unrolls a loop of at most `trips` iterations if at most `nodes` nodes replace it.
 
     Given::
 

@@ -24,10 +24,10 @@ class AttributeMissing(
         required attributes in the `data` of an operation.
     Why is this bad:
         OpenVINO 2026.4 and 2021.4 refuse the file, usually without naming the line. A Parameter
-        without
-        `shape` is accepted and silently becomes a scalar; one without `element_type` has no type at
-        all. OpenVINO fills in some attributes of operations (`mode` of DepthToSpace is
-        blocks_first); for those this is a warning, and irloop uses the same value.
+        without `shape` is accepted and silently becomes a scalar; one without `element_type` has no
+        type at all. OpenVINO fills in some attributes of operations (`mode` of DepthToSpace becomes
+        blocks_first); if one of these is missing, the finding is a warning, and irloop uses the
+        value that OpenVINO uses.
     Bad example:
         <layer id="3" name="sum" type="Add">
     Good example:

@@ -28,10 +28,9 @@ class PortsNotCanonical(
         Checks that input ports are 0 ... n-1 and output ports follow in ascending order, both in
         document order.
     Why is this bad:
-        Edges use port ids; the port map uses the index of an input, and the position of an output's
-        id among the sorted ids. They agree only if the ports are numbered in order: with inputs 10,
-        11, 12 OpenVINO 2026.4 refuses the file, with
-        outputs 7, 5 it silently swaps the outputs.
+        Edges use port ids. The port map uses the index of an input, and the position of an output's
+        id among the sorted ids. They agree only if the ports are numbered in order. With inputs 10,
+        11, 12 OpenVINO 2026.4 refuses the file; with outputs 7, 5 it silently swaps the outputs.
     Bad example:
         <output><port id="7"/><port id="5"/></output>
     Good example:

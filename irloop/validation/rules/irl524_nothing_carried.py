@@ -81,8 +81,10 @@ class NothingCarried(
 
     @staticmethod
     def _state(context: Context, wiring: Wiring, body: NetIndex, result: Layer) -> Layer | None:
-        """An invariant Parameter that looks like the state whose next value is this Result; None if
-        there is none.
+        """Find an invariant Parameter that should probably be a state updated by `result`.
+
+        The Parameter has the type of `result`, and `result` depends on it. None means that there is
+        no such Parameter.
         """
         after = context.result(wiring, result)
         direct = body.source(result)

@@ -22,8 +22,9 @@ class ConditionHidden(
         Compares the `external_port_id` of the condition entry (usually -1) with the output entries
         before it.
     Why is this bad:
-        Of entries with the same number OpenVINO 2026.4 and 2021.4 keep the first, -1 included. The
-        condition is lost, the outputs become undefined and the model does not compile.
+        If several entries have the same number, OpenVINO 2026.4 and 2021.4 keep only the first, and
+        treat -1 like any other number. The condition is lost, the outputs become undefined and the
+        model does not compile.
     Bad example:
         <output external_port_id="-1" internal_layer_id="6"/>
         <output external_port_id="-1" internal_layer_id="9" purpose="execution_condition"/>

@@ -24,8 +24,8 @@ class InvalidRange(
         Interprets `start` and `end` as OpenVINO does (-1 is the end of the axis, -2 one before) and
         checks that the range is not empty, lies inside the axis and is a multiple of the stride.
     Why is this bad:
-        OpenVINO 2026.4 fails when it compiles the model ("Each iteration must be the same size"),
-        or when it runs it if the size is dynamic.
+        OpenVINO 2026.4 fails when it compiles the model ("Each iteration must be the same size")
+        or, if the size is dynamic, when it runs the model.
     Bad example:
         start="3" end="3"; or stride="2" part_size="2" over 5 elements
     Good example:

@@ -52,7 +52,7 @@ class DomainNotImported(
             yield replace(finding, severity=Severity.WARNING) if is_known else finding
 
     def repairs(self, context: OnnxContext) -> Iterator[Repair]:
-        """Import the version that ONNX Runtime uses, or assume one."""
+        """Import the domain in the version that ONNX Runtime uses, or in an assumed version."""
         own = {domain for domain, _ in context.outline.functions}
         for node in _first_nodes(context):
             version, effect = implied_opset(node.domain), ""

@@ -78,7 +78,7 @@ class DeclaredElementType(
 
 
 def _agree(declared: ValueType, computed: ValueType) -> bool:
-    """True for two tensors of which the first declares no element type, or that of the second.
+    """True for two tensors if the declared element type is missing or equals the computed one.
 
     False does not mean that the types contradict each other: sequences and optionals are not
     examined.

@@ -26,8 +26,8 @@ class OutputsNotTaken(
     Good example:
         y, parts = Loop <body (i, c, s) => (c_out, s_out, part)> (n, "", x)
     Fix:
-        Give the node an output for each of them, used or not, or remove unused outputs from the
-        body.
+        Give the node an output for each output of its body, used or not, or remove unused outputs
+        from the body.
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
