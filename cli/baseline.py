@@ -1,4 +1,4 @@
-"""Baselines: known findings are left out, so that only new findings fail."""
+"""Baselines: files of known findings, which are left out so that only new ones are reported."""
 
 from __future__ import annotations
 

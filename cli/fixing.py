@@ -1,4 +1,7 @@
-"""``irloop validate --fix`` and ``--diff``: write or show fixes, and check the safe ones."""
+"""``irloop validate --fix`` and ``--diff``: write or show fixes.
+
+Fixes that are marked as safe are not written if they change the results of a run.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class ModelPath(click.Path):
         super().__init__(exists=True, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or the path of a file with the contents of the standard input."""
+        """The path, or for "-" the path of a file that holds the standard input's contents."""
         if value == "-" and ctx is not None:
             return from_stdin(ctx)
         return super().convert(value, param, ctx)

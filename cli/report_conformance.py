@@ -118,7 +118,7 @@ def junit(found: Conformance) -> str:
 
 
 def markdown(found: Conformance) -> str:
-    """A table by feature and a table of the cases that are not right."""
+    """Format the results as Markdown: a table by feature, and a table of the faulty cases."""
     lines = [f"## {found.title}", "", f"{_head(found)}.", ""]
     lines += _markdown_table(
         ["feature", *_columns(found)],

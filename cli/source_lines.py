@@ -68,7 +68,10 @@ def _path(file: str) -> str:
 
 
 def _part(line: str, element: str) -> tuple[int, int] | None:
-    """The position of the last step of an element path in its line: an attribute or a start tag."""
+    """The span in `line` of the attribute or start tag that an element path names, or None.
+
+    If the line does not contain the attribute, the span is that of its start tag.
+    """
     parent, _, step = element.rpartition("/")
     if step.startswith("@"):
         found = re.search(rf'\b{re.escape(step[1:])}\s*=\s*("[^"]*"|\'[^\']*\')', line)

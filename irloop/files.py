@@ -35,8 +35,9 @@ _KINDS = {
 class ParsedOnce(os.PathLike[str]):
     """A path that keeps its parsed content until `close`, for several readers of one file.
 
-    It can be passed wherever a path can; readers of formats that support it fill `content`.
-    Validation also keeps the model that it has read here; the next reader takes it (`take_model`).
+    It can be passed wherever a path can. Some readers store the parsed file in `content`.
+    Validation also stores the model that it has read; the next reader takes that model with
+    `take_model`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -134,7 +135,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def reason_of(error: OSError, path: Path) -> str:
-    """The reason why a file could not be written; a full disk is named."""
+    """The reason why a file could not be written; if its disk is full, the text names the disk."""
     reason = error.strerror or str(error)
     if error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)):
         return reason
@@ -402,7 +403,7 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def _sweep(folder: str) -> None:
-    """Remove the leftovers of killed irloop processes from the hidden folder of a folder."""
+    """Remove what killed irloop processes left in the hidden subfolder of `folder`."""
     try:
         import fcntl
     except ImportError:

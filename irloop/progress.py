@@ -1,7 +1,7 @@
 """Reports the progress of long work to a listener.
 
-The work calls `told` from time to time; no listener has to be passed through the functions. Without
-a listener this costs nothing.
+Code that works for a long time calls `told` from time to time, which informs the listener of the
+thread. So no function needs a listener as an argument. Without a listener the reports cost nothing.
 """
 
 from __future__ import annotations

@@ -31,10 +31,11 @@ _SAME_NUMBERS = classes_of("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"
 
 
 class Gathered(Record):
-    """Slice i of input `external` starts at index `first + i * stride` and has `part_size` indices.
+    """An input that the body of an ONNX Loop slices by gathering.
 
-    `value` is the slice inside the body, `axis` is non-negative, and `first` is None if it is known
-    only at run time.
+    Slice i begins at index `first + i * stride` of the non-negative `axis` and has `part_size`
+    indices. `external` is the position of the input, and `parameter` that of the body parameter.
+    `value` is the slice inside the body. `first` is None if it is known only at run time.
     """
 
     external: int

@@ -402,7 +402,10 @@ def _order(transpose: Node) -> Sequence[int]:
 def _outer(
     nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
 ) -> tuple[Value, Value] | None:
-    """The values outside the loops that feed two body parameters; None if one has no such value."""
+    """The outer values that feed a body parameter in each of two loops.
+
+    None if one of the parameters is not fed by an outer value.
+    """
     found = []
     for node, body, number in zip(nodes, bodies, numbers, strict=True):
         port = body.ports.by_parameter.get(number)

@@ -259,7 +259,7 @@ class _Reduction:
         return new
 
     def lower_trip_counts(self, pair: Pair) -> Pair:
-        """Find the smallest trip counts among the inputs that still show the difference."""
+        """Lower each input trip count to the smallest one that still shows the difference."""
         for at, role in enumerate(roles(pair.models[0])):
             if not role.trip or at >= len(pair.arrays[0]):
                 continue

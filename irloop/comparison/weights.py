@@ -32,7 +32,7 @@ def digest(tensor: Tensor) -> bytes:
 
 
 def distance(old: Tensor, new: Tensor) -> str:
-    """Describe how far two constants of different bytes are apart."""
+    """Describe the difference between two constants whose bytes differ."""
     if old.type != new.type:
         return f"{old.type} -> {new.type}"
     if old.element is ElementType.STRING:

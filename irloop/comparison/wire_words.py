@@ -339,8 +339,10 @@ class Wires:
         return WireDifference(names[1], self._loop, phrases[0], phrases[1], both, other_name)
 
     def state_of_output(self, first: int, second: int) -> WireDifference | None:
-        """The difference between the states of which two outputs are the last values; None for
-        other outputs.
+        """Compare the back edges of two states whose last values are the given outputs.
+
+        None if they do not differ, if an output is not the last value of exactly one state, or if
+        the two states do not correspond.
         """
         parameters = []
         for side, external in zip(self._sides, (first, second), strict=True):
@@ -524,10 +526,9 @@ def _kind(feed: Feed) -> str:
 
 
 def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
-    """The axis along which an output is concatenated, after it is transposed, and the direction, 1
-    or -1.
+    """The axis along which an output is concatenated, and the direction, 1 or -1.
 
-    Empty for a last value.
+    Both hold after the changes in `moved`. Empty if the output is a last value.
     """
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)

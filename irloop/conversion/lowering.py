@@ -26,7 +26,7 @@ __all__ = ["LowerThroughOnnx"]
 
 @dataclass(eq=False)
 class LowerThroughOnnx(MatcherPass):
-    """Replaces operations newer than an opset by the import of their ONNX form.
+    """Converts operations newer than an opset to ONNX, and the result back to an older opset.
 
     Given::
 

@@ -215,7 +215,10 @@ class Iterations:
             slots[to] = np.asarray(value).astype(dtype) if self._casts and dtype else value
 
     def _quick(self, index: int) -> tuple[int, bool]:
-        """Run iterations from `index` on without checks, until one has to run with checks."""
+        """Run iterations from `index` on without checks, until one has to run with checks.
+
+        Returns the number of the next iteration, and True if the loop has ended.
+        """
         stop = self._stop
         try:
             while stop is None or index < stop:

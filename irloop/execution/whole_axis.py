@@ -26,8 +26,9 @@ _PRODUCTS = (onnx_matmul.MatMul, openvino_matmul.MatMul)
 
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
-    """The kernel of a step for which the inputs marked in `whole` hold all slices; None if the
-    operation does not qualify.
+    """The kernel that runs a step on all slices at once; None if that is not possible.
+
+    `whole` marks the inputs that hold all slices.
     """
     op = node.op
     if len(node.outputs) != 1:

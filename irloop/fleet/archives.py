@@ -269,7 +269,10 @@ class _Again:
 
 
 class _Bounded:
-    """The unpacked content of a stream; reading too much of it is an error."""
+    """The unpacked content of an archive, as a stream.
+
+    Reading raises an error if the content is many times larger than the archive.
+    """
 
     def __init__(self, content: Any, packed: _Again) -> None:
         self._content = content

@@ -67,7 +67,11 @@ class Limits:
     seconds: float | None = None
 
     def outside(self, size: int, factor: float) -> tuple[int, float]:
-        """The limits of memory (bytes) and time (seconds) at which the parent kills the child."""
+        """The memory (bytes) and time (seconds) at which the parent kills the child.
+
+        A limit that is not set grows with `size`, the size of the model's files in bytes. `factor`
+        multiplies the time if its limit is not set.
+        """
         memory = self.memory or (2 << 30) + 8 * size
         seconds = self.seconds or (60.0 + size / 2**20) * factor
         return memory + SPARE_MEMORY, seconds + GRACE
@@ -212,7 +216,10 @@ class Runner:
             yield task
 
     def _lost(self, error: _LostError) -> Iterator[Task]:
-        """Try the first task again, or give it up; send all unfinished tasks to a new child."""
+        """Send the unfinished tasks to a new child, after the old one was lost.
+
+        The first task is tried again after its first crash; otherwise it is given up and yielded.
+        """
         task = self._given[0]
         task.crashes += error.verdict == "crashed"
         if error.verdict != "crashed" or task.crashes == 2:

@@ -241,7 +241,7 @@ def _local_files(folder: str) -> Iterator[Listed]:
 
 
 def _remote_files(place: Place) -> Iterator[Listed]:
-    """The files below a path of a store."""
+    """Yield the files in a folder of a remote store and in its subfolders."""
     with fetching_from(place.address(place.path)):
         if hasattr(place.fs, "_iterdir") and hasattr(place.fs, "split_path"):
             yield from _paged(place)

@@ -33,10 +33,10 @@ FOUND = 25_000
 
 @dataclass(slots=True)
 class Changes:
-    """Differences from an older table: rows with the old verdict, at most `LISTED` of each kind.
+    """Differences from an older table.
 
-    `counts` has the total of each kind: broken, mended, changed (another verdict, or other
-    findings), new and gone.
+    `rows` lists at most `LISTED` rows of each kind, each with its old verdict. `counts` has the
+    total of each kind: broken, mended, changed (another verdict, or other findings), new and gone.
     """
 
     counts: Counter[str] = field(default_factory=Counter)

@@ -126,9 +126,9 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """For each row, in the order of `scan`, true if it is the last row of its model and step.
+    """An array of booleans: true for the latest row, by time, of each model and step.
 
-    Returns an array of booleans.
+    The rows are in the order of `scan`.
     """
     keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
     times: list[np.ndarray[Any, np.dtype[np.float64]]] = []

@@ -208,7 +208,7 @@ class Rewriter:
         self.modified = True
 
     def move_before(self, node: Node, anchor: Node | None) -> None:
-        """Move a node to before another one, or (None) to the end."""
+        """Move a node before `anchor`, or to the end of the graph if `anchor` is None."""
         graph = self.graph
         unlink(node)
         link(graph, node, anchor)

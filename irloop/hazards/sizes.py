@@ -64,11 +64,11 @@ def _narrowed(node: Node) -> Value | None:
 
 
 def leaves_out_abs(node: Node) -> bool:
-    """True for an Abs of rank 1 whose operand depends on constants and sizes alone.
+    """True for an Abs that OpenVINO would remove because it takes the operand for sizes.
 
-    Also true if the operand depends on more operations than are visited, or if one operand of a
-    Concat depends on constants and sizes alone. False for an Abs of a constant, which OpenVINO
-    folds correctly.
+    The rank of such an Abs is 1 or unknown. Its operand, or one operand of a Concat before it,
+    depends on constants and sizes alone, or on more operations than are visited. False for an Abs
+    of a constant, which OpenVINO folds correctly.
     """
     data = node.inputs[0] if isinstance(node.op, Abs) else None
     if data is None or shape_of(data).rank not in (1, None):

@@ -33,13 +33,14 @@ def in_tiles(
     bias: Array | None,
     target: Array,
 ) -> bool:
-    """Fill target [C, rows, columns] with the sums of images [C, H, W], filters [C, positions].
+    """Fill `target` [C, rows, columns] with the depthwise convolution of images by filters.
 
-    `begins` is the padding at the beginning of each axis, `bias` is [C, 1, 1].
+    The images `x` are [C, H, W], the filters `w` are [C, positions], `bias` is [C, 1, 1]. `begins`
+    is the padding at the beginning of each axis.
 
     Returns:
-        False if there is a NaN in the sums. A zero times an infinity makes one, even in rows that
-        do not read the infinity, so the target has to be filled in another way.
+        False if a sum is NaN; the caller has to fill `target` in another way then. Zero times
+        infinity makes such a NaN even in rows that do not read the infinity.
     """
     height, width = target.shape[1:]
     rows, step = min(_ROWS, height), window.strides[0]

@@ -15,7 +15,7 @@ from irloop import budget
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_each, spend_overlaps
 
-__all__ = ["Array", "Detection", "Function", "corners_of", "detect", "suppressed"]
+__all__ = ["Array", "Detection", "Function", "detect", "overlaps_with", "suppressed"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -52,7 +52,7 @@ def _decoded(priors: Array, variances: Array, moves: Array, *, centred: bool) ->
     return np.concatenate((centre - half, centre + half), axis=-1)
 
 
-def corners_of(boxes: Array, box: Array) -> Array:
+def overlaps_with(boxes: Array, box: Array) -> Array:
     """Intersection over union of boxes [N, 4] with one box [4]; 0 for empty boxes."""
     # Compute with whole columns: `prod` over an axis of size 2 takes five times as long.
     left, top, right, bottom = boxes.T
@@ -94,7 +94,7 @@ def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, in
         ranked = chosen[np.argsort(-worth[chosen], kind="stable")]
         ranked = ranked if how.best < 0 else ranked[: how.best]
         own = boxes[0 if how.shared else label][ranked]
-        rows += [(label, int(ranked[at])) for at in suppressed(own, how.overlap, corners_of)]
+        rows += [(label, int(ranked[at])) for at in suppressed(own, how.overlap, overlaps_with)]
     return rows
 
 
@@ -113,7 +113,7 @@ def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]
     for label in np.unique(labels[ranked]).tolist():
         members = ranked[labels[ranked] == label]
         own = boxes[0 if how.shared else label][members]
-        rows += [(label, int(members[at])) for at in suppressed(own, how.overlap, corners_of)]
+        rows += [(label, int(members[at])) for at in suppressed(own, how.overlap, overlaps_with)]
     return rows
 
 

@@ -122,7 +122,7 @@ def _share(boxes: Array, box: Array) -> Array:
     Widths and heights include the pixels at both borders: they are 1 larger than the difference of
     the coordinates.
     """
-    # Compute with whole columns, for the reason given in `corners_of`.
+    # Compute with whole columns, for the reason given in `overlaps_with`.
     left, top, right, bottom = boxes.T
     wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
     high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])

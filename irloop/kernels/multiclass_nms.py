@@ -103,7 +103,10 @@ def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
 def _all(
     limits: Limits, choose: Choose, items: list[tuple[Array, Array]], *, by_class: bool
 ) -> tuple[Array, Array, Array]:
-    """Rows and scores of all items, and the number of rows of each item."""
+    """Choose boxes in all items.
+
+    Returns their rows and scores, and the number of rows of each item.
+    """
     parts = []
     for item, (boxes, scores) in enumerate(items):
         rows, values = _collected(limits, choose, boxes, scores, item)

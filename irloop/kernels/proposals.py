@@ -100,7 +100,7 @@ def _overlap(border: float) -> Function:
 
     def share(boxes: Array, box: Array) -> Array:
         one = boxes.dtype.type(border)
-        # Compute with whole columns, for the reason given in `corners_of`.
+        # Compute with whole columns, for the reason given in `overlaps_with`.
         left, top, right, bottom = boxes.T
         wide = np.minimum(right, box[2]) - np.maximum(left, box[0])
         high = np.minimum(bottom, box[3]) - np.maximum(top, box[1])

@@ -186,7 +186,10 @@ def quantized_matmul(
     scale: Array,
     zero: Array,
 ) -> Any:
-    """Product of quantized matrices, requantized; scales per row and per column."""
+    """Multiply two quantized matrices and quantize the product.
+
+    `left_scale` may have one element per row, and `right_scale` one per column.
+    """
     first, second = _less(left, left_zero, column=True), _less(right, right_zero)
     spend_product(first, second)
     total = np.matmul(first, second)

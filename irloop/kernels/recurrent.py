@@ -328,11 +328,13 @@ def _sequence(
     c: Array | None,
     weights: Sequence[Weights],
 ) -> tuple[Array, Array, Array]:
-    """Run all directions: X [T, B, I], states [D, B, S] to Y [T, D, B, S] and final states [D, B,
-    S].
+    """Run all directions of a recurrent layer.
+
+    X [T, B, I] and states [D, B, S] result in Y [T, D, B, S] and final states [D, B, S].
 
     Raises:
-        ValueError: a state is of another batch or size, or there is not one length for each item.
+        ValueError: when a state has another batch size or hidden size than X and the weights, or
+            when the number of lengths is not the batch size.
     """
     steps, items = x.shape[:2]
     size = weights[0].r.shape[-1]

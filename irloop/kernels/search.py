@@ -102,7 +102,10 @@ def nonzero(dtype: np.dtype[Any], *, scalar_is_list: bool) -> Callable[[Array], 
 
 
 def running_sum(exclusive: bool, reverse: bool) -> Callable[..., Array]:
-    """Running sums along an axis that is an input; the first axis if it is missing."""
+    """Running sums along the axis in the second input.
+
+    If that input is missing, the sums run along the first axis.
+    """
     return _running(np.cumsum, 0, exclusive, reverse)
 
 

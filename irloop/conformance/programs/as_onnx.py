@@ -18,7 +18,10 @@ __all__ = ["as_onnx"]
 
 
 def as_onnx(program: Program) -> str:
-    """The model in opset 17: repetitions become Loops, walks Scans, and choices Ifs."""
+    """Write a program as ONNX text of opset 17.
+
+    Repetitions become Loops, walks become Scans, and choices become Ifs.
+    """
     return f'<ir_version: 8, opset_import: ["": 17]>\n{_Writer().model(program)}'
 
 

@@ -311,8 +311,9 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The indices of at most `limit` rows: the best ones by score, or all in their order if there
-    are no more.
+    """The indices of the `limit` best rows by score.
+
+    If there are at most `limit` rows, the indices of all rows, in their order.
     """
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)

@@ -277,9 +277,10 @@ def _advice(c: Conversion) -> str:
 
 
 def _outer_choice(node: Node) -> str:
-    """The advice for a node that cannot be converted in a branch that a model input selects.
+    """The advice to fix the model input that chooses the branch with `node`.
 
-    Its shapes may be valid only if the other branch is not taken.
+    The node cannot be converted, perhaps because its branch is meant for other sizes. Empty if no
+    model input chooses a branch around the node.
     """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:

@@ -66,7 +66,7 @@ class CutJoined(LoopPass):
 
 
 def _has_static_count(node: Node, inference: Inference) -> bool:
-    """True if a Loop might not start, but OpenVINO derives a fixed size for its joined outputs."""
+    """True if a Loop might run zero times, but OpenVINO derives a fixed size for joined outputs."""
     count, starts = number_of(node.inputs[0]), number_of(node.inputs[1])
     goes_on = _constant_condition(node, inference)
     if goes_on is None or count == 0:

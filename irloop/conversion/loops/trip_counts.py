@@ -29,7 +29,7 @@ _BETWEEN = (Add, Convert, Maximum, Minimum, Reshape, Select, Squeeze, Subtract, 
 
 
 class LimitCounts(ModelPass):
-    """Limits a model input that Loops use as a trip count, bodies included.
+    """Limits each model input that Loops, in the main graph or in bodies, use as a trip count.
 
     Given::
 

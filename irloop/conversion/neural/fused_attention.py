@@ -135,8 +135,10 @@ def _found(joined: Node) -> _Attention | None:
 
 
 def _sums(scores: Value) -> Iterator[tuple[Value, Value | None]]:
-    """The two ways to read `scores`: as they are, without a bias, and as the sum of other scores
-    and a bias.
+    """Yield the ways to read `scores` as a sum of scores and a bias.
+
+    The first is `scores` with None. If an Add computes them, each operand follows with the other
+    operand as the bias.
     """
     yield scores, None
     node = scores.producer

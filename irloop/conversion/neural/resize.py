@@ -228,7 +228,10 @@ def _openvino_plans(
     scales: Value | None,
     axes: Value | list[int] | None,
 ) -> list[Axis] | None:
-    """The plan for each axis, or None if a size is unknown."""
+    """The plan for each axis that is resized; None if the plans need a value that is unknown.
+
+    The plans need the rank of `data`, the sizes or scales, and some dimensions.
+    """
     from irloop.kernels import resize as kernel
 
     dims = shape_of(data).dims

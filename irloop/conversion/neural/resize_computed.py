@@ -146,8 +146,9 @@ class _Axis:
         return forms.reduce(c, "Sum", products, [self.axis + 1], keep=False)
 
     def _taps(self, how: Resampling, place: Value) -> tuple[Value, Value]:
-        """The indices and the weights [count, taps] of the elements around each position; the
-        filter is widened when shrinking.
+        """The indices and the weights [count, taps] of the elements around each position.
+
+        With antialiasing, the filter is widened if the axis shrinks.
         """
         c = self.c
         linear = how.mode == "linear"

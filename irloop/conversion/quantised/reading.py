@@ -136,7 +136,10 @@ def codes_of(value: Value) -> Codes | None:
 
 
 def shifted(value: Value) -> tuple[Value, float]:
-    """`value` before integer constants are added or subtracted, and the sum that they add."""
+    """Split `value` into x + n, where n is a sum of integer constants; return x and n.
+
+    If `value` adds or subtracts no integer constant, n is 0.
+    """
     total = 0.0
     for op, sign in ((Sub, -1), (Add, 1)):
         parts = inputs_of(value, op)

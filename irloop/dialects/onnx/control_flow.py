@@ -112,9 +112,10 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
-    """The type of the condition in a body: rank 0 or 1, as the body declares it.
+    """The type of the condition in a body: one element, with the declared rank, 0 or 1.
 
-    ONNX Runtime also keeps the declared rank.
+    Without a declared rank, the condition has the rank of `given`. ONNX Runtime also keeps the
+    declared rank.
     """
     element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
     for type in (declared, given):

@@ -101,10 +101,12 @@ class Binarizer(MlOp, type="Binarizer", since=1, inputs=1):
 
 
 def _fitting(args: Arguments, name: str, count: int) -> None:
-    """Check that the attribute `name`, with `count` entries, has one entry, or one per column.
+    """Check that an attribute has one entry, or one per column of the input.
+
+    `name` is the name of the attribute, `count` the number of its entries.
 
     Raises:
-        InferenceError: when it has the wrong number of entries.
+        InferenceError: when the attribute has the wrong number of entries.
     """
     dims = args.shape(0).dims
     columns = dims[-1] if dims else UNKNOWN_DIM

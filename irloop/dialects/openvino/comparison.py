@@ -210,7 +210,7 @@ class Select(OpenVinoOp, type="Select", since=1, inputs=3):
 
 
 class Check(OpenVinoOp):
-    """Base of tests, which map a float to a boolean."""
+    """Base of operations that test each float of a tensor and return booleans."""
 
     operands = "data: float -> boolean"
     elementwise = True

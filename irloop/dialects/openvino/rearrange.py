@@ -189,7 +189,7 @@ class ReorgYolo(OpenVinoOp, type="ReorgYolo", since=2, inputs=1):
 
 
 class ReorgYolo1(ReorgYolo, type="ReorgYolo", since=1, until=1, inputs=1):
-    """ReorgYolo under the version that files of opset1 give it."""
+    """ReorgYolo in files that name opset1 as its version."""
 
 
 class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, inputs=1):

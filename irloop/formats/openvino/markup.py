@@ -157,9 +157,10 @@ def attributes_of_info(extra: Extra) -> dict[str, Any]:
 
 
 def info_of_attributes(info: Mapping[str, Any]) -> Extra | None:
-    """The `rt_info` of a layer or port, the inverse of `attributes_of_info`; None if empty.
+    """Make the `rt_info` of a layer or port, as the inverse of `attributes_of_info`.
 
-    Information from elsewhere (an ONNX node's metadata) cannot be stored in an IR.
+    Information that did not come from an IR, such as the metadata of an ONNX node, is left out,
+    because an IR cannot store it. None if nothing remains.
     """
     extra = Extra("rt_info", {}, 0)
     for name, value in info.items():

@@ -72,7 +72,10 @@ def _inner(entry: Entry) -> str:
 
 
 def _is_outer(entry: Entry) -> bool:
-    """True if the entry refers to a port of the owner, not to the loop itself."""
+    """True if the external port of the entry is a port of the owner.
+
+    False if the entry has no external port, or the number -1, which stands for the loop itself.
+    """
     return entry.external is not None and entry.external >= 0
 
 

@@ -18,14 +18,14 @@ class ScanOfNoElement(
     code="ORT108",
     engine="onnxruntime",
     versions=("1.31.1", "1.32.0"),
-    title="A Scan with scan outputs over an empty axis",
+    title="A Scan that has scan outputs and runs over an empty axis",
     effect=Effect.REFUSAL,
     case="scan_of_no_element",
     passes=("scan_to_loop",),
     fix="Give the axis at least one element, or replace the Scan by a Loop: irloop transform "
     "--pass scan_to_loop.",
 ):
-    """A Scan with scan outputs over an empty axis.
+    """A Scan that has scan outputs and runs over an empty axis.
 
     What happens:
         The inference ends with an error when the scanned axis has length 0. By the specification

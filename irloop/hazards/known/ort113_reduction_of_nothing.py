@@ -19,12 +19,12 @@ class ReductionOfNothing(
     code="ORT113",
     engine="onnxruntime",
     versions=("1.31.1",),
-    title="A reduction of a tensor without elements along a negative axis",
+    title="A reduction, along a negative axis, of a tensor without elements",
     effect=Effect.WRONG,
     case="loop_reduces_a_buffer_along_the_last_axis",
     fix="Make the axes non-negative.",
 ):
-    """A reduction of a tensor without elements along a negative axis.
+    """A reduction, along a negative axis, of a tensor without elements.
 
     What happens:
         The axis is not reduced: ReduceSum of [2,0] along axis -1 gives [2,0], not [2].

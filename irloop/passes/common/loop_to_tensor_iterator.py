@@ -150,7 +150,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
 
 
 def _set_output_ranges(wires: LoopWires, count: int) -> None:
-    """Let the ranges of concatenated outputs determine the trip count."""
+    """Set the ranges of concatenated outputs so that they result in `count` iterations."""
     for item in wires.outputs:
         if isinstance(item.port, Concatenated):
             forward, length = item.port.stride > 0, count * item.port.part_size

@@ -37,7 +37,7 @@ class BadShape(Rule, code="IRL112", severity=Severity.ERROR, title="malformed sh
 
 
 def _shaped(context: Context) -> Iterator[tuple[str, Layer]]:
-    """Yield the layers with a shape in their data, and the name of that attribute."""
+    """Yield each layer whose data has a shape, after the name of the attribute that holds it."""
     for index in context.nets:
         for layer in index.net.layers:
             if layer.type in ("Parameter", "Const"):

@@ -20,8 +20,8 @@ class OverlappingConstants(
     """Two constants share some of their bytes, but not all.
 
     What it does:
-        Compares the byte ranges. Writers share equal data by equal ranges, and by ranges that lie
-        inside another; a partial overlap is suspicious.
+        Compares the byte ranges. To store equal data once, writers use the same range twice, or
+        one range that lies inside another. A partial overlap is suspicious.
     Why is this bad:
         It is harmless for readers. But no writer does it, so an offset or a size was probably
         changed by hand.

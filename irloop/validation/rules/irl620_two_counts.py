@@ -21,16 +21,16 @@ class TwoCounts(
     title="range that OpenVINO counts in two ways",
     requires=("IRL104",),
 ):
-    """OpenVINO counts the iterations of a range in two ways, which differ for this form of range.
+    """OpenVINO counts the iterations of a range in two ways, with different results.
 
     What it does:
-        Allows a forward range with start >= 0 and end < 0 and a backward one with start < 0 and
-        end >= 0; in every other form, OpenVINO's shape inference and its CPU plugin count
+        Allows a forward range with start >= 0 and end < 0, and a backward one with start < 0 and
+        end >= 0. In every other form, OpenVINO's shape inference and its CPU plugin count
         differently. Checks only valid ranges of TensorIterators.
     Why is this bad:
         The size of a concatenated output then differs from the trip count of the loop, and OpenVINO
-        2026.4 fails when it compiles the model. Without a concatenated output it runs as often as
-        the CPU plugin counts, and irloop always does so.
+        2026.4 fails when it compiles the model. Without a concatenated output the loop runs as
+        often as the CPU plugin counts; in irloop it always runs that often.
     Bad example:
         start="1" end="4" over 5 elements: 3 iterations, or 4
     Good example:
