@@ -60,7 +60,7 @@ def _every_box() -> Any:
 #: Work for which 5,000 steps or one megabyte are not enough.
 TOO_MUCH: dict[str, Callable[[], Any]] = {
     "every box kept": _every_box,
-    "boxes of one class": lambda: detection.suppressed(BOXES, 0.5, detection.corners_of),
+    "boxes of one class": lambda: detection.suppressed(BOXES, 0.5, detection.overlaps_with),
     "items of a sequence": lambda: sequence.split(np.zeros(20_000), np.array(1)),
     "distinct elements": lambda: search.unique(None, True, np.dtype("i8"), np.dtype("i8"))(
         np.arange(50_000)
