@@ -1,4 +1,4 @@
-"""``irloop reduce``: make a pair of models that differ as small as possible."""
+"""``irloop reduce``: make two models as small as possible while their results still differ."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class IrModel:
         return IrLoop(self.builder, ov.Loop(), (trips, first))
 
     def inside(self, loop: IrLoop) -> IrModel:
-        """A builder for the body of a loop: constants, operations, loops."""
+        """A builder that adds constants, operations and loops to the body of a loop."""
         nested = IrModel()
         nested.builder = loop.body
         return nested

@@ -61,8 +61,9 @@ def single(
 ) -> Form:
     """The form of a pass that rewrites the single operations for which `matches` is true.
 
-    A model that has the form contains one of the operations `beside`. With `always`, `transform`
-    also runs the pass on nodes that had the form before other passes ran.
+    The form occurs only in models with an operation of one of the types in `beside`. Unless
+    `always` is true, the passes of `transform` leave nodes alone that already had the form in the
+    model that was given.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)

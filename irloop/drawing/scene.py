@@ -30,8 +30,8 @@ class Style:
     """What to show: shapes, element types, runtime information, and bodies down to `depth`.
 
     At most `limit` operations are drawn: bodies are omitted first, the deepest ones before the
-    others, then all operations after the first `limit`; the drawing says so. `marks` maps the
-    paths of nodes to highlight to "new" or "gone".
+    others, then all operations after the first `limit`. A note in the drawing states what is
+    omitted. `marks` has the paths of highlighted nodes as keys, and "new" or "gone" as values.
     """
 
     shapes: bool = True

@@ -21,11 +21,11 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Boxes around every cell of a grid. If `steps` is None, a step is image size / grid size.
+    """Boxes around the centre of every cell of a grid.
 
-    A box consists of the two shifts of its centre, half its width, half its height, and whether it
-    is clipped. Its half sizes are multiplied by image height ** power, where `powers` has one power
-    for each box.
+    Each item of `boxes` holds the shifts of the centre along both axes, half the width, half the
+    height, and whether the box is clipped. `powers` has one number for each box: its half sizes are
+    multiplied by image height ** power. If `steps` is None, a step is image size / grid size.
     """
 
     boxes: Sequence[tuple[float, float, float, float, bool]]

@@ -138,10 +138,10 @@ class _Sampler:
         return forms.reshape_to(c, result, wanted, special_zero=False)
 
     def _rows(self) -> Value:
-        """The channels of each element as a row, [N * P, C].
+        """The data with one row of channels for each position of each image, [N * positions, C].
 
         A Gather with batch_dims would be shorter, but the CPU plugin of 2026.4 computes it wrongly
-        or crashes if there are few elements.
+        or crashes if the data have few elements.
         """
         c, rank = self.c, 2 + self.axes
         last = forms.transpose(c, self.data, [0, *range(2, rank), 1])

@@ -22,9 +22,9 @@ DOMAIN = "com.microsoft"
 class ContribOp(OnnxOp, domain=DOMAIN):
     """An operation of ONNX Runtime, defined by its decomposition into standard operations.
 
-    A class implements `decompose`; types, kernel, import to IR and ``--standard`` are derived from
-    it. It also implements `infer` if that keeps more information (named dimensions), or if types
-    are inferred often.
+    A class implements `decompose`, from which its types, its kernel, its conversion to IR and its
+    standard form (``irloop convert --standard``) are derived. It also implements `infer` if that
+    keeps more information (named dimensions), or is called so often that decomposing is too slow.
     """
 
     #: The first opset of ai.onnx whose operations suffice for `decompose`.

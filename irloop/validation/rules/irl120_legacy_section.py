@@ -27,7 +27,7 @@ class LegacySection(Rule, code="IRL120", severity=Severity.INFO, title="legacy s
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per section statistics of the root, and one per section blobs of a layer."""
+        """One finding per `statistics` section of the root, and per `blobs` section of a layer."""
         for section in context.document.net.sections:
             if section.tag == "statistics":
                 place = Location(line=section.line, element="net/statistics")

@@ -27,7 +27,7 @@ class ConstantTooSmall(
     Good example:
         <data element_type="f32" shape="4" offset="0" size="16"/>
     Fix:
-        Correct shape, element type or size; they were written together.
+        Correct whichever of shape, element type and size is wrong: the three must agree.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
