@@ -222,7 +222,7 @@ def test_the_passes_are_listed(irloop: Irloop) -> None:
 
 def test_a_pass_is_shown_with_its_drawings_and_options(irloop: Irloop) -> None:
     lines = irloop("passes", "unroll").stdout.splitlines()
-    assert lines[0].startswith("unroll: Unrolls loops")
+    assert lines[0].startswith("unroll: Unrolls a loop of at most `trips` iterations")
     assert lines[lines.index("given") + 1] == "    Loop(3, true, a):  a' = a * 2     -> last a"
     assert lines[lines.index("result") + 1] == "    a1 = a * 2    a2 = a1 * 2    a3 = a2 * 2"
     assert "    trips: whole number (default 64)" in lines
