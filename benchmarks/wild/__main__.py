@@ -25,6 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.wild.folders import models_in
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What writes models, in an order in which each finds the models that it starts from.
@@ -52,10 +54,7 @@ def main() -> None:
     stored = options.folder / "results.json"
     results: dict[str, dict[str, str]] = json.loads(stored.read_text()) if stored.exists() else {}
     start = time.monotonic()
-    for path in sorted([*options.folder.glob("*/*.onnx"), *options.folder.glob("*/*.xml")]):
-        name = str(path.relative_to(options.folder).with_suffix(""))
-        if options.only and not any(text in name for text in options.only):
-            continue
+    for name, path in models_in(options.folder, options.only):
         if name in results and not options.again:
             continue
         if time.monotonic() - start > options.total:

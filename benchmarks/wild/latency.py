@@ -23,6 +23,7 @@ from typing import Any
 
 import irloop
 from benchmarks.wild.decoding import has_variables
+from benchmarks.wild.folders import models_in
 
 #: Converted models that take longer than the original by more than this are named.
 WORST = 1.15
@@ -46,10 +47,7 @@ def main() -> None:
             print(json.dumps(measured(options.folder, Path(scratch), options)))
         return
     found: dict[str, list[tuple[float, float, str]]] = {}
-    for path in sorted([*options.folder.glob("*/*.onnx"), *options.folder.glob("*/*.xml")]):
-        name = str(path.relative_to(options.folder).with_suffix(""))
-        if options.only and not any(text in name for text in options.only):
-            continue
+    for name, path in models_in(options.folder, options.only):
         for engine, (before, after) in _in_process(path, options).items():
             found.setdefault(engine, []).append((after / before, before, name))
             print(f"{after / before:6.2f} {before * 1e3:9.2f} ms {engine:12} {name}", flush=True)
