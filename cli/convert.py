@@ -260,7 +260,12 @@ class _Job:
                     self._validate()
                 model = self._read()
                 converted = self._converted(model)
-            return self._save(model, converted)
+                if not self.check:
+                    # Within the pause, because a pause that follows another one first searches what
+                    # that one has left, which takes as long as writing a large model.
+                    self.console.progress(f"writing {self.output}")
+                    return self._write(converted, self.output)
+            return self._save_equal(model, converted)
         except (InternalError, UsageError, VerifyError):
             raise
         except IrloopError as error:
@@ -356,10 +361,8 @@ class _Job:
                 self.notes.append(item.in_file(self.source))
         return converted
 
-    def _save(self, source: Model, model: Model) -> tuple[str, ...]:
-        if not self.check:
-            self.console.progress(f"writing {self.output}")
-            return self._write(model, self.output)
+    def _save_equal(self, source: Model, model: Model) -> tuple[str, ...]:
+        """Write `model` if it computes the same as the source."""
         if self.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.
