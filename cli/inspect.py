@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
+from irloop.progress import counted
 
 from . import report_json
 from .console import common_options, console_of
@@ -73,17 +74,22 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     console.progress(f"reading {model}")
     loaded = read_model(model, options["weights"])
     infer(loaded)
-    console.done()
     depth: int | None = options["depth"]
     if options["picture"] is not None:
+        console.progress(f"drawing {model}")
         _draw(loaded, options["picture"], depth, options["draw_limit"])
-        console_of(ctx).note(f"wrote {options['picture']}")
+        console.done()
+        console.note(f"wrote {options['picture']}")
     elif options["as_json"] or options["style"] == "json":
+        console.progress(f"describing {model}")
         tree = _tree(loaded, depth)
         source = loaded.source
         tree["file"] = None if source is None else console.named(source)
-        click.echo(report_json.dump(tree))
+        text = report_json.dump(tree)
+        console.done()
+        click.echo(text)
     else:
+        console.done()
         for line in _lines(loaded, depth):
             click.echo(one_line(console.named(line)))
 
@@ -199,7 +205,10 @@ def _tree(model: Model, depth: int | None) -> dict[str, Any]:
 
 
 def _graph_tree(graph: Graph, depth: int | None) -> list[dict[str, Any]]:
-    return [_node_tree(node, depth) for node in graph.nodes]
+    nodes: Iterable[Node] = graph.nodes
+    if graph.owner is None:
+        nodes = counted("operations", nodes, len(graph), every=64)
+    return [_node_tree(node, depth) for node in nodes]
 
 
 def _node_tree(node: Node, depth: int | None) -> dict[str, Any]:

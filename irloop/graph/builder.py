@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from irloop import budget
@@ -31,11 +32,20 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._originals: set[str] = set()
         self._next: dict[str, int] = {}
 
     def reserve(self, name: str) -> None:
         """Mark `name` as taken, so that `fresh` does not return it."""
         self._taken.add(name)
+
+    def keep_originals(self, names: Iterable[str]) -> None:
+        """State the names of the model that is converted.
+
+        `fresh` returns such a name only if it is the wish. A name that both models have then
+        means the same value in both.
+        """
+        self._originals.update(names)
 
     def fresh(self, wish: str) -> str:
         """Return `wish` if it is free, else `wish` with the first free number."""
@@ -43,8 +53,10 @@ class Names:
             self._taken.add(wish)
             return wish
         name = wish
-        stem = re.sub(r"_\d+$", "", wish) or wish
-        while name in self._taken:
+        # An original name stays whole in front of the number, so that one sees where it is from.
+        is_original = wish in self._originals
+        stem = wish if is_original else re.sub(r"_\d+$", "", wish) or wish
+        while name in self._taken or name in self._originals:
             self._next[stem] = self._next.get(stem, 0) + 1
             name = f"{stem}_{self._next[stem]}"
         self._taken.add(name)

@@ -27,6 +27,7 @@ from irloop.graph.walk import node_path
 from irloop.pages.groups import grouped
 from irloop.pages.source_text import source_lines
 from irloop.pages.weights import Weights
+from irloop.progress import counted
 
 __all__ = ["MOST_NODES", "Contents"]
 
@@ -93,7 +94,8 @@ class Contents:
         self.graphs.append(entry)
         if owner is not None:
             self.nodes[self.numbers[owner]].setdefault("bodies", []).append(number)
-        shown = [node for node in self._members(graph) if self._add_node(node, number)]
+        members = counted("operations", self._members(graph), len(graph), every=64)
+        shown = [node for node in members if self._add_node(node, number)]
         for node in shown:
             for at, value in enumerate(node.inputs):
                 if value is not None and value.producer in self.numbers:

@@ -16,11 +16,11 @@ MOST_READ, MOST_LINE, MOST_SHOWN = 256 << 20, 400, 8 << 20
 def source_lines(path: str, wanted: Set[int]) -> dict[int, str]:
     """The texts of lines by number, from 1; lines that cannot be read are left out."""
     found: dict[int, str] = {}
-    shown = 0
+    shown, last = 0, max(wanted, default=0)
     try:
         with io.BufferedReader(open_regular(path)) as raw:
             line, read = 1, 0
-            while line <= max(wanted, default=0) and read < MOST_READ and shown < MOST_SHOWN:
+            while line <= last and read < MOST_READ and shown < MOST_SHOWN:
                 text = raw.readline(MOST_READ - read)
                 if not text:
                     break

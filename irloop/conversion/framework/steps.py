@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from irloop.conversion.framework.borders import (
@@ -114,6 +114,7 @@ class Translate(ModelPass):
         target = Conversion(Graph(source.name), converter)
         for name in names.taken:
             target.names.reserve(name)
+        target.names.keep_originals(_names_of(source))
         parameters = [
             target.graph.add_parameter(name, node.outputs[0].type, (name,), node.location)
             for name, node in zip(names.inputs, source.parameters, strict=True)
@@ -244,6 +245,15 @@ class RequireElementTypes(ModelPass):
                 f"constants that cannot be written: {len(found)}", diagnostics=found
             )
         return False
+
+
+def _names_of(source: Graph) -> Iterator[str]:
+    """The names of all nodes and tensors in a graph and its bodies."""
+    for graph in all_graphs(source):
+        for node in (*graph.parameters, *graph.nodes):
+            yield node.name
+            for value in node.outputs:
+                yield from value.names
 
 
 def _too_new(node: Node, element: ElementType, since: int) -> Diagnostic:

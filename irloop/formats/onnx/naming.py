@@ -1,18 +1,21 @@
 """Names of values in a file, unique in their graph and in all its outer graphs.
 
 ONNX Runtime refuses a name that occurs both in a body and in a graph around it; separate bodies may
-share names. Names of model inputs and outputs are never changed.
+share names. Names of model inputs and outputs are never changed. A name that has to change gets a
+number, and never becomes the name of another value of the model.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import onnx
 
 from irloop.graph.model import Graph, Node, Value
 from irloop.graph.op import Parameter
+from irloop.graph.walk import all_graphs
 
 __all__ = ["Scope", "StemNames", "names_in"]
 
@@ -20,7 +23,8 @@ __all__ = ["Scope", "StemNames", "names_in"]
 class Scope:
     """The names of one graph, and of its outer graphs."""
 
-    def __init__(self, parent: Scope | None = None) -> None:
+    def __init__(self, model: Graph, parent: Scope | None = None) -> None:
+        self._model = model
         self._parent = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self._taken: set[str] = set()
@@ -41,12 +45,23 @@ class Scope:
         if not self._is_taken(wish):
             self._taken.add(wish)
             return wish
-        stem = re.sub(r"_\d+$", "", wish) or wish
-        while self._is_taken(name):
+        originals = self._originals
+        stem = wish if wish in originals else re.sub(r"_\d+$", "", wish) or wish
+        while self._is_taken(name) or name in originals:
             self._next[stem] = self._next.get(stem, 0) + 1
             name = f"{stem}_{self._next[stem]}"
         self._taken.add(name)
         return name
+
+    @cached_property
+    def _originals(self) -> frozenset[str]:
+        """The names of all values of the model and its bodies."""
+        if self._parent is not None:
+            return self._parent._originals
+        nodes = [
+            node for each in all_graphs(self._model) for node in (*each.parameters, *each.nodes)
+        ]
+        return frozenset(value.name for node in nodes for value in node.outputs)
 
     def give(self, value: Value, wish: str = "") -> None:
         """Name a value, unless it has a name."""

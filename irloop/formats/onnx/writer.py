@@ -144,7 +144,7 @@ class _Writer:
         for name in UNREAD:
             for data in model.metadata.get(name, ()):
                 getattr(proto, name).add().ParseFromString(data)
-        scope = Scope()
+        scope = Scope(model.graph)
         outputs = scope.name_model(model.graph)
         graph = proto.graph
         graph.name = model.graph.name or "graph"
@@ -295,7 +295,7 @@ class _Writer:
         graph = folded.body.graph
         proto.name = graph.name or folded.body.label
         apply_graph_notes(proto, notes)
-        scope = Scope(outer)
+        scope = Scope(self._model.graph, outer)
         if scope.depth > NESTING_LIMIT:
             raise WriteError(
                 f"{node_path(node)!r} is nested too deep for a protobuf",

@@ -38,7 +38,7 @@ from irloop.formats.openvino.plain_parts import ATTRIBUTE as PART
 from irloop.formats.openvino.plain_parts import Edges, Part, Ports, taken
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.graph.collector import collector_paused
-from irloop.progress import told
+from irloop.progress import listener, told
 
 __all__ = [
     "SECTIONS",
@@ -110,6 +110,8 @@ class _Builder:
         self._ends: list[str] = []
         #: The number of layers parsed so far.
         self._parsed = 0
+        #: About how many layers the file has; counted only to report progress.
+        self._expected = 0
         self._parser = expat.ParserCreate(intern={})
         self._parser.buffer_text = True
         self._parser.EntityDeclHandler = self._entity
@@ -171,6 +173,9 @@ class _Builder:
         Raises:
             ReadError: naming the line.
         """
+        if listener() is not None:
+            # Another encoding, or a comment with layers, only makes the remaining time less exact.
+            self._expected = data.count(b"<layer ")
         try:
             self._parser.Parse(data, True)
             self._start("", {})  # an empty tag name only processes the end tags that were collected
@@ -353,7 +358,7 @@ class _Builder:
         self.envelope.open_layer(attributes)
         self._parsed += 1
         if self._parsed % 1024 == 0:
-            told("layers parsed", self._parsed)
+            told("layers parsed", self._parsed, max(self._expected, self._parsed + 1))
         return self._layer_table
 
     def _data(self, attributes: dict[str, str]) -> _Table:
