@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from irloop.errors import UsageError, WriteError
-from irloop.files import reason_of, replacing
+from irloop.files import reason_of, write_report
 
 if TYPE_CHECKING:
     from irloop import Model
@@ -24,9 +23,6 @@ def write_whole(path: str, text: str) -> None:
     The encoding is UTF-8 even if the standard output has another one, because the formats of these
     texts require it.
 
-    A device, a pipe or a link is opened and written to, because renaming would replace it by a
-    file.
-
     Raises:
         WriteError: when the file cannot be written; an old one is unchanged.
     """
@@ -35,13 +31,8 @@ def write_whole(path: str, text: str) -> None:
     if path == "-":
         click.echo(data, nl=False)
         return
-    in_place = os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path))
     try:
-        if in_place:
-            Path(path).write_bytes(data)
-            return
-        with replacing(path) as (file,):
-            file.write(data)
+        write_report(path, data)
     except OSError as error:
         raise WriteError(f"cannot write {path}: {reason_of(error, path)}") from error
 

@@ -203,7 +203,6 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     settings = _settings(options)
     weights: str | None = options["weights"]
     reports = [_report(text) for text in options["reports"]]
-    require_folder(*(file for _, file in reports))
     search = changed_models if options["changed"] else find_models
     named = tuple(from_stdin(ctx) if path == "-" else path for path in paths)
     models, leaving = search(named, follow=options["follow_links"])
@@ -212,6 +211,7 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         click.echo(one_line(f"irloop: error: {message} reads it all the same"), err=True)
     if weights is not None and not os.path.isfile(weights):
         raise UsageError(f"{weights}: no such file")
+    require_folder(*(file for _, file in reports))
     _require_no_model([file for _, file in reports], models)
     baseline = _baseline(settings, writing=options["write_baseline"])
     readable = [model for model in models if _can_open(model)]
@@ -310,6 +310,8 @@ def _baseline(settings: Settings, *, writing: bool) -> Baseline | None:
         return None
     from .baseline import Baseline
 
+    if writing:
+        require_folder(settings.baseline)
     read = Baseline.read_or_empty if writing else Baseline.read
     return read(settings.baseline)
 

@@ -19,6 +19,7 @@ __all__ = [
     "replacing",
     "scratch",
     "what_else",
+    "write_report",
 ]
 
 Path = str | os.PathLike[str]
@@ -132,6 +133,23 @@ def read_regular(path: Path, most: int) -> bytes:
     if size > most:
         raise OSError(errno.EFBIG, f"{size} bytes are more than {most}", os.fspath(path))
     return data
+
+
+def write_report(path: Path, data: bytes) -> None:
+    """Write a report, completely or not at all.
+
+    A device, a pipe or a link is opened and written to, because renaming would replace it by a
+    file.
+
+    Raises:
+        OSError: when it cannot be written; an old file is unchanged.
+    """
+    if os.path.islink(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as stream:
+            stream.write(data)
+        return
+    with replacing(path) as (file,):
+        file.write(data)
 
 
 def reason_of(error: OSError, path: Path) -> str:

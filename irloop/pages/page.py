@@ -17,7 +17,7 @@ from typing import Any
 
 from irloop.diagnostics import one_line
 from irloop.errors import WriteError
-from irloop.files import reason_of, replacing
+from irloop.files import reason_of, write_report
 
 __all__ = ["ELKJS_VERSION", "page", "save_page"]
 
@@ -75,8 +75,7 @@ def save_page(text: str, path: str | os.PathLike[str]) -> None:
         WriteError: when the file cannot be written; an existing file is left unchanged.
     """
     try:
-        with replacing(path) as (file,):
-            file.write(text.encode("utf-8"))
+        write_report(path, text.encode("utf-8"))
     except OSError as error:
         place = os.fspath(path)
         raise WriteError(f"cannot write {place}: {reason_of(error, path)}") from error

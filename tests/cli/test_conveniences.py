@@ -134,6 +134,7 @@ def test_an_output_that_cannot_be_written_is_status_2(
         ["diff", "MODEL", "MODEL", "--report", "OUT.html"],
         ["inspect", "MODEL", "--draw", "OUT.svg"],
         ["validate", "MODEL", "--report", "html=OUT.html"],
+        ["validate", "MODEL", "--baseline", "OUT.json", "--write-baseline"],
         ["view", "MODEL", "-o", "OUT.html"],
         ["conformance", "numpy", "-o", "OUT.html"],
     ],
@@ -148,6 +149,33 @@ def test_a_missing_folder_of_an_output_is_found_before_the_work(
     result = irloop(*given)
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{tmp_path / 'missing'}: no such folder" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "MODEL", "MODEL", "--report", "OUT.html"],
+        ["convert", "MODEL", "-o", "OUT.onnx"],
+        ["diff", "MODEL", "MODEL", "--report", "OUT.html"],
+        ["inspect", "MODEL", "--draw", "OUT.svg"],
+        ["reduce", "MODEL", "MODEL", "-o", "OUT"],
+        ["run", "MODEL", "-o", "OUT.npz"],
+        ["transform", "MODEL", "--pass", "dead_code", "-o", "OUT.xml"],
+        ["validate", "MODEL", "--report", "html=OUT.html"],
+        ["view", "MODEL", "-o", "OUT.html"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_missing_model_is_found_before_a_missing_folder(
+    irloop: Irloop, tmp_path: Path, command: list[str]
+) -> None:
+    missing = str(tmp_path / "missing" / "out")
+    model = str(tmp_path / "none.xml")
+    given = [part.replace("MODEL", model).replace("OUT", missing) for part in command]
+    result = irloop(*given)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "none.xml" in result.stderr
+    assert "no such folder" not in result.stderr
 
 
 def test_a_folder_that_cannot_be_made_is_found_before_models_are_reduced(

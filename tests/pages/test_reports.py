@@ -97,6 +97,15 @@ def test_equal_models_have_a_report_too(pair: tuple[Path, Path], tmp_path: Path)
     assert len(data["models"]) == 2
 
 
+def test_a_report_is_written_through_a_link(tmp_path: Path) -> None:
+    """A link, a device or a pipe must not be replaced by a file: /dev/null would be lost."""
+    page, link = tmp_path / "page.html", tmp_path / "link"
+    link.symlink_to(page)
+    irloop.save_report(irloop.diff(RECURRENT, RECURRENT), link, [RECURRENT])
+    assert link.is_symlink()
+    assert embedded(page.read_text(encoding="utf-8"))["report"]["verdict"]["level"] == "good"
+
+
 def test_models_with_different_inputs_and_outputs_have_a_report(tmp_path: Path) -> None:
     refused = irloop.compare(RECURRENT, counting(tmp_path), engines="numpy")
     assert refused.evidence is None
