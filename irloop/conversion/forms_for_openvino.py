@@ -28,6 +28,7 @@ from irloop.conversion.tensors.integer_divisions import DivideCopies, is_divided
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
 from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVectors
+from irloop.conversion.tensors.stopped_ranges import StopRangesAtTheirStart, is_unlimited
 from irloop.hazards.convolutions import pads_skipped_data
 from irloop.hazards.nans import MAKING, lost_nans
 from irloop.hazards.plugin import (
@@ -102,6 +103,8 @@ def openvino_forms() -> list[Form]:
         # OpenVINO refuses the product of a tensor and a constant vector if it is multiplied by a
         # constant.
         single(ColumnsForScaledVectors(), scales_a_vector_product),
+        # OpenVINO counts the steps of a Range that point away from its end.
+        single(StopRangesAtTheirStart(), is_unlimited),
         # OpenVINO moves strides through padded convolutions.
         single(GroupPaddedConvolutions(), pads_skipped_data),
         # OpenVINO loses dimensions that a result has only because of a one-element constant.

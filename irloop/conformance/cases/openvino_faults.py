@@ -9,6 +9,7 @@ from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.comparison import Greater, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Divide, Minimum, Multiply, Negative, Subtract
+from irloop.dialects.openvino.generate import Range4
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
 from irloop.graph.rewriter import Rewriter
@@ -203,6 +204,13 @@ def _version_10() -> Model:
     return Model(model.graph, model.dialect, 10)
 
 
+def _range_away() -> Model:
+    m = IrModel()
+    stop = m.input("stop", element=I64)
+    numbers = m(Range4(output_type=I64), m.constant(0, I64), stop, m.constant(1, I64))
+    return m.done(m(Convert(F32), numbers))
+
+
 CASES = (
     Case(
         "openvino_loop_constant_count_zero",
@@ -295,6 +303,14 @@ CASES = (
         COUNT,
         _unread_slices,
         (run([[[1, 2], [3, 4], [5, 6]], [[10, 20]]], [[[13, 26]]]),),
+    ),
+    Case(
+        "range_that_points_away",
+        FEATURE,
+        "OpenVINO Range-4",
+        "Range generates a sequence of numbers from start up to, but excluding, stop.",
+        _range_away,
+        (run([3], [[0, 1, 2]]), run([-3], [empty(0)]), run([0], [empty(0)])),
     ),
     Case(
         "four_bit_weights",

@@ -1,0 +1,65 @@
+"""Limits the end of ranges, because OpenVINO counts steps that point away from it."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.comparison import Less, Select
+from irloop.dialects.openvino.elementwise import Maximum, Minimum
+from irloop.dialects.openvino.generate import Range, Range4
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
+from irloop.hazards.ranges import may_point_away
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["StopRangesAtTheirStart", "is_unlimited"]
+
+
+class StopRangesAtTheirStart(MatcherPass):
+    """Limits the end of a Range by its start.
+
+    Given::
+
+        y = Range(0, n, 1)
+
+    Result::
+
+        m = Maximum(n, 0)    y = Range(0, m, 1)
+
+    A negative step has Minimum instead of Maximum, and a step that is not constant a Select of the
+    two. Hazard OVN151 is the reason.
+    """
+
+    name = "stop_ranges_at_their_start"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type((Range, Range4), where=producer_is(is_unlimited))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        start, stop, step = (value for value in node.inputs if value is not None)
+        emitter = Emitter(rewriter, node, node.name)
+        own = step.producer.op
+        if isinstance(own, Constant):
+            falls = bool((own.tensor.numpy() < 0).any())
+            limited = emitter.emit(Minimum() if falls else Maximum(), stop, start)
+        else:
+            falls_now = emitter.emit(Less(), step, emitter.constant(0, element_of(step)))
+            ends = [emitter.emit(limit, stop, start) for limit in (Minimum(), Maximum())]
+            limited = emitter.emit(Select(), falls_now, *ends)
+        rewriter.set_input(node, 1, limited)
+        return True
+
+
+def is_unlimited(node: Node) -> bool:
+    """True for a Range that the pass `StopRangesAtTheirStart` changes: its start and stop have the
+    same type.
+    """
+    if not may_point_away(node):
+        return False
+    start, stop = node.inputs[:2]
+    return start is not None and stop is not None and element_of(start) == element_of(stop)

@@ -1,0 +1,135 @@
+"""Finds ranges whose step may point away from their end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects.openvino.comparison import Select
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Abs, Add, Maximum, Minimum, Multiply
+from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
+from irloop.dialects.openvino.generate import Range, Range4
+from irloop.dialects.openvino.reduction import ReduceMax, ReduceMin, ReduceProd, ReduceSum
+from irloop.dialects.openvino.shape import Reshape, ShapeOf, ShapeOf3, Squeeze, Unsqueeze
+from irloop.dialects.openvino.slicing import Concat, Slice, StridedSlice
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Op
+from irloop.graph.tensor import Tensor
+from irloop.hazards.sources import MOST, sources
+
+__all__ = ["may_point_away"]
+
+#: Operations of which only input 0 decides which numbers the result has.
+_CHOOSING = (
+    Convert,
+    Gather,
+    Gather7,
+    Gather8,
+    ReduceMax,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reshape,
+    Slice,
+    Squeeze,
+    StridedSlice,
+    Unsqueeze,
+)
+
+#: Operations whose result is not negative if no operand is.
+_KEEPING = (Add, Concat, Maximum, Minimum, Multiply)
+
+#: Operations whose result is never negative.
+_SIZES = (Abs, ShapeOf, ShapeOf3)
+
+
+#: Bounds and sizes are small; the elements of larger constants are not read.
+_FEW = 64
+
+
+def may_point_away(node: Node) -> bool:
+    """True for a Range whose stop may lie before its start, seen in the direction of the step.
+
+    False if constants decide it: OpenVINO computes such a Range itself, and correctly.
+    """
+    if not isinstance(node.op, Range | Range4) or None in node.inputs:
+        return False
+    start, stop, step = (value for value in node.inputs if value is not None)
+    delta = _constant(step)
+    if delta is None:
+        return not _is_stopped(stop, start)
+    if _constant(start) is not None and _constant(stop) is not None:
+        return False
+    if not _is_never_negative(step):
+        return not _is_limited(stop, start, Minimum)
+    if _is_limited(stop, start, Maximum) or _is_further(stop, start):
+        return False
+    return not (_is_zero(start) and _is_never_negative(stop))
+
+
+def _constant(value: Value) -> Tensor | None:
+    op = value.producer.op
+    return op.tensor if isinstance(op, Constant) else None
+
+
+def _is_zero(value: Value) -> bool:
+    tensor = _constant(value)
+    return tensor is not None and tensor.count <= _FEW and not tensor.numpy().any()
+
+
+def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
+    """True if `stop` is the maximum (or minimum) of `start` and something else."""
+    return isinstance(stop.producer.op, bound) and start in stop.producer.inputs
+
+
+def _is_stopped(stop: Value, start: Value) -> bool:
+    """True if `stop` is limited by `start` in the direction of a step that is not constant."""
+    if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
+        return False
+    _, falling, rising = (value for value in stop.producer.inputs if value is not None)
+    return _is_limited(falling, start, Minimum) and _is_limited(rising, start, Maximum)
+
+
+def _is_further(stop: Value, start: Value) -> bool:
+    """True if `stop` is the sum of `start` and a value that is not negative."""
+    end, begin = _origin(stop), _origin(start)
+    if not isinstance(end.producer.op, Add):
+        return False
+    terms = [_origin(value) for value in end.producer.inputs if value is not None]
+    return any(
+        term is begin and _is_never_negative(other)
+        for term, other in zip(terms, reversed(terms), strict=True)
+    )
+
+
+def _origin(value: Value) -> Value:
+    """The value before operations that change only the shape or the type."""
+    while isinstance(value.producer.op, Convert | Reshape | Squeeze | Unsqueeze):
+        given = value.producer.inputs[0]
+        if given is None:
+            break
+        value = given
+    return value
+
+
+def _is_never_negative(value: Value) -> bool:
+    """True if no element is negative, as sizes and constants show."""
+    for visited, node in enumerate(sources([value.producer], _deciding)):
+        if visited == MOST or not _keeps_sign(node):
+            return False
+    return True
+
+
+def _keeps_sign(node: Node) -> bool:
+    """True if the result of a node is not negative where its operands are not."""
+    if isinstance(node.op, Constant):
+        tensor = node.op.tensor
+        return tensor.count <= _FEW and not (tensor.numpy() < 0).any()
+    return isinstance(node.op, _CHOOSING + _KEEPING + _SIZES)
+
+
+def _deciding(node: Node) -> Sequence[Value | None]:
+    """The inputs of a node that decide whether its result may be negative."""
+    if isinstance(node.op, _SIZES):
+        return ()
+    return node.inputs[:1] if isinstance(node.op, _CHOOSING) else node.inputs
