@@ -82,7 +82,12 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
 def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
     """Normalise by given statistics. All operands are converted to the widest type, because since
     opset 15 parameters may be wider than the data.
+
+    Data of rank 1 are a batch of one channel.
     """
+    if shape_of(x).rank == 1:
+        column = _batch_norm(c, epsilon, forms.unsqueeze(c, x, [1]), *parameters)
+        return forms.squeeze(c, column, [1])
     element = element_of(x)
     types = {element_of(value) for value in parameters}
     wide = element

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion
@@ -19,9 +21,47 @@ Label = str | int
 def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
     """The sum of products described by `equation`."""
     if c.opset >= 12:
-        return forms.numeric(c, Einsum(equation), *operands, small=None, half=None)
+        text, parts = _unstretched(c, equation, operands)
+        return forms.numeric(c, Einsum(text), *parts, small=None, half=None)
     chosen = forms.computing_type(c, element_of(operands[0]), small=None, half=None)
     return forms.computed_in(c, chosen, lambda *values: _product(c, equation, values), *operands)
+
+
+def _unstretched(
+    c: Conversion, text: str, operands: Sequence[Value]
+) -> tuple[str, Sequence[Value]]:
+    """The same sum without axes of size 1 whose label has a larger size in another operand.
+
+    ONNX Runtime stretches such an axis, but ONNX's shape inference takes one of the sizes.
+    """
+    equation = Equation.parse(text)
+    dims = [shape_of(operand).static() for operand in operands]
+    if any(item is None for item in dims):
+        return text, operands
+    spelled = [
+        _spelled(term, len(sizes))
+        for term, sizes in zip(equation.operands, dims, strict=True)
+        if sizes is not None
+    ]
+    pairs = [
+        (label, size)
+        for term, sizes in zip(spelled, dims, strict=True)
+        for label, size in zip(term, sizes or (), strict=True)
+    ]
+    large = {label for label, size in pairs if isinstance(label, str) and size > 1}
+    terms, parts = list(equation.operands), list(operands)
+    for at, (term, sizes) in enumerate(zip(spelled, dims, strict=True)):
+        axes = [
+            axis for axis, label in enumerate(term) if label in large and (sizes or ())[axis] == 1
+        ]
+        if axes:
+            gone = {term[axis] for axis in axes}
+            terms[at] = tuple(label for label in terms[at] if label not in gone)
+            parts[at] = forms.squeeze(c, operands[at], axes)
+    if terms == list(equation.operands):
+        return text, operands
+    left = ",".join("".join(term) for term in terms)
+    return f"{left}->{''.join(equation.result)}", parts
 
 
 def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:

@@ -85,7 +85,21 @@ def import_gather_elements(
     if c.opset < 8:
         # The runtimes of opset7 accept no negative indices.
         indices = openvino_forms.non_negative(c, indices, data, op.axis)
-    return c(ov.GatherElements(op.axis), data, indices)
+    return c(ov.GatherElements(op.axis), _as_far_as(c, data, indices, op.axis), indices)
+
+
+def _as_far_as(c: Conversion, data: Value, indices: Value, axis: int) -> Value:
+    """The part of `data` that indices of these sizes can reach.
+
+    ONNX Runtime lets the indices be smaller than the data along other axes than `axis`; OpenVINO
+    does not.
+    """
+    own, wanted = shape_of(data).dims or (), shape_of(indices).dims or ()
+    for at, (size, end) in enumerate(zip(own, wanted, strict=False)):
+        if at != axis % len(own) and isinstance(size, int) and isinstance(end, int) and end < size:
+            # OpenVINO removes a Slice before GatherElements, and then refuses the sizes.
+            data, _ = openvino_forms.variadic_split(c, data, at, [end, size - end])
+    return data
 
 
 @exports(ov.GatherND)

@@ -1,6 +1,6 @@
-"""Experimental ai.onnx operations that opset 10 removed.
+"""Experimental ai.onnx operations that opset 10 removed, or a later opset defined anew.
 
-ONNX Runtime still runs them in models of opset 9 or older.
+ONNX Runtime still runs them in models of older opsets.
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ from typing import ClassVar
 from irloop.dialects.contrib.base import ContribOp
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 
-__all__ = ["Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"]
+__all__ = [
+    "Affine",
+    "Crop",
+    "DynamicSlice",
+    "ImageScaler",
+    "MeanVarianceNormalization1",
+    "ParametricSoftplus",
+    "Scale",
+    "ScaledTanh",
+    "ThresholdedRelu1",
+]
 
 #: The end of an axis as a bound of Slice.
 END = 2**31 - 1
@@ -107,3 +117,56 @@ class ParametricSoftplus(_Early, type="ParametricSoftplus", domain="", until=9, 
 
     def decompose(self, s: Steps, x: Term) -> Term:
         return s.op("Softplus", x * self.beta) * self.alpha
+
+
+class ThresholdedRelu1(_Early, type="ThresholdedRelu", domain="", until=9, inputs=1):
+    """x where x > alpha, else 0; ai.onnx defines it since opset 10."""
+
+    #: Max broadcasts its operands since opset 8.
+    oldest: ClassVar[int] = 8
+
+    alpha: float = 1.0
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        above = x > self.alpha
+        if s.opset >= 9:
+            return s.where(above, x, 0)
+        # The maximum is finite where the factor is 0.
+        return s.most(x, s.like(self.alpha, x)) * s.cast(above, x.element)
+
+
+class MeanVarianceNormalization1(
+    _Early, type="MeanVarianceNormalization", domain="", until=8, inputs=1
+):
+    """x [n, c, height, width] minus its mean, divided by its standard deviation, in each channel.
+
+    With `across_channels` the mean is that of all channels; without `normalize_variance` nothing is
+    divided. ai.onnx defines the operation since opset 9, with axes.
+    """
+
+    across_channels: int = 0
+    normalize_variance: int = 1
+
+    def decompose(self, s: Steps, x: Term) -> Term:
+        if x.rank != 4:
+            raise CannotDecomposeError("it takes a tensor of four dimensions")
+        axes = (0, 1, 2, 3) if self.across_channels else (0, 2, 3)
+        centred = x - s.reduce("ReduceMean", x, axes)
+        if not self.normalize_variance:
+            return centred
+        return centred / s.op("Sqrt", s.reduce("ReduceMean", s.square(centred), axes))
+
+
+class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4)):
+    """Slice with inputs for starts, ends and axes, as ai.onnx has it since opset 10."""
+
+    operands = "data: any, starts: i32 | i64, ends: i32 | i64, axes?: i32 | i64 -> any"
+
+    def decompose(self, s: Steps, x: Term, starts: Term, ends: Term, axes: Term | None) -> Term:
+        if s.opset >= 10:
+            return s.op("Slice", x, starts, ends, axes)
+        known = [None if term is None else term.constant() for term in (starts, ends, axes)]
+        if known[0] is None or known[1] is None or (axes is not None and known[2] is None):
+            raise CannotDecomposeError("Slice has computed starts and ends since opset 10")
+        first, last, along = (() if item is None else tuple(item.tolist()) for item in known)
+        return s.op("Slice", x, starts=first, ends=last, axes=along or tuple(range(len(first))))

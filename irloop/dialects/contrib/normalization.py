@@ -191,7 +191,8 @@ class LayerNormalization1(
 ):
     """LayerNormalization-17 in a model of an older opset, which ONNX Runtime accepts.
 
-    The optional outputs 1 and 2 are the mean and the inverse standard deviation.
+    The result has the element type of `scale`. The optional outputs 1 and 2 are the mean and the
+    inverse standard deviation.
     """
 
     operands = "x: float, scale: float, bias?: float -> float, mean?: f32, inverse_deviation?: f32"
@@ -209,14 +210,15 @@ class LayerNormalization1(
         if dims is not None and axis is not None:
             kept = Shape((*dims[:axis], *[1] * (len(dims) - axis)))
         statistic: ValueType = TensorType(ElementType.F32, kept)
-        return [args.tensor(0), statistic, statistic][: args.n_outputs]
+        result: ValueType = TensorType(args.element(1), args.shape(0))
+        return [result, statistic, statistic][: args.n_outputs]
 
     def decompose(self, s: Steps, x: Term, scale: Term, bias: Term | None) -> Sequence[Term]:
         wide = widened(s, x)
         factor = s.cast(scale, wide.element)
         shift = None if bias is None else s.cast(bias, wide.element)
         result, mean, inverse = normalized(s, wide, factor, shift, self.axis, self.epsilon)
-        return s.cast(result, x.element), mean, inverse
+        return s.cast(result, scale.element), mean, inverse
 
 
 class EmbedLayerNormalization(

@@ -23,6 +23,7 @@ _OF_RUNTIME = frozenset(
     {
         *("LayerNormalization", "SimplifiedLayerNormalization"),
         *("Affine", "Crop", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"),
+        *("DynamicSlice", "MeanVarianceNormalization", "ThresholdedRelu"),
     }
 )
 

@@ -13,6 +13,9 @@ from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import OnnxRule
 
+#: Deprecated operations that ONNX Runtime and OpenVINO run in every opset that has them.
+RUN_ANYWAY = frozenset({"GroupNormalization"})
+
 
 class UnknownOperation(
     OnnxRule,
@@ -25,6 +28,7 @@ class UnknownOperation(
     What it does:
         Looks up each node of ai.onnx and ai.onnx.ml that the model does not define as a function,
         in the opset that the model imports; operations that the opset removed count as unknown.
+        GroupNormalization of opsets 18 to 20 is deprecated, but the engines run it.
         SimplifiedLayerNormalization, LayerNormalization before opset 17, and some operations up to
         opset 9 (Crop, for example) are left to ONX103, because ONNX Runtime has them in ai.onnx.
     Why is this bad:
@@ -43,7 +47,7 @@ class UnknownOperation(
         imported opset.
         """
         for node, signature in context.standard_nodes:
-            if signature is not None and not signature.deprecated:
+            if signature is not None and (not signature.deprecated or node.type in RUN_ANYWAY):
                 continue
             known = ONNX.find(node.type, context.outline.opsets[node.domain], node.domain)
             if known is not None and issubclass(known, ContribOp):

@@ -17,6 +17,8 @@ from tests.ops.contrib.against_runtime import Case, agree, drawn, model_of
 
 IMAGE = drawn(1, 2, 3, 7, 6)
 
+INFINITE = np.array([np.inf, -np.inf, 0.25, 0.75], np.float32)
+
 CASES = [
     Case("Crop", [IMAGE], domain="", opset=9, border=[1, 2, 1, 3]),
     Case("Crop", [IMAGE], domain="", opset=9, border=[0, 0, 0, 1]),
@@ -30,6 +32,30 @@ CASES = [
     Case("Scale", [IMAGE], domain="", opset=7),
     Case("ScaledTanh", [IMAGE], domain="", opset=9, alpha=1.7159, beta=0.6667),
     Case("ParametricSoftplus", [IMAGE], domain="", opset=9, alpha=0.75, beta=2.0),
+    Case("ThresholdedRelu", [IMAGE], domain="", opset=9, alpha=-0.25),
+    Case("ThresholdedRelu", [IMAGE], domain="", opset=8),
+    Case("ThresholdedRelu", [INFINITE], domain="", opset=8, alpha=0.5),
+    Case("MeanVarianceNormalization", [IMAGE], domain="", opset=8, declared=True),
+    Case(
+        "MeanVarianceNormalization",
+        [IMAGE],
+        domain="",
+        opset=7,
+        declared=True,
+        across_channels=1,
+        normalize_variance=0,
+    ),
+    Case(
+        "MeanVarianceNormalization", [IMAGE], domain="", opset=8, declared=True, across_channels=1
+    ),
+    Case(
+        "DynamicSlice",
+        [IMAGE, np.array([1, -5]), np.array([3, 2**40]), np.array([3, 2])],
+        domain="",
+        opset=9,
+        constants=[1, 2, 3],
+        declared=True,
+    ),
 ]
 
 

@@ -30,6 +30,15 @@ CASES = [
     Case("SimplifiedLayerNormalization", [X, drawn(9, 5, 8)], domain="", axis=1, opset=18),
     Case("LayerNormalization", [X, GAMMA, BETA], domain="", opset=12, constants=[1]),
     Case("LayerNormalization", [X, drawn(9, 5, 8)], domain="", axis=-2, opset=14, outputs=3),
+    # The result has the type of the scale.
+    Case(
+        "LayerNormalization",
+        [*half(X), GAMMA, BETA],
+        domain="",
+        opset=12,
+        opens=False,
+        tolerance=2e-3,
+    ),
     Case(
         "EmbedLayerNormalization",
         [IDS, SEGMENTS, WORDS, PLACES, PARTS, GAMMA, BETA, MASK],

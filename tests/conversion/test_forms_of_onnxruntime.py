@@ -1,0 +1,94 @@
+"""Forms of standard operations that ONNX Runtime accepts and OpenVINO does not.
+
+The expected values are ONNX Runtime's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import irloop
+from benchmarks.engines import Engines
+from tests.conversion.both_engines import F32, agree, assert_same, i64, needs_engines
+
+pytestmark = needs_engines
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+def _drawn(seed: int, *dims: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.random.default_rng(seed).standard_normal(dims).astype(F32)
+
+
+@pytest.mark.parametrize("dims", ["5", "n"])
+def test_batch_normalization_of_one_channel(dims: str, engines: Engines, tmp_path: Path) -> None:
+    text = f"""g (float[{dims}] x, float[1] s, float[1] b, float[1] m, float[1] v)
+  => (float[{dims}] y) {{ y = BatchNormalization (x, s, b, m, v) }}"""
+    others = [np.array([number], F32) for number in (2, -1, 0.5, 3)]
+    agree(text, [[_drawn(seed, 5), *others] for seed in (1, 2)], engines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("axis", "dims"), [(1, (2, 7, 2)), (-1, (3, 1, 9)), (0, (8, 4, 5)), (0, (1, 2, 1))]
+)
+def test_fewer_indices_than_elements(
+    axis: int, dims: tuple[int, ...], engines: Engines, tmp_path: Path
+) -> None:
+    sizes = ",".join(map(str, dims))
+    text = f"""g (float[3,4,5] x, int64[{sizes}] i) => (float[{sizes}] y) {{
+  y = GatherElements <axis = {axis}> (x, i)
+}}"""
+    indices = np.random.default_rng(3).integers(-3, 3, dims)
+    agree(text, [[_drawn(seed, 3, 4, 5), indices] for seed in (1, 2)], engines, tmp_path)
+
+
+def test_fewer_indices_in_a_loop(engines: Engines, tmp_path: Path) -> None:
+    text = """g (int64 m, float[3,4] x, int64[2,2] i) => (float[3,4] last, float[k,2,2] parts) {
+  go = Constant <value = bool {1}> ()
+  last, parts = Loop (m, go, x) <body = b (int64 at, bool c, float[3,4] s)
+      => (bool d, float[3,4] t, float[2,2] part) {
+    d = Identity (c)  t = Add (s, s)  part = GatherElements <axis = 1> (t, i)
+  }>
+}"""
+    indices = np.array([[3, 0], [1, -1]])
+    agree(text, [[i64(n), _drawn(1, 3, 4), indices] for n in (2, 0, 3)], engines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right", "result"),
+    [
+        ("bik,bkj->bij", (1, 3, 2), (2, 2, 4), "?,?,?"),
+        ("bik,bkj", (1, 3, 2), (2, 2, 4), "?,?"),
+        ("bik,bkj->ij", (2, 3, 1), (1, 5, 4), "?,?"),
+        ("...ik,...kj->...ij", (2, 3, 1), (2, 5, 4), "?,?,?"),
+    ],
+)
+def test_stretched_axes_of_einsum(
+    equation: str,
+    left: tuple[int, ...],
+    right: tuple[int, ...],
+    result: str,
+    engines: Engines,
+    tmp_path: Path,
+) -> None:
+    """ONNX's inference does not know the sizes of stretched axes, and would refuse the model."""
+    first, second = (",".join(map(str, dims)) for dims in (left, right))
+    text = f"""g (float[{first}] a, float[{second}] b) => (float[{result}] y) {{
+  y = Einsum <equation = "{equation}"> (a, b)
+}}"""
+    sets = [[_drawn(1, *left), _drawn(2, *right)]]
+    agree(text, sets, engines, tmp_path)
+    back = tmp_path / "back.onnx"
+    irloop.save_model(irloop.convert(tmp_path / "model.xml")[0], back)
+    found = engines.run_all("onnxruntime", back, sets, tmp_path)
+    expected = engines.run_all("onnxruntime", tmp_path / "model.onnx", sets, tmp_path)
+    assert_same(found[0], expected[0], "back in ONNX Runtime")
