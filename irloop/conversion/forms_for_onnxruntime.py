@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from irloop.conversion.engine_form import Form, has
+from irloop.conversion.engine_form import Form, has, single
 from irloop.conversion.loops.scan_axes import ScanAlongFront, divides_by_zero
+from irloop.conversion.neural.mixed_norms import SquareByProducts
 from irloop.conversion.tensors.column_products import ColumnsForVectors
+from irloop.hazards.mixed_norms import squares_widened_data
 
 __all__ = ["onnxruntime_forms"]
 
@@ -16,4 +18,6 @@ def onnxruntime_forms() -> list[Form]:
         Form(ScanAlongFront(), lambda node, _: divides_by_zero(node)),
         # ONNX Runtime ignores the Transpose of a matrix that is multiplied by a vector.
         Form(ColumnsForVectors(), has("ORT118")),
+        # ONNX Runtime fuses a LayerNormalization of two types, which it then refuses.
+        single(SquareByProducts(), squares_widened_data),
     ]

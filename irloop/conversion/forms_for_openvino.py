@@ -22,6 +22,7 @@ from irloop.conversion.loops.unread_slices import CountIterations
 from irloop.conversion.loops.unread_states import ReadStates
 from irloop.conversion.neural.padded_convolutions import GroupPaddedConvolutions
 from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
+from irloop.conversion.tensors.computed_pads import SelectComputedPads
 from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
 from irloop.conversion.tensors.integer_divisions import DivideCopies, is_divided_inexactly
@@ -31,6 +32,7 @@ from irloop.conversion.tensors.scaled_vector_products import ColumnsForScaledVec
 from irloop.conversion.tensors.stopped_ranges import StopRangesAtTheirStart, is_unlimited
 from irloop.hazards.convolutions import pads_skipped_data
 from irloop.hazards.nans import MAKING, lost_nans
+from irloop.hazards.pads import pads_with_a_computed_value
 from irloop.hazards.plugin import (
     brings_dimensions,
     overwrites_its_concat,
@@ -103,6 +105,8 @@ def openvino_forms() -> list[Form]:
         # OpenVINO refuses the product of a tensor and a constant vector if it is multiplied by a
         # constant.
         single(ColumnsForScaledVectors(), scales_a_vector_product),
+        # OpenVINO reads the value of some Pads before it is computed.
+        single(SelectComputedPads(), pads_with_a_computed_value),
         # OpenVINO counts the steps of a Range that point away from its end.
         single(StopRangesAtTheirStart(), is_unlimited),
         # OpenVINO moves strides through padded convolutions.

@@ -53,6 +53,28 @@ g (int64[3] x, int64[3] y) => (int64[3] z) <int64 one = {1}> {
         (run([[2, 1, -1], [6, 7, 8]], [[0, 7, -8]]),),
     ),
     Case(
+        "layer_normalization_of_two_types",
+        "ONNX: products",
+        "ONNX Cast-13",
+        "The operator casts the elements to the data type specified by `to`.",
+        onnx("""
+g (float16[1, 2] x, float[2] scale, float[2] bias) => (float[1, 2] y)
+<float two = {2.0}, float small = {0.0}> {
+  wide = Cast <to = 1> (x)
+  mean = ReduceMean <axes = [-1]> (wide)
+  centred = Sub (wide, mean)
+  squares = Pow (centred, two)
+  variance = ReduceMean <axes = [-1]> (squares)
+  more = Add (variance, small)
+  deviation = Sqrt (more)
+  unit = Div (centred, deviation)
+  scaled = Mul (unit, scale)
+  y = Add (scaled, bias)
+}"""),
+        # [2, 6] has the mean 4 and the deviation 2.
+        (run([[[2, 6]], [3, 5], [10, 20]], [[[7, 25]]]),),
+    ),
+    Case(
         "gru_of_an_empty_batch",
         FEATURE,
         "ONNX GRU-14",

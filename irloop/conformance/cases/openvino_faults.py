@@ -10,6 +10,7 @@ from irloop.dialects.openvino.comparison import Greater, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Divide, Minimum, Multiply, Negative, Subtract
 from irloop.dialects.openvino.generate import Range4
+from irloop.dialects.openvino.padding import Pad
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
 from irloop.graph.rewriter import Rewriter
@@ -204,6 +205,13 @@ def _version_10() -> Model:
     return Model(model.graph, model.dialect, 10)
 
 
+def _computed_pad() -> Model:
+    m = IrModel()
+    x, value = m.input("x", 2), m.input("value")
+    begins, ends = m.constant([1], I64), m.constant([0], I64)
+    return m.done(m(Pad(pad_mode="constant"), x, begins, ends, m(Negative(), value)))
+
+
 def _range_away() -> Model:
     m = IrModel()
     stop = m.input("stop", element=I64)
@@ -303,6 +311,14 @@ CASES = (
         COUNT,
         _unread_slices,
         (run([[[1, 2], [3, 4], [5, 6]], [[10, 20]]], [[[13, 26]]]),),
+    ),
+    Case(
+        "pad_with_a_computed_value",
+        FEATURE,
+        "OpenVINO Pad-12",
+        "arg_pad_value is the value that is used to pad the input.",
+        _computed_pad,
+        (run([[1, 2], 3], [[-3, 1, 2]]), run([[1, 2], 4], [[-4, 1, 2]])),
     ),
     Case(
         "range_that_points_away",

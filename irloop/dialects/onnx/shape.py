@@ -178,7 +178,8 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
         return [TensorType(args.element(0), shapes.squeezed(args, args.shape(0), axes))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.shape.squeeze_fixed(self.axes)
+        # An empty list means all axes of size 1, as in ONNX Runtime and OpenVINO.
+        return kernels.shape.squeeze_fixed(self.axes or None)
 
 
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):

@@ -1,0 +1,41 @@
+"""Writes layer normalisations of widened data so that ONNX Runtime does not fuse them."""
+
+from __future__ import annotations
+
+from irloop.dialects.onnx.elementwise import Mul, Pow
+from irloop.hazards.mixed_norms import squares_widened_data
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["SquareByProducts"]
+
+
+class SquareByProducts(MatcherPass):
+    """Squares the differences of a layer normalisation by a product.
+
+    Given::
+
+        x = Cast(h f16, f32)    d = Sub(x, ReduceMean(x))    p = Pow(d, 2)
+
+    Result::
+
+        x = Cast(h f16, f32)    d = Sub(x, ReduceMean(x))    p = Mul(d, d)
+
+    Hazard ORT122 is the reason.
+    """
+
+    name = "square_by_products"
+    dialects = frozenset({"onnx"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(Pow, where=producer_is(squares_widened_data))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node, centred = match.root, match.root.inputs[0]
+        assert centred is not None
+        emitter = Emitter(rewriter, node, node.name)
+        rewriter.replace_node(node, [emitter.emit(Mul(), centred, centred)])
+        return True
