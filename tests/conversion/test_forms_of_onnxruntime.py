@@ -63,6 +63,34 @@ def test_fewer_indices_in_a_loop(engines: Engines, tmp_path: Path) -> None:
     agree(text, [[i64(n), _drawn(1, 3, 4), indices] for n in (2, 0, 3)], engines, tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_an_attention_mask_of_integers_is_added(
+    kind: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = f"""<ir_version: 11, opset_import: ["" : 23]>
+g (float[1,1,2,2] q, float[1,1,3,2] k, float[1,1,3,2] v, {kind}[2,3] m) => (float[1,1,2,2] y) {{
+  y = Attention (q, k, v, m)
+}}"""
+    mask = np.array([[0, -2, 1], [3, 0, -1]], kind)
+    drawn = [_drawn(seed, 1, 1, size, 2) for seed, size in ((1, 2), (2, 3), (3, 3))]
+    agree(text, [[*drawn, mask], [*drawn, mask[::-1]]], engines, tmp_path)
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "min", "max"])
+@pytest.mark.parametrize(("axis", "dims"), [(1, (2, 7, 3)), (-1, (3, 1, 9)), (0, (8, 4, 5))])
+def test_a_reduction_of_a_part_of_the_data(
+    axis: int, dims: tuple[int, ...], reduction: str, engines: Engines, tmp_path: Path
+) -> None:
+    sizes = ",".join(map(str, dims))
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+g (float[3,4,5] x, int64[{sizes}] i, float[{sizes}] u) => (float[3,4,5] y) {{
+  y = ScatterElements <axis = {axis}, reduction = "{reduction}"> (x, i, u)
+}}"""
+    indices = np.random.default_rng(3).integers(-3, 3, dims)
+    sets = [[_drawn(seed, 3, 4, 5), indices, _drawn(seed + 2, *dims)] for seed in (1, 2)]
+    agree(text, sets, engines, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("equation", "left", "right", "result"),
     [

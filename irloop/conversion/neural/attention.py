@@ -14,6 +14,7 @@ from irloop.dialects.openvino import comparison, elementwise, matmul
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
+from irloop.graph.types import ElementType
 from irloop.graph.types import Dim
 
 __all__: list[str] = []
@@ -135,7 +136,7 @@ def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Va
     zero, never = forms.scalar(c, 0.0, like), forms.scalar(c, NEVER, like)
     bias = None
     if mask is not None:
-        boolean = not element_of(mask).is_float
+        boolean = element_of(mask) is ElementType.BOOLEAN
         whole = forms.select(c, mask, zero, never) if boolean else mask
         bias = _widened(c, forms.converted(c, whole, element_of(like)), places, never)
     for limit in places.limits():

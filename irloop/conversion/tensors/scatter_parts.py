@@ -14,6 +14,7 @@ from types import ModuleType
 from irloop.conversion.forms import onnx_forms, openvino_forms
 from irloop.conversion.framework.known_inputs import needed_rank
 from irloop.conversion.framework.translation import Conversion
+from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import Dim, ElementType
@@ -97,7 +98,11 @@ def elements_by_comparing(
     f = dialect.forms
     rank = needed_rank(c, data)
     at = axis % rank
-    _require_same_sides(c, data, indices, at)
+    smaller = _smaller_sides(c, data, indices, at)
+    if smaller:
+        part = f.slice_(c, data, [0] * len(smaller), list(smaller.values()), list(smaller))
+        found = elements_by_comparing(c, dialect, reduction, at, (part, indices, updates))
+        return _completed(c, f, found, data, smaller)
     _require_small(c, shape_of(indices).count(), shape_of(data).dim(at))
     size = dialect.size(c, data, at)
     where = _non_negative(c, dialect, f.as_i64(c, indices), size)
@@ -116,14 +121,38 @@ def _non_negative(c: Conversion, dialect: DialectForms, indices: Value, size: Va
     return dialect.select(c, f.less(c, indices, c.i64(0)), f.add(c, indices, size), indices)
 
 
-def _require_same_sides(c: Conversion, data: Value, indices: Value, axis: int) -> None:
+def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dict[int, int]:
+    """The sizes of the indices along other axes than `axis`, where they are smaller than the data.
+
+    Raises:
+        RefusedError: when it is not known which sizes are smaller.
+    """
     left, right = shape_of(data), shape_of(indices)
+    smaller: dict[int, int] = {}
     for at in range(left.rank or 0):
-        if at != axis and left.dim(at) != right.dim(at):
+        size, covered = left.dim(at), right.dim(at)
+        if at == axis or size == covered:
+            continue
+        if not isinstance(size, int) or not isinstance(covered, int):
             raise c.refuse(
                 "it combines duplicates, and the indices may cover only a part of the data",
                 "write a newer opset, whose scatters have reductions",
             )
+        smaller[at] = covered
+    return smaller
+
+
+def _completed(
+    c: Conversion, f: ModuleType, part: Value, data: Value, sizes: dict[int, int]
+) -> Value:
+    """`data` with its first elements, of these sizes, replaced by `part`."""
+    whole, open_axes = part, dict(sizes)
+    for axis, size in sizes.items():
+        del open_axes[axis]
+        starts, ends = [size, *[0] * len(open_axes)], [TO_THE_END, *open_axes.values()]
+        rest = f.slice_(c, data, starts, ends, [axis, *open_axes])
+        whole = f.concat(c, [whole, rest], axis)
+    return whole
 
 
 def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> None:
