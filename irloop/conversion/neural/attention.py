@@ -14,8 +14,7 @@ from irloop.dialects.openvino import comparison, elementwise, matmul
 from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import ElementType
-from irloop.graph.types import Dim
+from irloop.graph.types import Dim, ElementType
 
 __all__: list[str] = []
 
