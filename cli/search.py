@@ -62,12 +62,11 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 def _leaves(model: str, root: str) -> bool:
     """True when the model or its weights file is a link to a file outside `root`."""
-    home = os.path.realpath(root)
-    for path in (model, os.path.splitext(model)[0] + ".bin"):
-        place = os.path.realpath(path)
-        if os.path.islink(path) and not Path(place).is_relative_to(home):
-            return True
-    return False
+    # Nearly no file is a link, and following the path of each file takes longer than this question.
+    links = [path for path in (model, os.path.splitext(model)[0] + ".bin") if os.path.islink(path)]
+    return any(
+        not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)) for path in links
+    )
 
 
 def _models_of(path: str, *, follow: bool) -> Iterator[tuple[str, str | None]]:

@@ -76,15 +76,20 @@ _WIDTHS = {
     ElementType.F64: (8, 0x7F, 0xF0),
 }
 
+#: For each mask of a highest byte, the highest bytes of finite elements. Deleting these is fast,
+#: and nothing is left if all elements are finite.
+_ORDINARY = {
+    mask: bytes(byte for byte in range(256) if byte & mask != mask)
+    for _, mask, _ in _WIDTHS.values()
+}
+
 
 def _first_non_finite(
     context: Context, item: Constant, width: tuple[int, int, int], size: int
 ) -> tuple[int, bytes] | None:
     """The position and bytes of the first element whose exponent bits are all set."""
     step, high_mask, low_mask = width
-    # Deleting the highest bytes of finite elements is fast, and nothing is left if all elements are
-    # finite.
-    ordinary = bytes(byte for byte in range(256) if byte & high_mask != high_mask)
+    ordinary = _ORDINARY[high_mask]
     position = 0
     for chunk in context.weights.chunks(item.offset or 0, size - size % step):
         highest = chunk[step - 1 :: step]
