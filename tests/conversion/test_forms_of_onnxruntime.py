@@ -63,6 +63,19 @@ def test_fewer_indices_in_a_loop(engines: Engines, tmp_path: Path) -> None:
     agree(text, [[i64(n), _drawn(1, 3, 4), indices] for n in (2, 0, 3)], engines, tmp_path)
 
 
+@pytest.mark.parametrize("zero", [0, 3])
+@pytest.mark.parametrize("divide", ["y = Div (one, d)", "y = Reciprocal (d)"])
+def test_quantised_divisors_have_no_negative_zero(
+    divide: str, zero: int, engines: Engines, tmp_path: Path
+) -> None:
+    """1 / -0 would be -inf; the integer 0 has no sign."""
+    text = f"""g (float[5] x) => (float[5] y)
+<float step = {{0.5}}, int8 zero = {{{zero}}}, float one = {{1.0}}> {{
+  q = QuantizeLinear (x, step, zero)  d = DequantizeLinear (q, step, zero)  {divide}
+}}"""
+    agree(text, [[np.array([-0.1, 0.1, -0.25, 1, -1], F32)]], engines, tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_an_attention_mask_of_integers_is_added(
     kind: str, engines: Engines, tmp_path: Path

@@ -18,7 +18,7 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Value
+from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
@@ -340,7 +340,13 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
     """
     element = element_of(scale)
     limited = _limited(c, x)
-    if limited is not None and limited[1] == _shift(c, zero):
+    if limited is not None and _divides(c.node):
+        # Small negative numbers are rounded to -0, and dividing by -0 gives another infinity than
+        # dividing by the integer 0.
+        wide = ov_forms.converted(c, x, ElementType.F32)
+        if zero is not None:
+            wide = ov_forms.subtract(c, wide, ov_forms.converted(c, zero, ElementType.F32))
+    elif limited is not None and limited[1] == _shift(c, zero):
         # QuantizeLinear added the zero point that would be subtracted here: leave out both.
         wide = limited[0]
     elif element_of(x) is ElementType.I32:
@@ -350,6 +356,14 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
         wide = _centred(c, x, zero)
     factor = ov_forms.converted(c, scale, ElementType.F32)
     return ov_forms.converted(c, ov_forms.multiply(c, wide, factor), element)
+
+
+def _divides(node: Node) -> bool:
+    """True if the result of an ONNX node is a divisor."""
+    for user, at in node.output.uses:
+        if isinstance(user.op, onnx_math.Reciprocal) or (isinstance(user.op, onnx_math.Div) and at):
+            return True
+    return False
 
 
 @imports(onnx.DynamicQuantizeLinear)
