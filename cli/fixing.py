@@ -63,7 +63,12 @@ def fix_models(
             continue
         bin_file = weights or str(Path(model).with_suffix(".bin"))
         if not write:
-            diffs.append(_diff(model, fixed))
+            old, new = fixed.lines()
+            text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
+            # Most files are indented by tabs; other characters that a terminal might interpret are
+            # escaped.
+            shown = ("\t".join(map(one_line, line.split("\t"))) for line in text)
+            diffs.append("".join(f"{line}\n" for line in shown))
             if fixed.added:
                 console.note(f"{len(fixed.added)} bytes would be appended to {bin_file}")
             continue
@@ -113,13 +118,6 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
         why = next(iter((*found.problems, *found.not_exercised)), "nothing could be compared")
         return f"not proved: {why}"
     return f"proved: the same results in {len(found.trials)} trials"
-
-
-def _diff(model: str, fixed: Fixed) -> str:
-    old, new = fixed.lines()
-    text = [line.rstrip("\r\n") for line in difflib.unified_diff(old, new, model, model)]
-    # Most files are indented by tabs; other characters that a terminal might interpret are escaped.
-    return "".join("\t".join(map(one_line, line.split("\t"))) + "\n" for line in text)
 
 
 def _write(path: str, bin_file: str, fixed: Fixed) -> None:

@@ -128,7 +128,10 @@ def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
     from .graph_text import attributes, iterations, operand, wires
 
     inputs = ", ".join(operand(value) for value in node.inputs)
-    outputs = ", ".join(_output_in_words(node, value) for value in node.outputs)
+    outputs = ", ".join(
+        str(value.type) if value.name == node.name else f"{value.name} {value.type}"
+        for value in node.outputs
+    )
     settings = ", ".join(f"{key}={_short(value)}" for key, value in attributes(node).items())
     line = f'{indent}{node.op.label} "{node.name}" ({inputs}) -> {outputs}'
     yield f"{line}  {{{settings}}}" if settings else line
@@ -145,10 +148,6 @@ def _node_lines(node: Node, indent: str, depth: int | None) -> Iterator[str]:
         if depth is None or depth > 0:
             deeper = None if depth is None else depth - 1
             yield from _graph_lines(body.graph, f"{inner}  ", deeper)
-
-
-def _output_in_words(node: Node, value: Value) -> str:
-    return str(value.type) if value.name == node.name else f"{value.name} {value.type}"
 
 
 def _format(model: Model) -> str:

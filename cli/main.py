@@ -20,7 +20,6 @@ from .exits import Exit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from irloop.errors import IrloopError
 
 __all__ = ["main"]
 
@@ -167,14 +166,23 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 
     console_of(ctx).done()
     if isinstance(error, (UsageError, WriteError)):
-        _fail(ctx, error.message, *_rows(error))
+        first = error.diagnostics[0]
+        labels = ("expected", "found", "cause", "fix")
+        texts = {label: getattr(first, label) for label in labels}
+        _fail(ctx, error.message, *(f"{label}: {text}" for label, text in texts.items() if text))
     if isinstance(error, InternalError):
         _internal(ctx, error.error, error.step)
     if isinstance(error, IrloopError) and not isinstance(error, VerifyError):
-        _findings(ctx, error)
+        from . import report_text
+
+        click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
+        ctx.exit(Exit.FINDINGS)
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
-            _reader_left()
+            # Nobody reads the buffered output any more. Discard it, because the interpreter would
+            # otherwise complain at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(Exit.NOT_CHECKED)
         _fail(ctx, f"{error.filename or 'output'}: {error.strerror or type(error).__name__}")
     _internal(ctx, error)
 
@@ -185,19 +193,6 @@ def _fail(ctx: click.Context, message: str, *rows: str) -> NoReturn:
     for row in rows:
         click.echo(one_line(named(f"  {row}")), err=True)
     ctx.exit(Exit.NOT_CHECKED)
-
-
-def _rows(error: IrloopError) -> list[str]:
-    first = error.diagnostics[0]
-    labels = ("expected", "found", "cause", "fix")
-    return [f"{label}: {getattr(first, label)}" for label in labels if getattr(first, label)]
-
-
-def _findings(ctx: click.Context, error: IrloopError) -> NoReturn:
-    from . import report_text
-
-    click.echo(report_text.render(map(console_of(ctx).shown, error.diagnostics)))
-    ctx.exit(Exit.FINDINGS)
 
 
 def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoReturn:
@@ -212,13 +207,6 @@ def _internal(ctx: click.Context, error: BaseException, step: str = "") -> NoRet
         "fix: this is a bug in irloop; report it with the model (or a part of it) and the output "
         "of the same command with --debug",
     )
-
-
-def _reader_left() -> NoReturn:
-    # Nobody reads the buffered output any more. Discard it, because the interpreter would otherwise
-    # complain at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(Exit.NOT_CHECKED)
 
 
 @click.group(

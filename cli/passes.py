@@ -53,17 +53,20 @@ def command(name: str | None, dialect: str | None, style: str) -> None:
             names = ", ".join(item.name for item in known)
             raise UsageError(f"no pass is called {name!r}", expected=names)
     if style == "json":
-        click.echo(report_json.dump({"schema": "irloop-passes/1", "passes": _rows(shown)}))
+        click.echo(
+            report_json.dump(
+                {
+                    "schema": "irloop-passes/1",
+                    "passes": [
+                        {**item._asdict(), "options": [option._asdict() for option in item.options]}
+                        for item in shown
+                    ],
+                }
+            )
+        )
         return
     for line in _table(shown) if name is None else _page(shown[0]):
         say(line)
-
-
-def _rows(passes: list[PassInfo]) -> list[dict[str, object]]:
-    return [
-        {**item._asdict(), "options": [option._asdict() for option in item.options]}
-        for item in passes
-    ]
 
 
 def _table(passes: list[PassInfo]) -> Iterator[str]:

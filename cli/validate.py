@@ -267,7 +267,8 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
         console.note(f"wrote {baseline.path}: {known}, {len(findings)} of them in these models")
     if baseline is not None:
         findings = _new(baseline, findings, readable, console)
-        findings = _first(findings, settings.max_same or None)
+        cap = Cap(settings.max_same or None)
+        findings = [*filter(cap.wants, findings), *cap.rest()]
     files = [console.named(model) for model in readable]
     found = _Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
@@ -326,12 +327,6 @@ def _new(
     if gone:
         console.note(f"{gone} known findings no longer occur; --write-baseline removes them")
     return new
-
-
-def _first(findings: list[Diagnostic], most: int | None) -> list[Diagnostic]:
-    """At most `most` findings of each code in each file, and one that counts the omitted ones."""
-    cap = Cap(most)
-    return [*filter(cap.wants, findings), *cap.rest()]
 
 
 def _report(text: str) -> tuple[str, str]:

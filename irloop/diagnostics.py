@@ -49,14 +49,13 @@ def one_line(text: str) -> str:
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}... ({len(text):,} characters)"
     if not text.isprintable():
-        text = "".join(char if char.isprintable() else _spelt(char) for char in text)
+        text = "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+            for char in text
+        )
     if ":" in text or "#" in text:
         text = _COMMAND.sub(_harmless, text)
     return text
-
-
-def _spelt(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def _harmless(match: re.Match[str]) -> str:

@@ -142,7 +142,11 @@ def _fed_alike(
 ) -> bool:
     """True when the operands of two operations correspond and have the same shapes."""
     mine, given = (
-        [item for item in value.producer.inputs if item is not None and not _is_constant(item)]
+        [
+            item
+            for item in value.producer.inputs
+            if item is not None and not isinstance(item.producer.op, Constant)
+        ]
         for value in values
     )
     return [twin.get(item) for item in given] == mine and all(
@@ -153,10 +157,6 @@ def _fed_alike(
 
 def _shape(held: Any) -> tuple[int, ...]:
     return tuple(np.shape(held))
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value.producer.op, Constant)
 
 
 def _missing(

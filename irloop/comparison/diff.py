@@ -177,7 +177,9 @@ class _Differ:
         places = {node: at for at, node in enumerate(new.parameters)}
         same = {left: places[right] for left, right in self._partner.items()}
         self._prints = {**_fingerprints(old, same), **_fingerprints(new, places)}
-        self._match_equal()
+        # Match nodes with equal fingerprints, first those that also have equal names.
+        for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
+            self._match_by(key)
         self._match_named()
         self._match_read()
         self._match_read(other_type=True)
@@ -207,11 +209,6 @@ class _Differ:
     def _pair(self, old: Node, new: Node) -> None:
         self._partner[old] = new
         self._taken.add(new)
-
-    def _match_equal(self) -> None:
-        """Match nodes with equal fingerprints, first those that also have equal names."""
-        for key in (lambda node: (self._prints[node], node.name), self._prints.__getitem__):
-            self._match_by(key)
 
     def _match_by(self, key: Callable[[Node], Any]) -> None:
         free: dict[Any, deque[Node]] = {}

@@ -154,7 +154,9 @@ class Evidence:
 
         The search also ends at a constant. None if it finds neither.
         """
-        while value is not None and value not in pairs and not _is_constant(value):
+        while (
+            value is not None and value not in pairs and not isinstance(value.producer.op, Constant)
+        ):
             value = handed_on(value)
         return value
 
@@ -215,10 +217,6 @@ class Evidence:
     def cause(kind: str, message: str, first: Node, second: Node) -> Cause:
         lines = first.location.line, second.location.line
         return Cause(kind, message, second.name, lines)
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value.producer.op, Constant)
 
 
 def _labels(models: tuple[Model, Model]) -> tuple[str, str]:

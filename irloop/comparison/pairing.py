@@ -58,7 +58,8 @@ class Pairs:
         entered: set[Node] = set()
         pending = [*self._named_loops()]
         while True:
-            pending += self._loops_of_new_values()
+            new, self._new = self._new, []
+            pending += self._loops_of(new)
             pending = [pair for pair in pending if pair[1] not in entered]
             if not pending:
                 break
@@ -172,11 +173,6 @@ class Pairs:
             nodes = _loop_of(self.first_by_name[self.of_second[value]]), _loop_of(value)
             if nodes[0] is not None and nodes[1] is not None:
                 yield nodes[0], nodes[1]
-
-    def _loops_of_new_values(self) -> Iterator[tuple[Node, Node]]:
-        """The pairs of loops that return values which were paired since the last call."""
-        new, self._new = self._new, []
-        return self._loops_of(new)
 
 
 def _depth(node: Node) -> int:

@@ -68,7 +68,11 @@ class Tally:
         """Evaluate every trial."""
         trials = counted("comparing trials", self._trials, len(self._trials))
         for number, trial in enumerate(trials):
-            wanted = self._reference(number)
+            # The expected outputs are those of the first lane of the first model that has any.
+            lanes = [lane for lane in self._runs if lane.side == 0]
+            wanted = next(
+                (lane for lane in lanes if self._runs[lane][number].outputs is not None), None
+            )
             if wanted is None:
                 self._without_reference(number, trial)
             else:
@@ -133,14 +137,6 @@ class Tally:
 
     def _names(self) -> tuple[str, ...]:
         return self._judge.names[0]
-
-    def _reference(self, number: int) -> Lane | None:
-        """The lane (model and engine) whose outputs for a trial are the expected ones, or None.
-
-        It is the first lane of the first model with outputs for this trial.
-        """
-        lanes = [lane for lane in self._runs if lane.side == 0]
-        return next((lane for lane in lanes if self._runs[lane][number].outputs is not None), None)
 
     def _without_reference(self, number: int, trial: Trial) -> None:
         """Handle a trial for which no engine has run the first model."""

@@ -248,7 +248,9 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     expected="mode avg",
                     found="mode max",
                 )
-            unknown = _unknown_types(node, target)
+            types = [value.type for value in node.outputs]
+            tensors = [type for type in types if isinstance(type, TensorType)]
+            unknown = [type.element for type in tensors if type.element in target.types]
             if unknown:
                 yield _finding(
                     node,
@@ -256,11 +258,6 @@ def _unreadable(model: Model, target: Target) -> Iterator[Diagnostic]:
                     expected="f16, f32, f64, bf16, boolean or an integer of 8 to 64 bits",
                     found=", ".join(str(value.type) for value in node.outputs),
                 )
-
-
-def _unknown_types(node: Node, target: Target) -> list[ElementType]:
-    found = [value.type.element for value in node.outputs if isinstance(value.type, TensorType)]
-    return [element for element in found if element in target.types]
 
 
 def _is_empty(node: Node) -> bool:

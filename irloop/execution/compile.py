@@ -280,7 +280,8 @@ class _Compiler:
         whole: list[Step] = []
         rest: list[Step] = []
         if body is not None and self._hoist:
-            whole, rest = _split(steps, _sliced(body, inputs), fixed)
+            ports = [port for port in body.ports.inputs if isinstance(port, Sliced | ScanInput)]
+            whole, rest = _split(steps, {inputs[port.parameter] for port in ports}, fixed)
         done = _with_frees(steps, keep)
         return Program(
             inputs,
@@ -361,12 +362,6 @@ def _stays(body: Body, parameter: int) -> bool:
     while value is not None and _passes_on(value.producer):
         value = value.producer.inputs[0]
     return value is body.graph.input(parameter)
-
-
-def _sliced(body: Body, inputs: Sequence[int]) -> set[int]:
-    """The slots of the body parameters that receive slices of an input."""
-    ports = body.ports.inputs
-    return {inputs[port.parameter] for port in ports if isinstance(port, Sliced | ScanInput)}
 
 
 def _split(

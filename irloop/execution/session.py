@@ -211,18 +211,14 @@ def _by_name(graph: Graph, inputs: Mapping[str, Any]) -> list[Any]:
         if name is None and not isinstance(node.outputs[0].type, OptionalType):
             missing.append(node.name)
     if missing or left:
+        parts = [f"missing: {', '.join(missing)}"] if missing else []
+        extra = ", ".join(left)
         raise UsageError(
             "the names of the inputs are not those of the model",
             expected=", ".join(input_names(graph)) or "no inputs",
-            found=_difference(missing, left),
+            found="; ".join([*parts, f"unknown: {extra}"] if extra else parts),
         )
     return found
-
-
-def _difference(missing: list[str], left: Iterable[str]) -> str:
-    parts = [f"missing: {', '.join(missing)}"] if missing else []
-    extra = ", ".join(left)
-    return "; ".join([*parts, f"unknown: {extra}"] if extra else parts)
 
 
 def _conform(node: Node, value: Any, type: ValueType) -> Any:

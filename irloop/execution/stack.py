@@ -52,7 +52,10 @@ class Stack:
                 found=f"{list(part.shape)} in iteration {index}",
             )
         if index == len(buffer):
-            buffer = self._grow(buffer)
+            self._buffer = self._room(2 * len(buffer), buffer.dtype)
+            self._buffer[: len(buffer)] = buffer
+            self._context.live -= buffer.nbytes
+            buffer = self._buffer
         buffer[index] = part
 
     @property
@@ -73,12 +76,6 @@ class Stack:
             raise StepError(self._node, f"output {self._name!r} joins values that are not tensors")
         self._shape = part.shape
         self._buffer = self._room(FIRST_ROOM if self._exact is None else self._exact, part.dtype)
-        return self._buffer
-
-    def _grow(self, old: Array) -> Array:
-        self._buffer = self._room(2 * len(old), old.dtype)
-        self._buffer[: len(old)] = old
-        self._context.live -= old.nbytes
         return self._buffer
 
     def _room(self, count: int, dtype: np.dtype[Any]) -> Array:

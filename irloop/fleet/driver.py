@@ -191,7 +191,11 @@ class _Sweep:
             with suppress(queue.Empty):
                 self._take(self._finished.get(timeout=1.0))
             if not self._cluster.is_connected:
-                self._start_anew()
+                # Submit all unfinished batches to the new scheduler.
+                self._retries += self._running.values()
+                self._running.clear()
+                self._write()
+                self._cluster.reconnect()
                 looked = 0.0
             if len(self._rows) >= ROWS or (self._rows and now - self._written > SECONDS):
                 self._write()
@@ -280,13 +284,6 @@ class _Sweep:
                 for step in job.steps
             ]
             self._keep(batch, rows)
-
-    def _start_anew(self) -> None:
-        """Connect again, and submit all unfinished batches to the new scheduler."""
-        self._retries += self._running.values()
-        self._running.clear()
-        self._write()
-        self._cluster.reconnect()
 
     def _write(self) -> None:
         """Append the new rows to the table. For a model with a known digest, append copies of its

@@ -285,7 +285,11 @@ class _Work:
             self._rows += [self._head(head, step) | _not_run(found) for step in steps]
             steps = ()
         if len(self._known):
-            old = [step for step in steps if self._is_known(step, digest)]
+            old = [
+                step
+                for step in steps
+                if self._known.has(done_key(digest, step, *self._facts[step]))
+            ]
             self._rows += [self._head(head, step) | {"verdict": ""} for step in old]
             steps = tuple(step for step in steps if step not in old)
         to = self._orders.to
@@ -312,9 +316,6 @@ class _Work:
     def _drop(self, found: Fetched) -> None:
         if found.is_copy:
             shutil.rmtree(found.folder, ignore_errors=True)
-
-    def _is_known(self, step: str, digest: str) -> bool:
-        return self._known.has(done_key(digest, step, *self._facts[step]))
 
     def _head(self, head: Row, step: str) -> Row:
         settings, used = self._facts[step]
@@ -434,7 +435,11 @@ def _checked(answer: Row) -> Row:
         "verdict": _line(answer.get("verdict") or "failed"),
         "detail": _line(answer.get("detail") or ""),
         "codes": [_code(item) for item in codes or () if isinstance(item, dict)],
-        "refusals": [_refusal(item) for item in refusals or () if isinstance(item, dict)],
+        "refusals": [
+            {key: _line(item.get(key) or "") for key in ("operation", "reason", "place")}
+            for item in refusals or ()
+            if isinstance(item, dict)
+        ],
         "seconds": _number(answer.get("seconds")),
         "memory": _whole(answer.get("memory")),
         "max_abs": _number(answer.get("max_abs")),
@@ -445,10 +450,6 @@ def _checked(answer: Row) -> Row:
 def _code(item: Row) -> Row:
     texts = {key: _line(item.get(key) or "") for key in ("code", "severity", "message", "place")}
     return {**texts, "line": _whole(item.get("line"))}
-
-
-def _refusal(item: Row) -> Row:
-    return {key: _line(item.get(key) or "") for key in ("operation", "reason", "place")}
 
 
 def _line(value: Any) -> str:

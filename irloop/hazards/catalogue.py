@@ -140,15 +140,11 @@ def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> I
         key = type(node.op), bool(node.bodies)
         possible = by_operation.get(key)
         if possible is None:
-            possible = by_operation[key] = [item for item in wanted if _may_have(node, item)]
+            possible = by_operation[key] = [
+                item
+                for item in wanted
+                if isinstance(node.op, item.operations) and (node.bodies or not item.only_with_body)
+            ]
         for hazard in possible:
             for found in hazard.find(node):
                 yield Match(type(hazard), node, found)
-
-
-def _may_have(node: Node, hazard: Hazard) -> bool:
-    """True if the operation of `node` can have the hazard's pattern.
-
-    A hazard that occurs only in nodes with bodies excludes nodes without bodies.
-    """
-    return isinstance(node.op, hazard.operations) and bool(node.bodies or not hazard.only_with_body)

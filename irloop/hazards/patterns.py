@@ -190,11 +190,11 @@ def dropped_before_iteration(node: Node) -> list[int]:
     if iteration is None:
         return []
     before = enumerate(body.graph.inputs[:iteration])
-    return [at for at, value in before if _enters_bodies(value) and not is_live(value)]
-
-
-def _enters_bodies(value: Value) -> bool:
-    return any(user.bodies for user, _ in value.uses)
+    return [
+        at
+        for at, value in before
+        if any(user.bodies for user, _ in value.uses) and not is_live(value)
+    ]
 
 
 def may_not_run(node: Node) -> bool:

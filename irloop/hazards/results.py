@@ -36,7 +36,8 @@ def passed_on(body: Body) -> Iterator[Node]:
     Captured values are excluded, because the writer inserts an Identity for each of them.
     """
     entering = {body.graph.input(port.parameter) for port in body.ports.inputs}
-    entering -= _captured(body)
+    captured = [port for port in body.ports.inputs if isinstance(port, Invariant)]
+    entering -= {body.graph.input(port.parameter) for port in captured}
     yield from (result for result in body.graph.results if result.inputs[0] in entering)
 
 
@@ -75,11 +76,6 @@ def joined_strings(body: Body) -> Iterator[Node]:
         if value in seen or isinstance(_origin(value).producer.op, Parameter):
             yield result
         seen.add(value)
-
-
-def _captured(body: Body) -> set[Value]:
-    ports = [port for port in body.ports.inputs if isinstance(port, Invariant)]
-    return {body.graph.input(port.parameter) for port in ports}
 
 
 def _origin(value: Value) -> Value:

@@ -315,10 +315,6 @@ def _partial(lengths: Array | None, steps: int) -> Array | None:
     return None if steps and (whole >= steps).all() else whole
 
 
-def _directions(direction: str) -> tuple[bool, ...]:
-    return {"forward": (False,), "reverse": (True,)}.get(direction, (False, True))
-
-
 def _sequence(
     cells: Sequence[Cell],
     direction: str,
@@ -349,7 +345,8 @@ def _sequence(
     lengths = _partial(lengths, steps)
     zeros = np.zeros((items, size), dtype=x.dtype)
     outputs, ends, memories = [], [], []
-    for at, (kind, reverse) in enumerate(zip(cells, _directions(direction), strict=True)):
+    reversals = {"forward": (False,), "reverse": (True,)}.get(direction, (False, True))
+    for at, (kind, reverse) in enumerate(zip(cells, reversals, strict=True)):
         first_h = zeros if h is None else h[at]
         first_c = None
         if isinstance(kind, LstmCell):

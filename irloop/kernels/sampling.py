@@ -133,17 +133,6 @@ def _axis_corners(place: Array, size: int, mode: str, padding: str, *, align: bo
     return corners
 
 
-def _reserve(data: Array, places: Array, corners: int) -> None:
-    """Reserve the memory that sampling takes.
-
-    For each point it takes an index and weights for each corner along each axis, and sums for each
-    channel.
-    """
-    points, axes = places.shape[0] * places.shape[1], places.shape[2]
-    each = axes * corners * (8 + 2 * data.itemsize) + 4 * data.shape[1] * data.itemsize
-    budget.reserve(points * each, "sampling at a grid")
-
-
 def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
     """Read data [N, C, D1, ..., Dr] at a grid [N, o1, ..., or, r] of positions in -1..1.
 
@@ -156,7 +145,12 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
         sizes = data.shape[2:]
         wide = widened(data)
         places = widened(grid).reshape(grid.shape[0], -1, len(sizes))
-        _reserve(wide, places, {"nearest": 1, "cubic": 4}.get(mode, 2))
+        points, axes = places.shape[0] * places.shape[1], places.shape[2]
+        # For each point: an index and weights for each corner along each axis, and sums for each
+        # channel.
+        in_cell = {"nearest": 1, "cubic": 4}.get(mode, 2)
+        each = axes * in_cell * (8 + 2 * wide.itemsize) + 4 * wide.shape[1] * wide.itemsize
+        budget.reserve(points * each, "sampling at a grid")
         corners = []
         with np.errstate(all="ignore"):
             for axis, size in enumerate(sizes):

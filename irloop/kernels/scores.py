@@ -17,11 +17,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _NOTHING = 1e-7
 
 
-def _softmax(x: Array) -> Any:
-    powers = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
-    return powers / powers.sum(axis=-1, keepdims=True)
-
-
 def _softmax_zero(x: Array) -> Any:
     """Softmax of the nonzero scores; zeros stay zero."""
     top = x.max(axis=-1, keepdims=True, initial=-np.inf)
@@ -37,7 +32,8 @@ def transformed(x: Array, how: str) -> Array:
     The result has the element type of the scores.
     """
     if how == "SOFTMAX":
-        result = _softmax(x)
+        powers = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
+        result = powers / powers.sum(axis=-1, keepdims=True)
     elif how == "SOFTMAX_ZERO":
         result = _softmax_zero(x)
     elif how == "LOGISTIC":

@@ -148,7 +148,8 @@ def _collect(
         if not attribute and "Missing child" not in entry.message:
             unexpected.append(element)
         if not attribute and entry.type_name == "SCHEMAV_CVC_COMPLEX_TYPE_4":
-            attribute = _quoted(entry.message)
+            names = re.findall(r"'([^']+)'", entry.message)
+            attribute = names[-1] if names else ""
         code = CODES.get(entry.type_name, "IRL107")
         finding = SchemaFinding(code, originals[element], attribute, entry.message)
         found.setdefault((finding.element, attribute), finding)
@@ -161,8 +162,3 @@ def _by_whole_name(path: str) -> str:
     The same prefix may be redefined, that is, name different namespaces in one file.
     """
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)
-
-
-def _quoted(message: str) -> str:
-    names = re.findall(r"'([^']+)'", message)
-    return names[-1] if names else ""

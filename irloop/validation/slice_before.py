@@ -50,7 +50,8 @@ def slice_before(
     vectors = ([0] * axis + [low], [0] * axis + [high], [1] * (axis + 1))
     data = b"".join(struct.pack(f"<{axis + 1}q", *vector) for vector in vectors)
     padding = bytes(-used % ALIGNMENT)
-    ids = _new_ids(net, 4)
+    last = max((int(name) for name in net.layers if name.isdecimal()), default=0)
+    ids = [str(last + at) for at in range(1, 5)]
     names = _new_names(net, owner.name or "loop", ("begin", "end", "strides", "range"))
     dims = (*port.dims[:axis], str(high - low), *port.dims[axis + 1 :])
     length = len(data) // 3
@@ -77,12 +78,6 @@ def slice_before(
         SetAttribute(element, "end", end),
     )
     return edits, padding + data
-
-
-def _new_ids(net: NetIndex, count: int) -> list[str]:
-    """`count` layer ids that a net does not use."""
-    last = max((int(name) for name in net.layers if name.isdecimal()), default=0)
-    return [str(last + at) for at in range(1, count + 1)]
 
 
 def _new_names(net: NetIndex, stem: str, endings: Sequence[str]) -> list[str]:

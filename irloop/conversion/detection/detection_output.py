@@ -158,20 +158,15 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     if found.index is None:
         return rows
     # One index per item is enough, because all classes share one list of boxes.
-    return suppression.Candidates(boxes, worth, _spread(c, case, found.index)).origin(c, rows)
+    one = c.i64([1])
+    shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
+    return suppression.Candidates(boxes, worth, forms.expand(c, found.index, shape)).origin(c, rows)
 
 
 def _elements(c: Conversion, data: Value, index: Value) -> Value:
     from irloop.dialects.onnx.gather import GatherElements
 
     return c(GatherElements(2), data, index)
-
-
-def _spread(c: Conversion, case: _Case, index: Value) -> Value:
-    """Repeat an index [N, 1, K] for every class."""
-    one = c.i64([1])
-    shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
-    return forms.expand(c, index, shape)
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:

@@ -48,7 +48,9 @@ def export_grid(
     boxes = forms.add(c, forms.cast(c, priors, F32), geometry.shifts(c, x, y))
     if own != (height, width):
         total = sizes.product([height, width, count])
-        boxes = _filled_up(c, sizes, forms.reshape(c, boxes, [-1, 4]), total)
+        zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
+        whole = forms.concat(c, [forms.reshape(c, boxes, [-1, 4]), zeros], 0)
+        boxes = forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
     boxes = forms.cast(c, boxes, element_of(priors))
     if op.flatten:
         return forms.reshape(c, boxes, [-1, 4])
@@ -65,13 +67,6 @@ def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
         for size in (length, count)
     )
     return forms.mul(c, middle, forms.div(c, whole, parts))
-
-
-def _filled_up(c: Conversion, sizes: OnnxSizes, rows: Value, total: Size) -> Value:
-    """The first `total` rows [.., 4], padded with zeros."""
-    zeros = forms.constant_of_shape(c, sizes.list([total, 4]), 0.0, F32)
-    whole = forms.concat(c, [rows, zeros], 0)
-    return forms.slice_by(c, whole, c.i64([0]), sizes.list([total]), c.i64([0]))
 
 
 @exports(ov.ExperimentalDetectronTopKROIs)

@@ -222,10 +222,7 @@ def _gelu(c: Conversion, x: Value, *, tanh: bool) -> Value:
         cube = forms.mul(c, value, forms.mul(c, value, value))
         bent = forms.add(c, value, forms.mul(c, cube, forms.scalar(c, 0.044715, value)))
         scaled = forms.mul(c, bent, forms.scalar(c, math.sqrt(2 / math.pi), value))
-        return _half(value, c(onnx_math.Tanh(), scaled))
-
-    def _half(value: Value, inner: Value) -> Value:
-        gate = forms.add(c, inner, forms.scalar(c, 1, value))
+        gate = forms.add(c, c(onnx_math.Tanh(), scaled), forms.scalar(c, 1, value))
         return forms.mul(c, forms.mul(c, value, forms.scalar(c, 0.5, value)), gate)
 
     if c.opset >= 20:
@@ -337,19 +334,13 @@ def export_clamp(c: Conversion, op: ov.Clamp, x: Value) -> Value:
     high: float | None = None if op.max == math.inf else op.max
     element = element_of(x)
     if element.is_integer:
-        low, high = _integer_bounds(element, low, high)
+        least, most = integer_range(element)
+        lower = None if low is None or low <= least else min(math.ceil(low), most)
+        upper = None if high is None or high >= most else max(math.floor(high), least)
+        low, high = lower, upper
     if low is None and high is None:
         return forms.identity(c, x)
     return forms.clip(c, x, low, high)
-
-
-def _integer_bounds(
-    element: ElementType, low: float | None, high: float | None
-) -> tuple[float | None, float | None]:
-    least, most = integer_range(element)
-    lower = None if low is None or low <= least else min(math.ceil(low), most)
-    upper = None if high is None or high >= most else max(math.floor(high), least)
-    return lower, upper
 
 
 def integer_range(element: ElementType) -> tuple[int, int]:

@@ -283,14 +283,11 @@ def _sliced_before_10(
         size = shape_of(value).dim(axis)
         if not isinstance(size, int):
             return None
-        places = range(size)[slice(start, _end(end, step, size), step)]
+        # With a negative step, such an end lies before the first element: Python writes it as None.
+        stop = None if step < 0 and end < -size else end
+        places = range(size)[slice(start, stop, step)]
         value = gather(c, value, c.i64(list(places)), axis)
     return value
-
-
-def _end(end: int, step: int, size: int) -> int | None:
-    """`end` for a Python slice; None if a slice with a negative step includes the first element."""
-    return None if step < 0 and end < -size else end
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:

@@ -182,7 +182,10 @@ def slice_by(
     if all(bound is not None for bound in known):
         numbers = [[int(item) for item in bound] for bound in known if bound is not None]
         return _strided(c, value, numbers[0], numbers[1], list(axes), numbers[2])
-    return _strided_by(c, value, starts, ends, list(axes), steps)
+    positions = _Positions.of(c, value, list(axes))
+    mask = [int(at not in positions.at) for at in range(positions.count)]
+    begin, end = (_spread(c, bound, positions, 0) for bound in (starts, ends))
+    return c(positions.op(mask, mask), value, begin, end, _spread(c, steps, positions, 1))
 
 
 class _Positions(Record):
@@ -250,15 +253,6 @@ def _opens(start: int, step: int) -> bool:
 
 def _closes(stop: int, step: int) -> bool:
     return stop <= -TO_THE_END if step < 0 else stop >= TO_THE_END
-
-
-def _strided_by(
-    c: Conversion, value: Value, starts: Value, ends: Value, axes: list[int], steps: Value
-) -> Value:
-    positions = _Positions.of(c, value, axes)
-    mask = [int(at not in positions.at) for at in range(positions.count)]
-    begin, end = (_spread(c, bound, positions, 0) for bound in (starts, ends))
-    return c(positions.op(mask, mask), value, begin, end, _spread(c, steps, positions, 1))
 
 
 def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:

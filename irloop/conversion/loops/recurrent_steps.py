@@ -105,27 +105,17 @@ def iterated(
         shown, carried = _masked(loop, c, lengths, new, held)
     scans = [Scanned(forms.unsqueeze(loop.inner, shown, [1]), 1, backwards)]
     if as_loop:
-        made = _loop(c, loop, projected, carried, scans)
+        # OpenVINO allows no TensorIterator in a TensorIterator.
+        trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
+        starts = c.constant(True, ElementType.BOOLEAN)
+        goes_on = loop.inner.constant(True, ElementType.BOOLEAN)
+        made = loop.loop(trip, starts, goes_on, carried, scans)
     else:
         made = loop.tensor_iterator(carried, scans)
     y = made[-1]
     if layer.lengths is not None and reverse:
         y = _reversed(c, y, layer.lengths)
     return [forms.unsqueeze(c, value, [1]) for value in (y, *made[: len(states)])]
-
-
-def _loop(
-    c: Conversion,
-    loop: OpenVinoLoopBuilder,
-    projected: Value,
-    states: list[Value],
-    scans: list[Scanned],
-) -> list[Value]:
-    # OpenVINO allows no TensorIterator in a TensorIterator.
-    trip = forms.gather(c, forms.shape_of(c, projected), c.i64(1), 0)
-    starts = c.constant(True, ElementType.BOOLEAN)
-    goes_on = loop.inner.constant(True, ElementType.BOOLEAN)
-    return loop.loop(trip, starts, goes_on, states, scans)
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:

@@ -146,7 +146,10 @@ def split(
     axis = op.axis % shape.rank
     size = shape.dims[axis] if shape.dims is not None else None
     if sizes is None or _are_ones(c):
-        moved = _axis_first(c, value, axis)
+        rank = shape_of(value).rank
+        assert rank is not None
+        order = [axis, *(at for at in range(rank) if at != axis)]
+        moved = shape_forms.transpose(c, value, order)
         keeps = sizes is not None or op.keepdims
         return Stacked(shape_forms.unsqueeze(c, moved, [axis + 1]) if keeps else moved)
     known = c.constant_of(sizes)
@@ -195,13 +198,6 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         values = [shape_forms.unsqueeze(c, value, [axis]) for value in values]
         return shape_forms.concat(c, values, axis)
     return shape_forms.concat(c, values, op.axis if rank is None else op.axis % rank)
-
-
-def _axis_first(c: Conversion, value: Value, axis: int) -> Value:
-    rank = shape_of(value).rank
-    assert rank is not None
-    order = [axis, *(at for at in range(rank) if at != axis)]
-    return shape_forms.transpose(c, value, order)
 
 
 def _axis_to(c: Conversion, value: Value, axis: int) -> Value:

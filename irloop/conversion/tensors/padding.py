@@ -75,16 +75,10 @@ def _export(
     value = None if fill is None or mode != "constant" else _scalar(c, fill)
     element = element_of(data)
     if element is ElementType.BOOLEAN and c.opset < 13:
-        return _pad_as(c, ElementType.U8, mode, data, pads, value)
+        given = None if value is None else onnx_forms.cast(c, value, ElementType.U8)
+        padded = onnx_forms.pad(c, onnx_forms.cast(c, data, ElementType.U8), pads, given, mode)
+        return onnx_forms.cast(c, padded, element_of(data))
     return onnx_forms.pad(c, data, pads, value, mode)
-
-
-def _pad_as(
-    c: Conversion, element: ElementType, mode: str, data: Value, pads: Value, fill: Value | None
-) -> Value:
-    given = None if fill is None else onnx_forms.cast(c, fill, element)
-    padded = onnx_forms.pad(c, onnx_forms.cast(c, data, element), pads, given, mode)
-    return onnx_forms.cast(c, padded, element_of(data))
 
 
 def _scalar(c: Conversion, value: Value) -> Value:

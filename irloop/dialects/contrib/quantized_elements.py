@@ -148,14 +148,11 @@ class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
             return s.op("Expand", s.like(0, x), s.op("Shape", x))
         # Scaled codes would overflow. ONNX Runtime scales the differences from the largest code.
         codes = s.cast(x, ElementType.F32)
-        axes = self._axes(x)
+        # The axes over which the results add up to 1.
+        axis = self.axis % x.rank
+        axes = (axis,) if self.opset >= 13 else tuple(range(axis, x.rank))
         differences = codes - s.reduce("ReduceMax", codes, axes)
         return quantized(s, self.applied(s, differences * s.scalar(x_scale)), scale, zero, x)
-
-    def _axes(self, x: Term) -> tuple[int, ...]:
-        """The axes over which the results add up to 1."""
-        axis = self.axis % x.rank
-        return (axis,) if self.opset >= 13 else tuple(range(axis, x.rank))
 
     def applied(self, s: Steps, x: Term) -> Term:
         axis = self.axis % x.rank

@@ -124,7 +124,8 @@ class FieldCodec(Record):
             ReadError: when the file's value has another kind.
         """
         if self.many:
-            items = [] if isinstance(value, Opaque) and not _is_type(value) else value
+            kind = kind_of(A.FromString(value.data)) if isinstance(value, Opaque) else None
+            items = [] if kind in (A.FLOATS, A.STRINGS, A.TENSORS) else value
             if not isinstance(items, list):
                 raise self._mismatch(value, where)
             return tuple(self._item(item, where) for item in items)
@@ -168,10 +169,6 @@ class FieldCodec(Record):
         if isinstance(value, enum.Enum):
             value = value.value
         return int(value) if isinstance(value, bool) else value
-
-
-def _is_type(value: Opaque) -> bool:
-    return kind_of(A.FromString(value.data)) not in (A.FLOATS, A.STRINGS, A.TENSORS)
 
 
 def _choices(wrap: Any) -> str:

@@ -64,7 +64,11 @@ def expand_functions(
         _require_types(model.graph)
         omitted = any("" in node.input for node in all_nodes(model.graph.node))
         if omitted:
-            model = _with_type_of_omitted(model)
+            # The inliner requires that omitted inputs, whose name is empty, have a type.
+            copy = onnx.ModelProto()
+            copy.CopyFrom(model)
+            copy.graph.value_info.add().type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+            model = copy
         try:
             encoded = apart.inline(model.SerializeToString(), sorted(wanted))
         except (apart.ApartError, OSError) as error:
@@ -74,21 +78,9 @@ def expand_functions(
             ) from None
         model = onnx.ModelProto.FromString(encoded)
         if omitted:
-            _drop_type_of_omitted(model.graph)
+            for info in [item for item in model.graph.value_info if not item.name]:
+                model.graph.value_info.remove(info)
     return model
-
-
-def _with_type_of_omitted(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy in which omitted inputs, whose name is empty, have a type, as the inliner requires."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    copy.graph.value_info.add().type.tensor_type.elem_type = onnx.TensorProto.FLOAT
-    return copy
-
-
-def _drop_type_of_omitted(graph: onnx.GraphProto) -> None:
-    for item in [info for info in graph.value_info if not info.name]:
-        graph.value_info.remove(item)
 
 
 def _require_types(graph: onnx.GraphProto) -> None:

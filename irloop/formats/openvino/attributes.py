@@ -153,10 +153,6 @@ def _read_shape(text: str) -> Shape:
     return shape
 
 
-def _read_list(item: Callable[[str], Any], text: str) -> tuple[Any, ...]:
-    return tuple(map(item, parse_items(text)))
-
-
 def _read_choice(choices: tuple[Any, ...], text: str) -> Any:
     choice = parse_choice(choices, text)
     if choice is None:
@@ -243,7 +239,10 @@ def _text_forms(kind: Any) -> tuple[Callable[[str], Any], Callable[[Any], str]]:
         if arguments[0] is str:
             return parse_words, ",".join
         read, write = _text_forms(arguments[0])
-        return (lambda text: _read_list(read, text)), (lambda values: ",".join(map(write, values)))
+        return (
+            lambda text: tuple(map(read, parse_items(text))),
+            lambda values: ",".join(map(write, values)),
+        )
     raise TypeError(f"no text form for an attribute of type {kind}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
@@ -31,11 +30,6 @@ __all__ = [
 def describe(layer: Layer) -> str:
     """A layer for messages, as in ``Add 'sum' (layer 4)``."""
     return f"{layer.type} {layer.path!r} (layer {layer.id})"
-
-
-def _position(items: Sequence[object], item: object) -> int:
-    # Compare by identity, because two equal entries have different positions.
-    return next(index for index, other in enumerate(items, 1) if other is item)
 
 
 def section_tag(section: PortMapSection) -> str:
@@ -125,4 +119,8 @@ def _step(node: etree._Element, tag: str) -> str:
         return f"{tag}[@id={identity}]"
     parent = node.getparent()
     same = [] if parent is None else parent.findall(tag)
-    return tag if len(same) < 2 else f"{tag}[{_position(same, node)}]"
+    if len(same) < 2:
+        return tag
+    # Compare by identity, because two equal entries have different positions.
+    position = next(index for index, other in enumerate(same, 1) if other is node)
+    return f"{tag}[{position}]"

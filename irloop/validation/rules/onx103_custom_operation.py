@@ -56,16 +56,12 @@ class CustomOperation(
     def _finding(self, node: OutlineNode, of_runtime: bool) -> Diagnostic:
         domain = node.domain or "ai.onnx"
         fix = "make sure that every runtime that gets this model has the operation"
+        reason = REASONS.get(node.type, "") if node.domain == DOMAIN else ""
         return self.found(
             at_node(node),
             f"{node.type!r} of the domain {domain!r} is not in the ONNX standard",
             expected="an operation of ai.onnx or ai.onnx.ml, or a function of the model",
             found="an operation of ONNX Runtime" if of_runtime else f"domain {domain!r}",
-            cause=_reason(node.domain, node.type),
+            cause=f"irloop does not run or convert it: {reason}" if reason else "",
             fix="write standard ONNX: irloop convert --standard" if of_runtime else fix,
         )
-
-
-def _reason(domain: str, type: str) -> str:
-    reason = REASONS.get(type, "") if domain == DOMAIN else ""
-    return f"irloop does not run or convert it: {reason}" if reason else ""
