@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,7 +102,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     element that differ. The exit status is 1 if they are not equal, and 2 if nothing could be
     compared.
     """
-    from irloop import compare, save_report
+    from irloop import compare, read_arrays, save_report
 
     if options["page"] is not None:
         require_free(options["page"], [first, second, *options["inputs"]])
@@ -112,7 +111,7 @@ def command(ctx: click.Context, /, first: str, second: str, **options: Any) -> N
     models = _model(first, options["bin_a"]), _model(second, options["bin_b"])
     comparison = compare(
         *models,
-        inputs=_inputs(options["inputs"]),
+        inputs=[read_arrays(file) for file in options["inputs"]] or None,
         engines=options["engines"],
         engine_a=options["engine_a"],
         engine_b=options["engine_b"],
@@ -161,12 +160,6 @@ def _model(path: str, weights: str | None) -> Model | str:
     from irloop import read_model
 
     return read_model(path, weights)
-
-
-def _inputs(files: Sequence[str]) -> list[dict[str, Any]] | None:
-    from irloop import read_arrays
-
-    return [read_arrays(file) for file in files] or None
 
 
 def _trips(text: str) -> list[int]:

@@ -44,7 +44,8 @@ def iterations(node: Node) -> str:
     if not has_trip_count:
         return ""
     limit = _constant(node.inputs[0]) if node.inputs else None
-    until = "" if body.ports.condition is None else _stop(body)
+    condition = body.ports.condition
+    until = "" if condition is None else f", while {_result(body, condition)} is true"
     if limit is None:
         named = node.inputs[0] if node.inputs else None
         at_most = "without a limit" if named is None else f"at most {operand(named)} times"
@@ -64,11 +65,6 @@ def wires(node: Node, body: Body) -> Iterator[tuple[str, str]]:
         yield f"output {out.external}", _output(node, body, out)
     if ports.condition is not None:
         yield "condition", f"goes on while {_result(body, ports.condition)} is true"
-
-
-def _stop(body: Body) -> str:
-    assert body.ports.condition is not None
-    return f", while {_result(body, body.ports.condition)} is true"
 
 
 def _input(node: Node, body: Body, port: InputPort) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from .console import common_options, console_of
 from .files import require_free, weight_files, write_whole
 from .names import ArraysPath, ModelPath
 from .options import weights_option
-
-if TYPE_CHECKING:
-    from irloop import Model
 
 __all__ = ["command"]
 
@@ -57,7 +54,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     colour. A click on an operation shows attributes, types, weights, and its line in the file. With
     --inputs the page shows the value of each operation in each iteration.
     """
-    from irloop import infer, read_model, view
+    from irloop import infer, read_arrays, read_model, view
 
     output = options["output"] or f"{os.path.splitext(os.path.basename(model))[0]}.html"
     if output == "-" and options["opened"]:
@@ -69,16 +66,11 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     given = [options["inputs"]] if options["inputs"] else []
     require_free(output, [model, *given, *weight_files(loaded)])
     console.progress(f"writing the page of {model}")
-    text = view(loaded, inputs=_inputs(loaded, options["inputs"]))
+    file = options["inputs"]
+    text = view(loaded, inputs=None if file is None else matched(loaded, read_arrays(file)))
     console.done()
     write_whole(output, text.rstrip("\n"))
     if output != "-":
         console.note(f"wrote {output}")
     if options["opened"] and not webbrowser.open(Path(output).resolve().as_uri()):
         console.note(f"no browser was found: open {output} yourself")
-
-
-def _inputs(model: Model, file: str | None) -> dict[str, Any] | None:
-    from irloop import read_arrays
-
-    return None if file is None else matched(model, read_arrays(file))

@@ -220,7 +220,11 @@ def _plans(
 ) -> Iterator[_Plan]:
     counts = tuple(trips) if any(role.trip for role in found) else (max(trips, default=1),)
     pairs = zip(found, types, strict=True)
-    conditions = (True, False) if any(_is_condition(*pair) for pair in pairs) else (True,)
+    has_condition = any(
+        role.condition and isinstance(type, TensorType) and type.element is ElementType.BOOLEAN
+        for role, type in pairs
+    )
+    conditions = (True, False) if has_condition else (True,)
     for seed in seeds:
         for condition in conditions:
             # With a false condition no loop runs, so a single trip count is enough.
@@ -242,10 +246,6 @@ def _label(
     if len(conditions) > 1:
         parts.append(f"condition {str(condition).lower()}")
     return ", ".join(parts)
-
-
-def _is_condition(role: Role, type: ValueType) -> bool:
-    return role.condition and isinstance(type, TensorType) and type.element is ElementType.BOOLEAN
 
 
 def _arrays(

@@ -160,7 +160,9 @@ class _Builder:
         results = []
         for index, result in enumerate(self.graph.results):
             words = "goes on while true" if index == ports.condition else ""
-            lines = tuple(filter(None, (words, *self._typed_input(result))))
+            value = result.inputs[0]
+            typed = () if value is None else self._typed(value)
+            lines = tuple(filter(None, (words, *typed)))
             at = self._add(result, Box("result", result.name, lines))
             self._read(at, result.inputs)
             self.scene.last[at] = 0
@@ -267,10 +269,6 @@ class _Builder:
     def _output(self, node: Node, value: Value) -> tuple[str, ...]:
         number = f"{value.index}: " if len(node.outputs) > 1 else ""
         return tuple(f"→ {number}{line}" for line in self._typed(value))
-
-    def _typed_input(self, result: Node) -> tuple[str, ...]:
-        value = result.inputs[0]
-        return () if value is None else self._typed(value)
 
     def _typed(self, value: Value) -> tuple[str, ...]:
         """The type of a value as one line; none if the style hides types."""

@@ -74,7 +74,8 @@ def models_in(address: str) -> Iterator[Member]:
         UsageError: when the archive cannot be read, or has too many members.
     """
     with _opened(address) as (stream, mark):
-        found = _zip_sizes(stream) if address.lower().endswith(".zip") else _tar_sizes(stream)
+        in_tar = ((info.name, info.size) for info, _ in _tar_members(stream))
+        found = _zip_sizes(stream) if address.lower().endswith(".zip") else in_tar
         yield from _paired(found, mark)
 
 
@@ -214,11 +215,6 @@ def _zip(stream: Any) -> zipfile.ZipFile:
             fix="make several archives, or a tar, which is read member by member",
         )
     return zipfile.ZipFile(stream)
-
-
-def _tar_sizes(stream: Any) -> Iterator[tuple[str, int]]:
-    for info, _ in _tar_members(stream):
-        yield info.name, info.size
 
 
 def _tar_streams(stream: Any, wanted: set[str]) -> Iterator[tuple[str, _Opened]]:

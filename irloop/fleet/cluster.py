@@ -91,7 +91,8 @@ class Cluster:
         _silence()
         self.client = self._connected()
         self.versions = self._versions()
-        self.marks_big = self._all_have_the_resource()
+        known = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        self.marks_big = all(BIG in worker.get("resources", {}) for worker in known)
 
     @property
     def is_connected(self) -> bool:
@@ -188,10 +189,6 @@ class Cluster:
                 fix="install the same version here and on all workers",
             )
         return first
-
-    def _all_have_the_resource(self) -> bool:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return all(BIG in worker.get("resources", {}) for worker in workers)
 
 
 def _silence() -> None:

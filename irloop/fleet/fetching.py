@@ -230,18 +230,13 @@ def _add_data_file(found: Fetched, name: str, most: int) -> None:
     if found.is_copy:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         beside = "/".join([*entry.address.split("/")[:-1], *parts])
-        if not entry.archive:
-            _copy_data(beside, path, most)
-        elif archives.extract(entry.archive, {beside: path}, most):
+        if entry.archive and archives.extract(entry.archive, {beside: path}, most):
             raise TooBigError
+        place = None if entry.archive else place_of(beside)
+        if place is not None and place.fs.exists(place.path):
+            _copy(beside, path, most)
     if os.path.isfile(path) and _is_inside(path, found.path):
         _add(found, name, path, most)
-
-
-def _copy_data(address: str, path: str, most: int) -> None:
-    place = place_of(address)
-    if place.fs.exists(place.path):
-        _copy(address, path, most)
 
 
 def _is_inside(path: str, model: str) -> bool:

@@ -293,7 +293,8 @@ class _Work:
             self._rows += [self._head(head, step) | {"verdict": ""} for step in old]
             steps = tuple(step for step in steps if step not in old)
         to = self._orders.to
-        output = f"{self._folder}{os.sep}{_output_name(digest, to)}"
+        suffix = ".onnx" if TARGETS[to][0] == "onnx" else ".xml"
+        output = f"{self._folder}{os.sep}{digest}{suffix}"
         return _Model(found.path, steps, found.size, to, output, found=found, head=head)
 
     def _finish(self, model: _Model) -> None:
@@ -417,11 +418,6 @@ def _copy(path: str, target: str) -> None:
         os.unlink(path)
     except OSError as error:
         raise UsageError(f"cannot write {target}: {reason_of(error, target)}") from error
-
-
-def _output_name(digest: str, to: str) -> str:
-    suffix = ".onnx" if TARGETS[to][0] == "onnx" else ".xml"
-    return f"{digest}{suffix}"
 
 
 def _checked(answer: Row) -> Row:

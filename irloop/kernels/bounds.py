@@ -5,7 +5,9 @@ This module uses plain integers and no NumPy, so that shape inference can share 
 
 from __future__ import annotations
 
-__all__ = ["bounded", "chunks", "cropped"]
+from collections.abc import Sequence
+
+__all__ = ["bounded", "chunks", "cropped", "on_all_axes"]
 
 
 def bounded(start: int | None, end: int | None, step: int, dim: int) -> slice:
@@ -33,3 +35,11 @@ def cropped(size: int, wanted: int) -> tuple[int, int]:
     missing = wanted - size
     begin = missing // 2 if missing > 0 else -(-missing // 2)
     return begin, missing - begin
+
+
+def on_all_axes(pads: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
+    """The pads of some axes as a list for all axes: 0 for the others."""
+    result = [0] * rank
+    for axis, pad in zip(axes, pads, strict=True):
+        result[axis] = pad
+    return result

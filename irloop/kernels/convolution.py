@@ -91,13 +91,6 @@ def windows(x: Array, window: Window, counts: Sequence[int]) -> Array:
     )
 
 
-def _with_bias(result: Array, bias: Array | None) -> Any:
-    if bias is None:
-        return result
-    wide = widened(bias).reshape(1, -1, *(1,) * (result.ndim - 2))
-    return np.add(result, wide, out=result)
-
-
 def convolution(
     options: WindowOptions, groups: int = 1, *, grouped_filter: bool = False
 ) -> Function:
@@ -185,7 +178,9 @@ def transposed(
             crops.append((-begin, begin + count - spread.shape[2 + axis]))
         result = np.ascontiguousarray(padded(spread, crops))
         with np.errstate(all="ignore"):
-            return _with_bias(result, bias).astype(x.dtype, copy=False)
+            if bias is not None:
+                result += widened(bias).reshape(1, -1, *(1,) * rank)
+            return result.astype(x.dtype, copy=False)
 
     return apply
 

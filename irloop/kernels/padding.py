@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from irloop.kernels.bounds import cropped
+from irloop.kernels.bounds import cropped, on_all_axes
 from irloop.kernels.lists import listed
 
 __all__ = ["center_crop_pad", "openvino_pad", "pad", "pad_by_input", "pad_fixed"]
@@ -97,18 +97,11 @@ def pad_by_input(mode: str) -> Callable[..., Array]:
         begins, ends = numbers[:half], numbers[half:]
         if axes is not None:
             chosen = [int(axis) % data.ndim for axis in axes.reshape(-1)]
-            begins, ends = (_spread(items, chosen, data.ndim) for items in (begins, ends))
+            begins, ends = (on_all_axes(items, chosen, data.ndim) for items in (begins, ends))
         value = 0 if fill is None or fill.size == 0 else fill.reshape(-1)[0]
         return pad(data, begins, ends, mode, value)
 
     return run
-
-
-def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
-    result = [0] * rank
-    for axis, item in zip(axes, items, strict=True):
-        result[axis] = item
-    return result
 
 
 def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Array]:

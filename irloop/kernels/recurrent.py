@@ -275,7 +275,10 @@ def _run(
         x = x[::-1]
     order = None
     if lengths is not None and reverse:
-        order = _reversed_places(lengths, steps)
+        at_step = np.arange(steps)[:, None]
+        bound = np.minimum(lengths, steps)
+        # Position of step t of each item when its valid part is read backwards: [T, B].
+        order = np.where(at_step < bound, bound - 1 - at_step, at_step)
         x = x[order, np.arange(items)]
     budget.spend(4 * steps, "a recurrent operation")
     _spend_steps(weights, steps, items)
@@ -297,14 +300,6 @@ def _run(
         h = np.where(runs, new_h, h)
         c = None if new_c is None or c is None else np.where(runs, new_c, c)
     return (y if order is None else y[order, np.arange(items)]), h, c
-
-
-def _reversed_places(lengths: Array, steps: int) -> Array:
-    """Position of step t of each item when its valid part is read backwards: [T, B]."""
-    step = np.arange(steps)[:, None]
-    bound = np.minimum(lengths, steps)
-    places: Array = np.where(step < bound, bound - 1 - step, step)
-    return places
 
 
 def _partial(lengths: Array | None, steps: int) -> Array | None:

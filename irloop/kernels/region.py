@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels import activation
 from irloop.kernels.matmul import widened
 
 __all__ = ["Array", "Function", "region_yolo"]
@@ -19,11 +20,6 @@ def _sigmoid(x: Array) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def _softmax(x: Array, axis: int) -> Any:
-    powers = np.exp(x - x.max(axis=axis, keepdims=True))
-    return powers / powers.sum(axis=axis, keepdims=True)
-
-
 def region_yolo(
     coords: int, classes: int, regions: int, *, softmax: bool, flat: tuple[int, int]
 ) -> Function:
@@ -33,6 +29,7 @@ def region_yolo(
     sigmoid or a softmax; with softmax the axes `flat` are flattened into one.
     """
     each = coords + 1 + classes
+    by_class = activation.softmax(2)
 
     def apply(x: Array) -> Any:
         wide = widened(x).copy()
@@ -43,7 +40,7 @@ def region_yolo(
             last = coords + 1 if softmax else each
             cells[:, :, coords:last] = _sigmoid(cells[:, :, coords:last])
             if softmax:
-                cells[:, :, coords + 1 :] = _softmax(cells[:, :, coords + 1 :], axis=2)
+                cells[:, :, coords + 1 :] = by_class(cells[:, :, coords + 1 :])
         wide[:, :used] = cells.reshape(len(x), used, *x.shape[2:])
         if softmax:
             first, end = flat[0] % x.ndim, flat[1] % x.ndim

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.activation import softmax
 from irloop.kernels.precision import unwarned
 from irloop.kernels.special import erf_inverse
 
@@ -32,8 +33,7 @@ def transformed(x: Array, how: str) -> Array:
     The result has the element type of the scores.
     """
     if how == "SOFTMAX":
-        powers = np.exp(x - x.max(axis=-1, keepdims=True, initial=-np.inf))
-        result = powers / powers.sum(axis=-1, keepdims=True)
+        result = softmax(-1)(x)
     elif how == "SOFTMAX_ZERO":
         result = _softmax_zero(x)
     elif how == "LOGISTIC":

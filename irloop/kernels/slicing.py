@@ -109,16 +109,14 @@ class Masks:
         for at, bounds in enumerate(zip(begin, end, strides, strict=True)):
             if self.at(self.ellipsis, at):
                 items.append(Ellipsis)
-                axis = len(shape) - self._consumed(at + 1, len(begin))
+                later = range(at + 1, len(begin))
+                axis = len(shape) - sum(not self.at(self.new_axis, other) for other in later)
             elif self.at(self.new_axis, at):
                 items.append(None)
             else:
                 items.append(self._item(at, shape[axis], *bounds))
                 axis += 1
         return tuple(items)
-
-    def _consumed(self, start: int, stop: int) -> int:
-        return sum(not self.at(self.new_axis, at) for at in range(start, stop))
 
     def _item(self, at: int, dim: int, begin: int, end: int, stride: int) -> Any:
         if self.at(self.shrink, at):

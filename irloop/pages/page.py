@@ -54,12 +54,13 @@ def page(data: Mapping[str, Any]) -> str:
         f"default-src 'none'; script-src {allowed} blob:; worker-src blob:; "
         f"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
+    content = json.dumps(_visible(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     parts = {
         "policy": policy,
         "style": style,
         "elk": engine,
         "version": ELKJS_VERSION,
-        "data": _embedded(data),
+        "data": content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
         "script": script,
     }
     pieces = _asset("page.html").split("@@")
@@ -92,12 +93,6 @@ def _text(name: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _embedded(data: Mapping[str, Any]) -> str:
-    """The data as JSON that is safe inside a script element."""
-    text = json.dumps(_visible(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _visible(item: Any) -> Any:

@@ -9,6 +9,7 @@ from irloop.conversion.forms.scores import at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion, exports
 from irloop.dialects.onnx import comparison
+from irloop.dialects.onnx.gather import GatherElements
 from irloop.dialects.onnx.search import ArgMax, ArgMax12
 from irloop.dialects.openvino import detection as ov
 from irloop.graph.builder import element_of
@@ -148,7 +149,7 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     if not op.share_location:
         boxes = _of_class(c, boxes, best)
     found = suppression.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
-    chosen = best if found.index is None else _elements(c, best, found.index)
+    chosen = best if found.index is None else c(GatherElements(2), best, found.index)
     rows = suppression.suppressed(
         c,
         found.boxes,
@@ -161,12 +162,6 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     one = c.i64([1])
     shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
     return suppression.Candidates(boxes, worth, forms.expand(c, found.index, shape)).origin(c, rows)
-
-
-def _elements(c: Conversion, data: Value, index: Value) -> Value:
-    from irloop.dialects.onnx.gather import GatherElements
-
-    return c(GatherElements(2), data, index)
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:

@@ -160,8 +160,12 @@ def _regions(
 ) -> Value:
     """RoiAlign of all regions in one map."""
     items = forms.constant_of_shape(c, forms.gather(c, forms.shape(c, rois), c.i64([0]), 0), 0, I64)
-    regions = _one_element_large(c, rois, float(scale)) if op.aligned else rois
-    return c(_align(c, op, 1.0 / scale), features, regions, items)
+    if op.aligned:
+        # RoiAlign with half pixels does not enlarge regions to a cell of the map, `scale`.
+        low, high = geometry.halves(c, rois)
+        least = forms.add(c, low, forms.scalar(c, float(scale), rois))
+        rois = forms.concat(c, [low, forms.maximum(c, high, least)], 1)
+    return c(_align(c, op, 1.0 / scale), features, rois, items)
 
 
 def _align(
@@ -178,16 +182,6 @@ def _align(
         return roi.RoiAlign10(**attributes)
     mode = "half_pixel" if op.aligned else "output_half_pixel"
     return roi.RoiAlign(**attributes, coordinate_transformation_mode=mode)
-
-
-def _one_element_large(c: Conversion, rois: Value, scale: float) -> Value:
-    """Enlarge regions to a height and width of at least `scale`, the size of a cell of the map.
-
-    RoiAlign with half pixels does not enlarge them itself.
-    """
-    low, high = geometry.halves(c, rois)
-    least = forms.add(c, low, forms.scalar(c, scale, rois))
-    return forms.concat(c, [low, forms.maximum(c, high, least)], 1)
 
 
 def _level(c: Conversion, rois: Value, count: int) -> Value:

@@ -30,7 +30,10 @@ F32 = ElementType.F32
 def export_roi_pooling(c: Conversion, op: ov.ROIPooling, data: Value, rois: Value) -> Value:
     """ROIPooling -> MaxRoiPool, or GridSample for the bilinear method."""
     if op.method.lower() == "bilinear":
-        return _bilinear(c, op.size(), data, rois)
+        # Sample the item of each region at a grid from corner to corner; 0 outside the map.
+        item, *corners = _columns(c, rois)
+        sampled = _sampled(c, op.size(), _items(c, data, item), corners)
+        return up_to_the_end(c, item, sampled)
     item, *box = _columns(c, rois)
     known = forms.concat(c, [forms.maximum(c, item, forms.scalar(c, 0.0, rois)), *box], 1)
     return up_to_the_end(c, item, c(onnx.MaxRoiPool(op.size(), op.spatial_scale), data, known))
@@ -63,12 +66,6 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
     """
     index = forms.reshape(c, forms.cast(c, item, ElementType.I64), [-1])
     return forms.gather(c, data, forms.maximum(c, index, c.i64(0)), 0)
-
-
-def _bilinear(c: Conversion, size: tuple[int, int], data: Value, rois: Value) -> Value:
-    """Sample the item of each region at a grid from corner to corner; 0 outside the map."""
-    item, *box = _columns(c, rois)
-    return up_to_the_end(c, item, _sampled(c, size, _items(c, data, item), box))
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:

@@ -352,12 +352,10 @@ def integer_range(element: ElementType) -> tuple[int, int]:
 
 @imports(onnx.Clip6)
 def import_clip6(c: Conversion, op: onnx.Clip6, x: Value) -> Value:
-    return c(ov.Clamp(op.min, op.max), x) if op.min <= op.max else _clipped(c, x, op.min, op.max)
-
-
-def _clipped(c: Conversion, x: Value, low: float, high: float) -> Value:
-    lower = ov_forms.maximum(c, x, ov_forms.scalar(c, low, x))
-    return ov_forms.minimum(c, lower, ov_forms.scalar(c, high, x))
+    if op.min <= op.max:
+        return c(ov.Clamp(op.min, op.max), x)
+    lower = ov_forms.maximum(c, x, ov_forms.scalar(c, op.min, x))
+    return ov_forms.minimum(c, lower, ov_forms.scalar(c, op.max, x))
 
 
 @imports(onnx.Clip11)

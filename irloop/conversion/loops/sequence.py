@@ -17,7 +17,7 @@ from irloop.dialects.onnx import sequence as onnx
 from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Value
-from irloop.graph.types import UNKNOWN_TYPE, ElementType, ValueType
+from irloop.graph.types import UNKNOWN_TYPE, ElementType
 
 __all__: list[str] = []
 
@@ -26,12 +26,6 @@ def _index(c: Conversion, position: Converted | None) -> int | None:
     """A constant position; None for a computed one."""
     known = c.constant_of(position) if isinstance(position, Value) else None
     return None if known is None else int(known.reshape(-1)[0])
-
-
-def _type_of_sequence(c: Conversion) -> ValueType:
-    """The type, in the source, of the sequence that the node reads."""
-    sequence = c.node.inputs[0]
-    return UNKNOWN_TYPE if sequence is None else sequence.type
 
 
 def _items(value: Converted | None, action: str) -> Items:
@@ -120,7 +114,8 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
         if not -len(values) <= index < len(values):
             raise c.refuse(f"position {index} is outside {sequence}")
         return values[index]
-    stack = as_stack(c, sequence, _type_of_sequence(c))
+    source = c.node.inputs[0]
+    stack = as_stack(c, sequence, UNKNOWN_TYPE if source is None else source.type)
     return shape_forms.gather(c, stack.tensor, shape_forms.as_scalar(c, position), 0)
 
 
@@ -185,7 +180,8 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         if rank is None:
             raise c.refuse("the rank of the items is not known")
         axis = op.axis % (rank if op.new_axis else rank - 1)
-        moved = _axis_to(c, sequence.tensor, axis)
+        rest = list(range(1, rank))
+        moved = shape_forms.transpose(c, sequence.tensor, [*rest[:axis], 0, *rest[axis:]])
         return moved if op.new_axis else _merged(c, moved, axis)
     values = list(_items(sequence, "joining").values)
     if not values:
@@ -198,13 +194,6 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
         values = [shape_forms.unsqueeze(c, value, [axis]) for value in values]
         return shape_forms.concat(c, values, axis)
     return shape_forms.concat(c, values, op.axis if rank is None else op.axis % rank)
-
-
-def _axis_to(c: Conversion, value: Value, axis: int) -> Value:
-    rank = shape_of(value).rank
-    assert rank is not None
-    rest = list(range(1, rank))
-    return shape_forms.transpose(c, value, [*rest[:axis], 0, *rest[axis:]])
 
 
 def _merged(c: Conversion, value: Value, axis: int) -> Value:

@@ -52,7 +52,10 @@ def export_backprop(
         op.auto_pad,
     )
     if shape is None:
-        return _cropped_export(c, window, attributes, paddings, data, flat)
+        explicit = window.auto_pad == "explicit"
+        begins = list(window.pads_begin) if explicit else [0] * len(paddings)
+        ends = list(window.pads_end) if explicit else [0] * len(paddings)
+        return _padded_export(c, attributes, paddings, begins, ends, data, flat)
     wanted = c.constant_of(shape)
     sizes = spatial_sizes(data)
     if wanted is None or sizes is None or kernel is None:
@@ -66,20 +69,6 @@ def export_backprop(
         begins.append(begin)
         ends.append(full - begin - count)
     return _padded_export(c, attributes, paddings, begins, ends, data, flat)
-
-
-def _cropped_export(
-    c: Conversion,
-    window: Window,
-    attributes: dict[str, Any],
-    paddings: tuple[int, ...],
-    data: Value,
-    filters: Value,
-) -> Value:
-    explicit = window.auto_pad == "explicit"
-    begins = list(window.pads_begin) if explicit else [0] * len(paddings)
-    ends = list(window.pads_end) if explicit else [0] * len(paddings)
-    return _padded_export(c, attributes, paddings, begins, ends, data, filters)
 
 
 def _padded_export(

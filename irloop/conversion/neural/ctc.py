@@ -20,7 +20,9 @@ def export_greedy(c: Conversion, op: ov.CTCGreedyDecoder, data: Value, mask: Val
     """CTCGreedyDecoder -> ArgMax, and TopK of the kept positions."""
     ended = forms.equal(c, forms.cast(c, mask, ElementType.F32), c.constant(0.0, ElementType.F32))
     count = forms.transpose(c, forms.cast(c, ended, I64), [1, 0])
-    behind = c(_cumulative(c), count, c.i64(1))
+    if c.opset < 11:
+        raise c.refuse("CumSum needs ONNX opset 11 or later", opset=11)
+    behind = c(search.CumSum(), count, c.i64(1))
     valid = forms.equal(c, behind, c.i64(0))
     labels = forms.transpose(c, _best(c, data), [1, 0])
     found, _ = _decoded(c, labels, valid, _last_class(c, data), merge=op.ctc_merge_repeated)
@@ -48,12 +50,6 @@ def export_greedy_by_length(
         forms.cast(c, found, op.classes_index_type),
         forms.cast(c, counts, op.sequence_length_type),
     ]
-
-
-def _cumulative(c: Conversion) -> search.CumSum:
-    if c.opset < 11:
-        raise c.refuse("CumSum needs ONNX opset 11 or later", opset=11)
-    return search.CumSum()
 
 
 def _best(c: Conversion, data: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from itertools import product as all_of
 from typing import Any
@@ -141,7 +142,7 @@ def _gathered(
         _axis_corners(c, forms.gather(c, places, c.i64([axis]), 2), size, blend=op.blends())
         for axis, size in enumerate(sizes)
     ]
-    flat = forms.reshape(c, data, [-1, channels // groups, _volume(sizes)])
+    flat = forms.reshape(c, data, [-1, channels // groups, math.prod(sizes)])
     parts = []
     for chosen in all_of(*corners):
         index, weight = chosen[0]
@@ -158,13 +159,6 @@ def _gathered(
     result = forms.numeric(c, onnx_matmul.MatMul(), weights, columns, small=None, half=None)
     shape = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     return forms.reshape(c, result, [-1, outputs, *shape])
-
-
-def _volume(sizes: list[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total
 
 
 def _axis_corners(
@@ -246,9 +240,12 @@ def import_causal(
     channels, _, width = dims
     kept = width - 1
     seen = data
+    if kept and past is None:
+        items = ov_forms.gather(c, ov_forms.shape_of(c, data), c.i64([0]), 0)
+        shape = ov_forms.concat(c, [items, c.i64([channels, kept])], 0)
+        past = ov_forms.broadcast(c, c.constant(0, element_of(data)), shape)
     if kept:
-        state = past if past is not None else _no_state(c, data, channels, kept)
-        seen = ov_forms.concat(c, [state, data], 2)
+        seen = ov_forms.concat(c, [past, data], 2)
     grouped = reshaped(c, filters, [channels, 1, 1, width], ov_forms.reshape)
     conv = ov.GroupConvolution(strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,))
     result = c(conv, seen, grouped)
@@ -257,12 +254,6 @@ def import_causal(
     if op.activation in ("silu", "swish"):
         result = c(activation.Swish(), result)
     return [result, _last(c, seen, kept)]
-
-
-def _no_state(c: Conversion, data: Value, channels: int, kept: int) -> Value:
-    items = ov_forms.gather(c, ov_forms.shape_of(c, data), c.i64([0]), 0)
-    shape = ov_forms.concat(c, [items, c.i64([channels, kept])], 0)
-    return ov_forms.broadcast(c, c.constant(0, element_of(data)), shape)
 
 
 def _last(c: Conversion, seen: Value, kept: int) -> Value:

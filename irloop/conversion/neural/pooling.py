@@ -20,7 +20,7 @@ from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 from irloop.kernels.geometry import Window
 
-__all__ = ["ceil_is_torch", "reached_pads"]
+__all__ = ["ceil_is_torch", "lowest", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
@@ -207,7 +207,7 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
 
     def build(x: Value) -> Value:
         pool = onnx.MaxPool(**plan.attributes)
-        return c.emit(pool, _padded(c, plan, x, _lowest(x)), n_outputs=1).outputs[0]
+        return c.emit(pool, _padded(c, plan, x, lowest(element_of(x))), n_outputs=1).outputs[0]
 
     return forms.computed_in(c, chosen, build, data)
 
@@ -224,8 +224,8 @@ def _max_element(c: Conversion, data: Value) -> ElementType:
     return ElementType.F32 if element is ElementType.BF16 and c.opset < 22 else element
 
 
-def _lowest(x: Value) -> float:
-    element = element_of(x)
+def lowest(element: ElementType) -> float:
+    """The number that pads the data of a MaxPool."""
     if element is ElementType.I8:
         return -128.0
     return 0.0 if element is ElementType.U8 else float("-inf")

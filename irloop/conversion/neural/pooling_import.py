@@ -9,7 +9,7 @@ from typing import Any
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, imports
 from irloop.conversion.neural.convolution import spatial_sizes
-from irloop.conversion.neural.pooling import ceil_is_torch, reached_pads
+from irloop.conversion.neural.pooling import ceil_is_torch, lowest, reached_pads
 from irloop.dialects.onnx import pooling as onnx
 from irloop.dialects.openvino import comparison, convolution, elementwise, scatter
 from irloop.dialects.openvino import pooling as ov
@@ -190,8 +190,8 @@ def _compared(
     sizes, rank = shape[2:], len(window.kernel)
     pads = [window.reach(axis, size) for axis, size in enumerate(sizes)]
     low, high = ([max(pad, 0) for pad in ends] for ends in zip(*pads, strict=True))
-    lowest = forms.scalar(c, _lowest(element_of(data)), data)
-    padded = forms.pad(c, data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), lowest)
+    least = forms.scalar(c, lowest(element_of(data)), data)
+    padded = forms.pad(c, data, c.i64([0, 0, *low]), c.i64([0, 0, *high]), least)
     counts = [window.outputs(axis, size) for axis, size in enumerate(sizes)]
     if not indexed:
         return [_compared_by_axes(c, window, padded, counts), None]
@@ -228,12 +228,6 @@ def _compared_by_axes(c: Conversion, window: Window, padded: Value, counts: list
             values = forms.slice_(c, source, [start], [end], [axis + 2], [stride])
             best = forms.maximum(c, best, values) if place else values
     return best
-
-
-def _lowest(element: ElementType) -> float:
-    if element is ElementType.I8:
-        return -128.0
-    return 0.0 if element is ElementType.U8 else -math.inf
 
 
 def _flat_places(

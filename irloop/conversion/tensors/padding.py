@@ -18,7 +18,7 @@ from irloop.dialects.slices import TO_THE_END
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
-from irloop.kernels.bounds import cropped
+from irloop.kernels.bounds import cropped, on_all_axes
 
 __all__: list[str] = []
 
@@ -138,7 +138,7 @@ def _import(
         begins, ends = known[:half], known[half:]
         if chosen is not None:
             rank = needed_rank(c, data)
-            begins, ends = (_spread(items, chosen, rank) for items in (begins, ends))
+            begins, ends = (on_all_axes(items, chosen, rank) for items in (begins, ends))
         return _import_known(c, mode, data, begins, ends, fill)
     return _import_computed(c, mode, data, pads, fill, chosen)
 
@@ -153,13 +153,6 @@ def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
     places = f.concat(c, [begins, f.add(c, begins, c.i64(rank))], 0)
     numbers = f.converted(c, pads, ElementType.I64)
     return c(ScatterUpdate(), c.i64([0] * (2 * rank)), places, numbers, c.i64(0))
-
-
-def _spread(items: Sequence[int], axes: Sequence[int], rank: int) -> list[int]:
-    result = [0] * rank
-    for axis, item in zip(axes, items, strict=True):
-        result[axis] = item
-    return result
 
 
 def _import_known(

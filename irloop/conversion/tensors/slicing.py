@@ -62,20 +62,17 @@ def export_variadic_split(
     at, count = needed_axis(c, axis), len(c.node.outputs)
     known = ints(c, lengths)
     if known is None:
-        return _split_by(c, data, at, _without_rest(c, data, at, lengths), count)
+        sizes = _without_rest(c, data, at, lengths)
+        if c.opset < 13:
+            return _slices_by(c, data, at, sizes, count)
+        split = onnx.Split18(at) if c.opset >= 18 else onnx.Split13(at)
+        return list(c.emit(split, data, sizes, n_outputs=count).outputs)
     dim = shape_of(data).dim(at)
     if -1 in known and isinstance(dim, int):
         known[known.index(-1)] = dim - sum(size for size in known if size != -1)
     if -1 in known:
         return _slices(c, data, at, known)
     return onnx_forms.split(c, data, at, known)
-
-
-def _split_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
-    if c.opset < 13:
-        return _slices_by(c, data, axis, lengths, count)
-    split = onnx.Split18(axis) if c.opset >= 18 else onnx.Split13(axis)
-    return list(c.emit(split, data, lengths, n_outputs=count).outputs)
 
 
 def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:

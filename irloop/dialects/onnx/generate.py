@@ -139,12 +139,10 @@ class OneHot(OnnxOp, type="OneHot", since=9, inputs=3):
             raise args.error(
                 "the values must be two: off and on", "two elements", str(args.shape(2))
             )
-        shape = ranges.with_new_axis(args, args.shape(0), self.axis, self._depth(args))
-        return [TensorType(args.element(2), shape)]
-
-    def _depth(self, args: Arguments) -> Dim:
         depth = args.constant(1)
-        return searches.counted(args, 1) if depth is None else int(depth.reshape(-1)[0])
+        size = searches.counted(args, 1) if depth is None else int(depth.reshape(-1)[0])
+        shape = ranges.with_new_axis(args, args.shape(0), self.axis, size)
+        return [TensorType(args.element(2), shape)]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.generate.one_hot_values(self.axis)

@@ -12,6 +12,7 @@ of the model, the layer name must not be a tensor name of the operand.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from irloop.dialects.openvino.elementwise import Add, Divide, Multiply, Subtract
@@ -45,7 +46,7 @@ class _Chooser:
         self.names = Names()
         self.taken: dict[str, Value] = {}
         places = (*graph.inputs, *graph.outputs)
-        self.count = _counted(places)
+        self.count = Counter(places)
         # Layer names that a later choice may need must not be given to other layers.
         self.layer_names = {value.producer.name for value in self.count}
 
@@ -120,13 +121,6 @@ def _passed_on(node: Node) -> Value | None:
     if not isinstance(known, Constant) or known.tensor.count != 1:
         return None
     return value if known.tensor.numpy().item() == neutral else None
-
-
-def _counted(values: tuple[Value, ...]) -> dict[Value, int]:
-    count: dict[Value, int] = {}
-    for value in values:
-        count[value] = count.get(value, 0) + 1
-    return count
 
 
 def _public(value: Value, layer_name: str) -> str:

@@ -66,7 +66,9 @@ def read_document(
         ReadError: as `read`.
     """
     with collector_paused():
-        version = _version(document)
+        version = unsigned(document.version)
+        if version not in VERSIONS:
+            raise problems.bad_version(document).error(document.file)
         shared = Shared(
             document,
             Weights(weights, document.file),
@@ -86,10 +88,3 @@ def _sections(document: Document) -> Iterator[tuple[str, str]]:
     for tag in tags:
         same = [section for section in document.net.sections if section.tag == tag]
         yield tag, text_of_extras(same)
-
-
-def _version(document: Document) -> int:
-    version = unsigned(document.version)
-    if version in VERSIONS:
-        return version
-    raise problems.bad_version(document).error(document.file)

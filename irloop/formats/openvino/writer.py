@@ -29,7 +29,6 @@ from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
-from irloop.graph.tensor import Tensor
 from irloop.graph.types import LARGEST_SIZE, TensorType
 from irloop.graph.verify import verify
 from irloop.graph.walk import node_path
@@ -242,7 +241,10 @@ class _Writer:
     def _data_text(self, node: Node, op: Op) -> str:
         """The attributes of the `data` of a layer, each with a space before it."""
         if isinstance(op, Constant) and not node.attributes:
-            return self._constant_text(op.tensor)
+            offset, size = self._weights.place(op.tensor)
+            shape = ",".join(map(str, op.tensor.shape))
+            stored = f'element_type="{op.tensor.element.value}" shape="{shape}"'
+            return f' {stored} offset="{offset}" size="{size}"'
         if node.attributes or isinstance(op, (Parameter, Constant, Result, UnknownOp)):
             return attributes_text(self._data(node, op))
         cls = type(op)
@@ -256,16 +258,6 @@ class _Writer:
         if key not in texts:
             texts[key] = attributes_text(self._data(node, op))
         return texts[key]
-
-    def _constant_text(self, tensor: Tensor) -> str:
-        """The attributes of the `data` of a Const, with a space before each of them.
-
-        They need no escapes, because they are numbers and names of types.
-        """
-        offset, size = self._weights.place(tensor)
-        shape = ",".join(map(str, tensor.shape))
-        type = f'element_type="{tensor.element.value}" shape="{shape}"'
-        return f' {type} offset="{offset}" size="{size}"'
 
     def _data(self, node: Node, op: Op) -> dict[str, str]:
         others = {name: str(text) for name, text in node.attributes.items()}

@@ -67,7 +67,10 @@ class LoopToTensorIterator(LoopPass):
             return
         wires.inputs = [item for item in wires.inputs if item not in unread]
         forms = Forms(self.model, rewriter, node, node.name)
-        _drop_condition(wires)
+        # Remove the condition, which is always true; if the body reads it, it becomes a state.
+        kept = _states_without_condition(wires)
+        wires.inputs = [item for item in wires.inputs if item.result is None or item in kept]
+        wires.goes_on = wires.trip = wires.starts = None
         for item in wires.slices:
             _slice_exactly(item, count, forms)
         if counted:
@@ -126,13 +129,6 @@ def _states_without_condition(wires: LoopWires) -> list[Entering]:
         or wires.shown_by(item)
         or item.parameter.is_used
     ]
-
-
-def _drop_condition(wires: LoopWires) -> None:
-    """Remove the condition, which is always true; if the body reads it, it becomes a state."""
-    held = _states_without_condition(wires)
-    wires.inputs = [item for item in wires.inputs if item.result is None or item in held]
-    wires.goes_on = wires.trip = wires.starts = None
 
 
 def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:

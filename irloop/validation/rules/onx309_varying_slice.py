@@ -39,7 +39,9 @@ class VaryingSlice(
         two iterations.
         """
         for item in context.bodies:
-            first = _first_scan_output(item)
+            is_scan = item.node.type == "Scan"
+            scanned = item.node.number("num_scan_inputs") if is_scan else 1
+            first = len(item.body.inputs) - scanned
             parts = [shape_of(type) for type in item.computed[first:]]
             steady = all(part is not None and part.is_static for part in parts)
             if item.node.type == "If" or steady or _ends_at_once(context, item):
@@ -60,13 +62,6 @@ class VaryingSlice(
                     fix="collect a value of constant shape in the scan output, or return only "
                     "the last value",
                 )
-
-
-def _first_scan_output(item: InferredBody) -> int:
-    """The position of the first scan output among the outputs of the body."""
-    if item.node.type == "Loop":
-        return len(item.body.inputs) - 1
-    return len(item.body.inputs) - item.node.number("num_scan_inputs")
 
 
 def _ends_at_once(context: OnnxContext, item: InferredBody) -> bool:
