@@ -94,16 +94,8 @@ class Holder:
     """
 
     def __init__(self) -> None:
-        self._statm = _opened("/proc/self/statm")
+        self._memory = _MemoryLimit()
         self._deadline = math.inf
-        self._extra = _A_PROCESSOR * (os.cpu_count() or 1)
-        self._page = 0
-        self._before = (0, 0)
-        if self._statm is not None:
-            import resource
-
-            self._page = resource.getpagesize()
-            self._before = resource.getrlimit(resource.RLIMIT_AS)
         self._has_timer = hasattr(signal, "setitimer")
         if self._has_timer:
             signal.signal(signal.SIGALRM, self._expire)
@@ -111,7 +103,7 @@ class Holder:
     @contextmanager
     def held(self, allowance: Allowance) -> Iterator[None]:
         """Limit the work inside the block, as `Allowance.held` does."""
-        self._bound(allowance.memory)
+        self._memory.narrow(allowance.memory)
         self._deadline = time.monotonic() + allowance.seconds
         if self._has_timer:
             signal.setitimer(signal.ITIMER_REAL, allowance.seconds)
@@ -120,7 +112,7 @@ class Holder:
                 yield
         except BaseException:
             # What reports the failure may need more memory than is left.
-            self._unbound()
+            self._memory.restore()
             raise
         finally:
             # The timer runs on, and has no effect any more.
@@ -131,22 +123,6 @@ class Holder:
         # it.
         if time.monotonic() >= self._deadline:
             raise Expired
-
-    def _bound(self, memory: int) -> None:
-        if self._statm is None:
-            return
-        import resource
-
-        used = int(os.pread(self._statm, 64, 0).split(maxsplit=1)[0]) * self._page
-        soft, hard = _narrowed(used + memory + self._extra, self._before)
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-    def _unbound(self) -> None:
-        if self._statm is None:
-            return
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, self._before)
 
 
 def allowance_for(
@@ -183,25 +159,56 @@ def _size_of(file: Any) -> int:
     return total
 
 
-@contextmanager
-def _bounded_memory(memory: int) -> Iterator[None]:
-    try:
+class _MemoryLimit:
+    """The limit of this process's memory that the system enforces.
+
+    Without the module `resource` and /proc, the system cannot limit memory; then nothing is done,
+    and only work that asks the budget is limited.
+    """
+
+    def __init__(self) -> None:
+        self._statm = _opened("/proc/self/statm")
+        self._extra = _A_PROCESSOR * (os.cpu_count() or 1)
+        self._page = 0
+        self._before = (0, 0)
+        if self._statm is not None:
+            import resource
+
+            self._page = resource.getpagesize()
+            self._before = resource.getrlimit(resource.RLIMIT_AS)
+
+    def narrow(self, memory: int) -> None:
+        """Allow `memory` bytes more than are in use now."""
+        if self._statm is None:
+            return
         import resource
 
-        with open("/proc/self/statm", "rb", buffering=0) as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-    except (ImportError, OSError):
-        # Without the module `resource` and /proc, the system cannot limit memory, so only work that
-        # asks the budget is limited.
-        yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = used + memory + _A_PROCESSOR * (os.cpu_count() or 1)
-    resource.setrlimit(resource.RLIMIT_AS, _narrowed(wanted, before))
+        used = int(os.pread(self._statm, 64, 0).split(maxsplit=1)[0]) * self._page
+        limits = _narrowed(used + memory + self._extra, self._before)
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+    def restore(self) -> None:
+        """Set the limit back to what it was when this object was made."""
+        if self._statm is None:
+            return
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, self._before)
+
+    def close(self) -> None:
+        if self._statm is not None:
+            os.close(self._statm)
+
+
+@contextmanager
+def _bounded_memory(memory: int) -> Iterator[None]:
+    limit = _MemoryLimit()
     try:
+        limit.narrow(memory)
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+        limit.restore()
+        limit.close()
 
 
 def _narrowed(wanted: int, before: tuple[int, int]) -> tuple[int, int]:

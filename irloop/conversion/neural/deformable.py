@@ -244,7 +244,7 @@ def import_causal(
         items = ov_forms.gather(c, ov_forms.shape_of(c, data), c.i64([0]), 0)
         shape = ov_forms.concat(c, [items, c.i64([channels, kept])], 0)
         past = ov_forms.broadcast(c, c.constant(0, element_of(data)), shape)
-    if kept:
+    if kept and past is not None:
         seen = ov_forms.concat(c, [past, data], 2)
     grouped = reshaped(c, filters, [channels, 1, 1, width], ov_forms.reshape)
     conv = ov.GroupConvolution(strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,))
