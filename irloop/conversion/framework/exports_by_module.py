@@ -53,10 +53,6 @@ EXPORTS_BY_MODULE: dict[str, str] = {
     "elements.text": "StringTensorPack StringTensorUnpack",
     "loops.branch": "If",
     "loops.loop": "Loop",
-    "loops.recurrent": """
-        GRUCell GRUSequence LSTMCell LSTMCell1 LSTMSequence LSTMSequence1 RNNCell
-        RNNSequence
-    """,
     "loops.scan": "TensorIterator",
     "neural.adaptive_pooling": "AdaptiveAvgPool AdaptiveMaxPool",
     "neural.convolution": "BinaryConvolution Convolution GroupConvolution",
@@ -72,6 +68,10 @@ EXPORTS_BY_MODULE: dict[str, str] = {
     "neural.resize": "Interpolate Interpolate1 Interpolate11",
     "neural.sampling": "GridSample",
     "neural.signal": "DFT IDFT IRDFT ISTFT RDFT STFT",
+    "recurrent.recurrent_export": """
+        GRUCell GRUSequence LSTMCell LSTMCell1 LSTMSequence LSTMSequence1 RNNCell
+        RNNSequence
+    """,
     "tensors.embedding": """
         EmbeddingBagOffsets EmbeddingBagOffsetsSum EmbeddingBagPacked
         EmbeddingBagPackedSum EmbeddingSegmentsSum SegmentMax SparseFillEmptyRows

@@ -55,7 +55,6 @@ IMPORTS_BY_MODULE: dict[str, str] = {
     """,
     "loops.branch": "If",
     "loops.loop": "Loop",
-    "loops.recurrent_import": "GRU GRU1 LSTM LSTM1 RNN RNN1",
     "loops.scan": "Scan",
     "loops.sequence": """
         ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt
@@ -78,6 +77,7 @@ IMPORTS_BY_MODULE: dict[str, str] = {
     "neural.resize_import": "Resize Resize10 Resize11 Upsample Upsample1 Upsample9",
     "neural.sampling": "AffineGrid GridSample GridSample16",
     "neural.signal_import": "DFT DFT17 STFT",
+    "recurrent.recurrent_import": "GRU GRU1 LSTM LSTM1 RNN RNN1",
     "tensors.gather": "Compress Gather GatherElements GatherND GatherND12",
     "tensors.matmul": "Det Einsum Gemm Gemm1 MatMul",
     "tensors.padding": "CenterCropPad Pad1 Pad11 Pad18 Pad19 Pad2",

@@ -1,1 +1,1 @@
-"""Conversion of Loop, TensorIterator, Scan, If, sequences and recurrent operations."""
+"""Conversion of Loop, TensorIterator, Scan, If and sequences of tensors."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.loops import recurrent_parts as parts
+from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import matmul
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import recurrent as ov

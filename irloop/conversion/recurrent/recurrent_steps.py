@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion
-from irloop.conversion.loops import recurrent_parts as parts
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
+from irloop.conversion.recurrent import recurrent_parts as parts
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import activation, matmul, reorder
 from irloop.dialects.recurrent import Activation

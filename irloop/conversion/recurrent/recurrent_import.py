@@ -13,8 +13,8 @@ from typing import Any
 
 from irloop.conversion.forms import openvino_forms as forms
 from irloop.conversion.framework.translation import Conversion, imports
-from irloop.conversion.loops import recurrent_parts as parts
-from irloop.conversion.loops.recurrent_steps import Layer, is_coupled, iterated, summed_bias
+from irloop.conversion.recurrent import recurrent_parts as parts
+from irloop.conversion.recurrent.recurrent_steps import Layer, is_coupled, iterated, summed_bias
 from irloop.dialects.onnx import recurrent as onnx
 from irloop.dialects.openvino import recurrent as ov
 from irloop.dialects.openvino.comparison import Greater

@@ -1,0 +1,1 @@
+"""Conversion of LSTM, GRU and RNN, as sequences and as single cells."""
