@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from irloop.building.builder import LoopBuilder as LoopBuilder
     from irloop.comparison.compare import Comparison as Comparison
     from irloop.comparison.diff import ModelDiff as ModelDiff
-    from irloop.comparison.reduce import Reduced as Reduced
+    from irloop.comparison.reduction.reduce import Reduced as Reduced
     from irloop.conformance.table import Conformance as Conformance
     from irloop.conversion.coverage import Coverage as Coverage
     from irloop.diagnostics import Diagnostic as Diagnostic
@@ -107,7 +107,7 @@ _CLASSES = {
     "PassRecord": "irloop.passes.profile",
     "Profile": "irloop.passes.profile",
     "ReadError": "irloop.errors",
-    "Reduced": "irloop.comparison.reduce",
+    "Reduced": "irloop.comparison.reduction.reduce",
     "Repair": "irloop.validation.repair_plan",
     "Report": "irloop.diagnostics",
     "RunProfile": "irloop.execution.profile",
@@ -860,8 +860,8 @@ def reduce(
         UsageError: when the models do not differ with any inputs.
         UnsupportedError: when the built-in executor cannot run one of them.
     """
-    from irloop.comparison import reduce as reducing
     from irloop.comparison.measure import Tolerance
+    from irloop.comparison.reduction import reduce as reducing
 
     tolerance = Tolerance(rtol, atol)
     return reducing.reduce(first, second, inputs=inputs, tolerance=tolerance, seconds=seconds)

@@ -35,8 +35,8 @@ from irloop.graph.types import Shape
 from irloop.progress import counted
 
 if TYPE_CHECKING:
+    from irloop.comparison.causes.evidence import Cause
     from irloop.comparison.divergence import Divergence
-    from irloop.comparison.evidence import Cause
 
 __all__ = ["Comparison", "EngineReport", "OutputReport", "TrialReport", "compare", "read_side"]
 
@@ -374,7 +374,7 @@ class _Work:
     def _cause(
         self, arrays: tuple[Sequence[Any], Sequence[Any]], iterations: int | None = None
     ) -> Cause | None:
-        from irloop.comparison.cause import find_cause  # needed only for models that differ
+        from irloop.comparison.causes.cause import find_cause  # needed only for models that differ
 
         first, second = (side.model for side in self._sides)
         try:

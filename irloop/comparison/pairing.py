@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from irloop.comparison import measure
-from irloop.comparison.copies import copies, unchanged
-from irloop.comparison.gathered import gathered_slices
+from irloop.comparison.causes.copies import copies, unchanged
+from irloop.comparison.causes.gathered import gathered_slices
 from irloop.comparison.matching import input_positions, output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.runs import limits_of, reason_of

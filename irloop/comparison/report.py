@@ -12,8 +12,8 @@ from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.graph.model import Model
 
 if TYPE_CHECKING:
+    from irloop.comparison.causes.evidence import Cause
     from irloop.comparison.divergence import Divergence
-    from irloop.comparison.evidence import Cause
 
 __all__ = ["Comparison", "EngineReport", "Evidence", "OutputReport", "TrialReport"]
 

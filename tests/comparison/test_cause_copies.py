@@ -15,7 +15,7 @@ import pytest
 from lxml import etree
 
 import irloop
-from irloop.comparison.changes import operations
+from irloop.comparison.reduction.changes import operations
 from tests.comparison.test_cause_nested import Edit, edited, layer, lose, written
 
 #: The state `b` takes over `a`, so the parameter `a` of the IR has the name of the Identity, `b2`.

@@ -10,9 +10,10 @@ import pytest
 
 import irloop
 from irloop.budget import Budget
-from irloop.comparison import cutting, recording
+from irloop.comparison import recording
 from irloop.comparison.pairing import traced
 from irloop.comparison.recording import Recording
+from irloop.comparison.reduction import cutting
 
 #: The values have 40, 80 and 160 bytes of float32.
 DOUBLED = """

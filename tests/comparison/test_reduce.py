@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from irloop.comparison.reduce import reduce
+from irloop.comparison.reduction.reduce import reduce
 from irloop.errors import UsageError
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model

@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 import irloop
-from irloop.comparison.changes import operations
+from irloop.comparison.reduction.changes import operations
 from tests.comparison.test_cause_nested import Edit, edited, layer, lose, written
 
 #: A loop with an early stop around a Scan around an If; each next state depends on all of them.

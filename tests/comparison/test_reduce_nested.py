@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 import irloop
-from irloop.comparison.changes import operations
+from irloop.comparison.reduction.changes import operations
 from tests.comparison.test_cause_nested import (
     NESTED,
     REVERSED,

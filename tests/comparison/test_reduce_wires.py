@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.comparison.changes import operations
+from irloop.comparison.reduction.changes import operations
 
 RECURRENT = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 HALVING = RECURRENT.parents[1] / "halving" / "model.xml"

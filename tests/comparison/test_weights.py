@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.comparison import weights
+from irloop.comparison.causes import weights
 from irloop.graph.tensor import ArrayTensor, MappedFile, MappedTensor
 from irloop.graph.types import ElementType
 
@@ -110,7 +110,7 @@ def test_weights_do_not_have_to_fit_into_memory(tmp_path: Path) -> None:
         file.write(np.float32(3).tobytes())
     code = f"""
 import resource
-from irloop.comparison import weights
+from irloop.comparison.causes import weights
 from irloop.graph.tensor import MappedFile, MappedTensor
 from irloop.graph.types import ElementType
 file = MappedFile({str(path)!r})

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.changes import Pair, complexity, operations
 from irloop.comparison.compare import Comparison, Path, compare, read_side
-from irloop.comparison.cutting import cut_at, drop_dead, located
 from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
+from irloop.comparison.reduction.changes import Pair, complexity, operations
+from irloop.comparison.reduction.cutting import cut_at, drop_dead, located
+from irloop.comparison.reduction.shrink import shrunk
 from irloop.comparison.roles import roles
 from irloop.comparison.runs import reason_of
-from irloop.comparison.shrink import shrunk
 from irloop.comparison.sizes import sizes_of
 from irloop.comparison.trials import tried
 from irloop.comparison.verdict import Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from irloop.comparison.gathered import Gathered
+from irloop.comparison.causes.gathered import Gathered
 from irloop.dialects.classes import classes_of
 from irloop.dialects.loops import from_front, normal_axis
 from irloop.dialects.onnx.base import OnnxOp

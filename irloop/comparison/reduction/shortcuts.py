@@ -12,9 +12,9 @@ from itertools import islice
 
 import numpy as np
 
-from irloop.comparison.changes import Change, Pair, computed, numbered, values_of
 from irloop.comparison.pairing import Pairs
-from irloop.comparison.substitutes import counterpart
+from irloop.comparison.reduction.changes import Change, Pair, computed, numbered, values_of
+from irloop.comparison.reduction.substitutes import counterpart
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import shape as onnx_shape

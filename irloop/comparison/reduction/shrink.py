@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.changes import (
+from irloop.comparison.measure import Tolerance
+from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.reduction.changes import (
     Change,
     Pair,
     complexity,
@@ -24,11 +26,9 @@ from irloop.comparison.changes import (
     constant_count,
     values_of,
 )
-from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.reduction.shortcuts import inlined, stepped
+from irloop.comparison.reduction.substitutes import alone, settled, simpler
 from irloop.comparison.runs import limits_of
-from irloop.comparison.shortcuts import inlined, stepped
-from irloop.comparison.substitutes import alone, settled, simpler
 from irloop.errors import IrloopError
 from irloop.execution.session import Session
 from irloop.graph.clone import clone_model

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison import weights
-from irloop.comparison.copies import is_copy
+from irloop.comparison.causes import weights
+from irloop.comparison.causes.copies import is_copy
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree
 from irloop.dialects.classes import classes_of

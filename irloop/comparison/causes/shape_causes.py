@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from irloop.comparison.copies import unchanged
-from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import handed_on, may_correspond, operands
-from irloop.comparison.loop_causes import LOOPS, untransposed
+from irloop.comparison.causes.copies import unchanged
+from irloop.comparison.causes.evidence import Cause, Evidence
+from irloop.comparison.causes.likeness import handed_on, may_correspond, operands
+from irloop.comparison.causes.loop_causes import LOOPS, untransposed
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter

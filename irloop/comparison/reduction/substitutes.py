@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from irloop.comparison.changes import Change, Pair, computed, numbered, ones_like, replaced
-from irloop.comparison.likeness import handed_on, origin
+from irloop.comparison.causes.likeness import handed_on, origin
 from irloop.comparison.pairing import Pairs
+from irloop.comparison.reduction.changes import (
+    Change,
+    Pair,
+    computed,
+    numbered,
+    ones_like,
+    replaced,
+)
 from irloop.dialects.classes import classes_of
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter, Result

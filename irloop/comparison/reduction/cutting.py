@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irloop.budget import current
-from irloop.comparison.changes import Pair
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.recording import KEPT_BYTES, OVERHEAD
-from irloop.comparison.shortcuts import reshaped
+from irloop.comparison.reduction.changes import Pair
+from irloop.comparison.reduction.shortcuts import reshaped
 from irloop.execution.memory import type_of
 from irloop.execution.trace import TraceEvent
 from irloop.graph.clone import clone_graph

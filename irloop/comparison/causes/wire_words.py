@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from irloop.comparison.copies import unchanged
-from irloop.comparison.gathered import Gathered, gathered_slices
-from irloop.comparison.slice_ways import Way, turned_before, way_of
+from irloop.comparison.causes.copies import unchanged
+from irloop.comparison.causes.gathered import Gathered, gathered_slices
+from irloop.comparison.causes.slice_ways import Way, turned_before, way_of
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx.base import OnnxOp
 from irloop.dialects.onnx.control_flow import If as OnnxIf

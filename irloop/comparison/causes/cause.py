@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import attribute_changes, content, may_correspond, operands
-from irloop.comparison.loop_causes import LOOPS, LoopCauses
+from irloop.comparison.causes.evidence import Cause, Evidence
+from irloop.comparison.causes.likeness import attribute_changes, content, may_correspond, operands
+from irloop.comparison.causes.loop_causes import LOOPS, LoopCauses
+from irloop.comparison.causes.shape_causes import ShapeCauses
 from irloop.comparison.matching import output_positions
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import agree, traced
-from irloop.comparison.shape_causes import ShapeCauses
 from irloop.comparison.verdict import Verdict, verdict_of
 from irloop.errors import IrloopError, UsageError
 from irloop.graph.model import Model, Node, Value

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from irloop.comparison.evidence import Cause, Evidence
-from irloop.comparison.likeness import apart, constants_agree, content, origin
-from irloop.comparison.slice_ways import is_backwards
-from irloop.comparison.wire_words import Moved, WireDifference, Wires, WireSide
+from irloop.comparison.causes.evidence import Cause, Evidence
+from irloop.comparison.causes.likeness import apart, constants_agree, content, origin
+from irloop.comparison.causes.slice_ways import is_backwards
+from irloop.comparison.causes.wire_words import Moved, WireDifference, Wires, WireSide
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov

@@ -1,0 +1,1 @@
+"""Finds the cause of a difference between two models."""

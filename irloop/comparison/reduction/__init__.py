@@ -1,0 +1,1 @@
+"""Shrinks two models that differ to the smallest models that still differ."""
