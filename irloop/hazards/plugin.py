@@ -51,10 +51,8 @@ EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementTyp
 #: Operations that OpenVINO does not fold before the plugin gets the model.
 _NOT_FOLDED = (
     ov.TensorIterator,
-    recurrent.LSTMSequence,
+    *recurrent.SEQUENCES,
     recurrent.LSTMSequence1,
-    recurrent.GRUSequence,
-    recurrent.RNNSequence,
     convolution.Convolution,
     activation.GRN,
     search.Unique,

@@ -298,7 +298,9 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     high = c(ov.Greater(), amount, c.constant(widest, element))
     outside = c(ov.LogicalOr(), low, high)
     # Look 2^n up in a table, because a power computed in floating point loses the last bit.
-    table = c.constant([_wrapped(2**bit, element) for bit in range(element.bits)], element)
+    lowest, highest = integer_range(element)
+    powers = [2**bit for bit in range(element.bits)]
+    table = c.constant([lowest if power > highest else power for power in powers], element)
     safe = ov_forms.select(c, outside, ov_forms.scalar(c, 0, amount), amount)
     factor = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
     zero = ov_forms.scalar(c, 0, x)
@@ -315,11 +317,6 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
         outside = c(ov.LogicalOr(), outside, top)
         factor = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), factor)
     return ov_forms.select(c, outside, sign, floor_divided(c, x, factor))
-
-
-def _wrapped(number: int, element: ElementType) -> int:
-    lowest, highest = integer_range(element)
-    return number if number <= highest else lowest
 
 
 @imports(onnx.IsNaN)

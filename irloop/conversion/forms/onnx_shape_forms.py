@@ -132,19 +132,15 @@ def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: boo
     """
     if c.opset >= 14:
         return c(shapes.Reshape14(allowzero=not special_zero), value, pattern)
-    known = c.constant_of(pattern)
-    if special_zero or _has_elements(value) or (known is not None and 0 not in known):
+    known, dims = c.constant_of(pattern), shape_of(value).dims
+    has_elements = dims is not None and all(map(_is_positive, dims))
+    if special_zero or has_elements or (known is not None and 0 not in known):
         return c(shapes.Reshape(), value, pattern)
     if known is not None:
         # The tensor is empty, so every tensor of that shape is equal to it.
-        dims = [max(int(dim), 0) for dim in known]
-        return c.tensor(ArrayTensor(np.zeros(dims, element_of(value).numpy()), element_of(value)))
+        sizes = [max(int(dim), 0) for dim in known]
+        return c.tensor(ArrayTensor(np.zeros(sizes, element_of(value).numpy()), element_of(value)))
     return _reshaped_of_any_size(c, value, pattern)
-
-
-def _has_elements(value: Value) -> bool:
-    dims = shape_of(value).dims
-    return dims is not None and all(map(_is_positive, dims))
 
 
 def _is_positive(dim: Dim) -> bool:

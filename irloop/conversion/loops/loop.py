@@ -99,7 +99,8 @@ def import_loop(
     The values of a scan output get a new first axis of size 1, along which they are concatenated.
     """
     body = c.node.body()
-    limit, starts = (_tensor(inputs[at]) if at < len(inputs) else None for at in (0, 1))
+    first_two = (*inputs, None, None)[:2]
+    limit, starts = (value if isinstance(value, Value) else None for value in first_two)
     if _never_runs(c, limit, starts):
         return without_iterations(c, body, inputs)
     if _runs_once(c, body, limit, starts):
@@ -162,10 +163,6 @@ def _one_element(parameter: Node) -> Shape:
     """
     declared = shape_of(parameter.outputs[0])
     return Shape.of(1) if declared.rank == 1 else Shape(())
-
-
-def _tensor(value: Converted | None) -> Value | None:
-    return value if isinstance(value, Value) else None
 
 
 def part_of(c: Conversion, value: Converted) -> Value:

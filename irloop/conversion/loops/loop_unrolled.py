@@ -28,7 +28,8 @@ def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
     """The trip count of a loop over sequences; None if it is unknown or there are no sequences."""
-    count, starts = (_constant(c, inputs, at) for at in (0, 1))
+    first_two = (*inputs, None, None)[:2]
+    count, starts = (c.constant_of(x) if isinstance(x, Value) else None for x in first_two)
     if not any(isinstance(value, Items) for value in inputs) or count is None:
         return None
     goes_on = c.converter.source.constant(body.graph.output(0))
@@ -36,13 +37,6 @@ def trips_over_sequences(
     begins = len(inputs) < 2 or inputs[1] is None or (starts is not None and bool(starts.all()))
     trips = int(count.reshape(-1)[0])
     return trips if stays and begins and 0 < trips <= LIMIT else None
-
-
-def _constant(
-    c: Conversion, inputs: Sequence[Converted | None], at: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None:
-    value = inputs[at] if at < len(inputs) else None
-    return c.constant_of(value) if isinstance(value, Value) else None
 
 
 def unrolled(

@@ -42,18 +42,20 @@ class IntegerProducts(MatcherPass):
     dialects = frozenset({"onnx"})
 
     def pattern(self) -> Pattern:
-        return wrap_type(Cast6, where=producer_is(lambda node: _found(node.output) is not None))
+        return wrap_type(
+            Cast6, where=producer_is(lambda node: _product_inputs(node.output) is not None)
+        )
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
-        found = _found(node.output)
+        found = _product_inputs(node.output)
         assert found is not None
         result = Emitter(rewriter, node, node.name).emit(MatMulInteger(), *found)
         rewriter.replace_node(node, [result])
         return True
 
 
-def _found(value: Value) -> tuple[Value, ...] | None:
+def _product_inputs(value: Value) -> tuple[Value, ...] | None:
     """The inputs of the MatMulInteger that computes `value`, or None."""
     cast = inputs_of(value, Cast6)
     product = None if cast is None else inputs_of(cast[0], MatMul)

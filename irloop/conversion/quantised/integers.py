@@ -32,11 +32,13 @@ class QuantisedIntegers(MatcherPass):
     dialects = frozenset({"onnx"})
 
     def pattern(self) -> Pattern:
-        return wrap_type(Cast6, where=producer_is(lambda node: _found(node.output) is not None))
+        return wrap_type(
+            Cast6, where=producer_is(lambda node: _quantised_integers(node.output) is not None)
+        )
 
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
         node = match.root
-        found = _found(node.output)
+        found = _quantised_integers(node.output)
         assert found is not None
         codes, zero = found
         emitter = Emitter(rewriter, node, node.name)
@@ -44,7 +46,7 @@ class QuantisedIntegers(MatcherPass):
         return True
 
 
-def _found(value: Value) -> tuple[Codes, float] | None:
+def _quantised_integers(value: Value) -> tuple[Codes, float] | None:
     """The codes and the zero point of the quantisation that computes `value`, or None."""
     cast, element = inputs_of(value, Cast6), element_of(value)
     if cast is None or element not in BYTES:
