@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from irloop.errors import UsageError
-
 from . import report_conformance
 from .console import common_options, console_of
 from .exits import Exit
-from .files import require_folder, write_whole
+from .files import require_folder, write_whole, writer_for
 from .options import memory_option
 
 if TYPE_CHECKING:
@@ -117,7 +114,7 @@ def command(
     from irloop import conform
 
     console = console_of(ctx)
-    writers = [(_writer(file), file) for file in outputs]
+    writers = [(writer_for(file, _WRITERS), file) for file in outputs]
     require_folder(*outputs)
 
     def progress(done: int, total: int) -> None:
@@ -133,13 +130,3 @@ def command(
     else:
         write_whole("-", report_conformance.json(found))
     ctx.exit(Exit.FINDINGS if found.faults else Exit.FINE)
-
-
-def _writer(file: str) -> Callable[[Conformance], str]:
-    writer = _WRITERS.get(Path(file).suffix.lower())
-    if writer is None:
-        raise UsageError(
-            f"{file}: reports are written as {', '.join(sorted(_WRITERS))}",
-            expected="a name that ends in one of them",
-        )
-    return writer

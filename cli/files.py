@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -14,7 +15,9 @@ from irloop.files import reason_of, write_report
 if TYPE_CHECKING:
     from irloop import Model
 
-__all__ = ["require_folder", "require_free", "weight_files", "write_whole"]
+Writer = TypeVar("Writer")
+
+__all__ = ["require_folder", "require_free", "weight_files", "write_whole", "writer_for"]
 
 
 def write_whole(path: str, text: str) -> None:
@@ -68,6 +71,21 @@ def require_free(output: str, taken: Iterable[str]) -> None:
                 f"{file} would be written over, and the input needs it",
                 fix="write to another name or folder",
             )
+
+
+def writer_for(file: str, writers: Mapping[str, Writer]) -> Writer:
+    """The function of `writers`, keyed by suffix, that writes a report of the name `file`.
+
+    Raises:
+        UsageError: for another suffix.
+    """
+    writer = writers.get(Path(file).suffix.lower())
+    if writer is None:
+        raise UsageError(
+            f"{file}: reports are written as {', '.join(sorted(writers))}",
+            expected="a name that ends in one of them",
+        )
+    return writer
 
 
 def weight_files(model: Model) -> set[str]:

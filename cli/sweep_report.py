@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import html as html_escapes
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
 from irloop.diagnostics import Severity, one_line
-from irloop.errors import UsageError
 from irloop.fleet.needs import require_packages
 
 from . import report_json, report_junit, report_sarif
 from .console import common_options, console_of, say
 from .exits import Exit
-from .files import require_folder, write_whole
+from .files import require_folder, write_whole, writer_for
 
 if TYPE_CHECKING:
     from irloop.fleet.summary import Summary
@@ -82,7 +80,7 @@ def report_command(
     require_packages("fsspec", "pyarrow")
     from irloop.fleet.summary import summarized
 
-    writers = [(_writer(file), file) for file in outputs]
+    writers = [(writer_for(file, _WRITERS), file) for file in outputs]
     require_folder(*outputs)
     junit_too = style == "junit" or any(file.lower().endswith(".xml") for file in outputs)
     console = console_of(ctx)
@@ -99,16 +97,6 @@ def report_command(
     if failing:
         ctx.exit(Exit.FINDINGS)
     ctx.exit(Exit.NOT_CHECKED if found.unknown and found.changes is None else Exit.FINE)
-
-
-def _writer(file: str) -> Callable[[Summary], str]:
-    writer = _WRITERS.get(Path(file).suffix.lower())
-    if writer is None:
-        raise UsageError(
-            f"{file}: reports are written as {', '.join(sorted(_WRITERS))}",
-            expected="a name that ends in one of them",
-        )
-    return writer
 
 
 def _tables(found: Summary, most: int) -> list[Table]:

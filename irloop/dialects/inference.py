@@ -18,6 +18,7 @@ from irloop.graph.types import (
 
 __all__ = [
     "aligned",
+    "all_axes",
     "axis_in",
     "boolean",
     "broadcast",
@@ -214,6 +215,12 @@ def axis_in(args: Arguments, axis: int, rank: int | None) -> int | None:
     if not -rank <= axis < rank:
         raise args.error("axis is out of range", f"{-rank} to {rank - 1}", str(axis), kind="range")
     return axis % rank
+
+
+def all_axes(args: Arguments) -> tuple[int, ...] | None:
+    """The axes of input 0; None if its rank is unknown."""
+    rank = args.rank(0)
+    return None if rank is None else tuple(range(rank))
 
 
 def require_rank(args: Arguments, position: int, rank: int) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "Placement",
     "checked_window",
     "filter_window",
+    "pooled",
     "ranks_agree",
     "same_dim",
     "spatial_dims",
@@ -41,6 +42,22 @@ def checked_window(
         return Window.of(kernel, strides, dilations, pads_begin, pads_end, auto_pad, rounding)
     except ValueError as error:
         raise args.error(str(error)) from error
+
+
+def pooled(args: Arguments, window: Callable[[], Window]) -> Shape:
+    """The shape [N, C, spatial...] of pooled data [N, C, spatial...].
+
+    Raises:
+        InferenceError: when the attributes from which `window` is made contradict each other.
+    """
+    try:
+        made = window()
+    except ValueError as error:
+        raise args.error(str(error)) from error
+    shape = args.shape(0)
+    if shape.dims is None:
+        return Shape.of_rank(2 + len(made.kernel))
+    return Shape((*shape.dims[:2], *spatial_dims(args, made, shape.dims[2:])))
 
 
 def filter_window(

@@ -44,13 +44,9 @@ def _range(c: Conversion, element: ElementType, *bounds: Value) -> Value:
     if element not in _RANGES:
         chosen = ElementType.I64 if element.is_integer else ElementType.F32
     # Cast the bounds to the final type first, because it determines how they are truncated.
-    exact = [onnx_forms.cast(c, _scalar(c, bound), element) for bound in bounds]
+    exact = [onnx_forms.cast(c, onnx_forms.as_scalar(c, bound), element) for bound in bounds]
     first, last, step = (onnx_forms.cast(c, bound, chosen) for bound in exact)
     return onnx_forms.cast(c, onnx_forms.range_(c, first, last, step), element)
-
-
-def _scalar(c: Conversion, value: Value) -> Value:
-    return value if shape_of(value).rank == 0 else onnx_forms.reshape(c, value, [])
 
 
 @imports(onnx.Range, onnx.Range27)
@@ -96,7 +92,7 @@ def _eye_by(
     c: Conversion, element: ElementType, rows: Value, columns: Value, shift: Value
 ) -> Value:
     """The matrix that is 1 where the row number plus the shift equals the column number."""
-    counts = (_scalar(c, onnx_forms.as_i64(c, value)) for value in (rows, columns))
+    counts = (onnx_forms.as_scalar(c, onnx_forms.as_i64(c, value)) for value in (rows, columns))
     down, across = (onnx_forms.range_(c, c.i64(0), count, c.i64(1)) for count in counts)
     moved = onnx_forms.add(c, down, onnx_forms.as_list(c, shift))
     same = onnx_forms.equal(c, onnx_forms.unsqueeze(c, moved, [1]), across)
@@ -148,7 +144,7 @@ def _one_hot(
     wide = ElementType.I64 if element.is_integer else ElementType.F32
     if element is not ElementType.STRING:
         values = onnx_forms.cast(c, values, wide)
-    made = c(onnx.OneHot(axis), indices, _scalar(c, depth), values)
+    made = c(onnx.OneHot(axis), indices, onnx_forms.as_scalar(c, depth), values)
     return onnx_forms.cast(c, made, element)
 
 

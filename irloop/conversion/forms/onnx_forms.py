@@ -12,6 +12,7 @@ from irloop.conversion.forms import onnx_older_forms as older
 from irloop.conversion.forms.onnx_shape_forms import (
     as_i64,
     as_list,
+    as_scalar,
     concat,
     constant_of_shape,
     expand,
@@ -54,6 +55,7 @@ __all__ = [
     "add",
     "as_i64",
     "as_list",
+    "as_scalar",
     "cast",
     "clip",
     "compared",

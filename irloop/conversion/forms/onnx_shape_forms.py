@@ -31,6 +31,7 @@ from irloop.graph.types import UNKNOWN_DIM, Dim, DynamicDim, ElementType, Shape,
 __all__ = [
     "as_i64",
     "as_list",
+    "as_scalar",
     "concat",
     "constant_of_shape",
     "expand",
@@ -74,6 +75,11 @@ def as_list(c: Conversion, value: Value) -> Value:
     """An integer scalar or list as an i64 list."""
     whole = as_i64(c, value)
     return whole if shape_of(whole).rank == 1 else reshape(c, whole, [-1])
+
+
+def as_scalar(c: Conversion, value: Value) -> Value:
+    """A one-element value as a scalar."""
+    return value if shape_of(value).rank == 0 else reshape(c, value, [])
 
 
 def squeeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:

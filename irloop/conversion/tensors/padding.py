@@ -72,17 +72,13 @@ def _export(
         first, last = (needed_ints(c, value, "padding") for value in (begins, ends))
         return _mirrored(c, data, first, last)
     pads = onnx_forms.concat(c, [onnx_forms.as_list(c, begins), onnx_forms.as_list(c, ends)], 0)
-    value = None if fill is None or mode != "constant" else _scalar(c, fill)
+    value = None if fill is None or mode != "constant" else onnx_forms.as_scalar(c, fill)
     element = element_of(data)
     if element is ElementType.BOOLEAN and c.opset < 13:
         given = None if value is None else onnx_forms.cast(c, value, ElementType.U8)
         padded = onnx_forms.pad(c, onnx_forms.cast(c, data, ElementType.U8), pads, given, mode)
         return onnx_forms.cast(c, padded, element_of(data))
     return onnx_forms.pad(c, data, pads, value, mode)
-
-
-def _scalar(c: Conversion, value: Value) -> Value:
-    return value if shape_of(value).rank == 0 else onnx_forms.reshape(c, value, [])
 
 
 def _mirrored(c: Conversion, data: Value, begins: list[int], ends: list[int]) -> Value:

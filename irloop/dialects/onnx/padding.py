@@ -20,11 +20,6 @@ def _check_mode(args: Arguments, mode: str, modes: tuple[str, ...] = MODES) -> N
         raise args.error("mode is not known", ", ".join(modes), mode, kind="range")
 
 
-def _all_axes(args: Arguments) -> tuple[int, ...] | None:
-    rank = args.rank(0)
-    return None if rank is None else tuple(range(rank))
-
-
 class _FixedPad(OnnxOp):
     """Base of versions with the padding in attributes."""
 
@@ -34,7 +29,7 @@ class _FixedPad(OnnxOp):
         shape = args.shape(0)
         if shape.dims is None:
             return [TensorType(args.element(0), Shape.of_rank(len(numbers) // 2))]
-        found = pads.padded_axes(args, shape, numbers, _all_axes(args))
+        found = pads.padded_axes(args, shape, numbers, inference.all_axes(args))
         return [TensorType(args.element(0), found)]
 
 
@@ -102,7 +97,7 @@ class Pad11(OnnxOp, type="Pad", since=11, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode)
-        return _by_input(args, _all_axes(args))
+        return _by_input(args, inference.all_axes(args))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)
@@ -121,7 +116,7 @@ class Pad18(OnnxOp, type="Pad", since=18, inputs=(2, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode)
-        return _by_input(args, args.ints(3) if args.has(3) else _all_axes(args))
+        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)
@@ -140,7 +135,7 @@ class Pad19(OnnxOp, type="Pad", since=19, inputs=(2, 4)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         _check_mode(args, self.mode, (*MODES, "wrap"))
-        return _by_input(args, args.ints(3) if args.has(3) else _all_axes(args))
+        return _by_input(args, args.ints(3) if args.has(3) else inference.all_axes(args))
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.padding.pad_by_input(self.mode)

@@ -60,18 +60,8 @@ class _Pool(OnnxOp):
             self._rounding(),
         )
 
-    def _pooled(self, args: Arguments) -> Shape:
-        try:
-            window = self.window()
-        except ValueError as error:
-            raise args.error(str(error)) from error
-        shape = args.shape(0)
-        if shape.dims is None:
-            return Shape.of_rank(2 + len(window.kernel))
-        return Shape((*shape.dims[:2], *windows.spatial_dims(args, window, shape.dims[2:])))
-
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(args.element(0), self._pooled(args))]
+        return [TensorType(args.element(0), windows.pooled(args, self.window))]
 
 
 class AveragePool1(_Pool, type="AveragePool", since=1, inputs=1):
@@ -128,7 +118,7 @@ class MaxPool(_Pool, type="MaxPool", since=8, inputs=1, outputs=None):
         return "ceil_torch" if self.ceil_mode else "floor"
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = self._pooled(args)
+        shape = windows.pooled(args, self.window)
         types = [TensorType(args.element(0), shape), TensorType(ElementType.I64, shape)]
         return [*types[: args.n_outputs]]
 

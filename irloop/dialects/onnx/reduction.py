@@ -58,11 +58,6 @@ class Reduction(OnnxOp):
         return [TensorType(args.element(0), shape)]
 
 
-def _all_axes(args: Arguments) -> tuple[int, ...] | None:
-    rank = args.rank(0)
-    return None if rank is None else tuple(range(rank))
-
-
 class ByAttribute(Reduction):
     """Base of reductions over the axes in an attribute; all axes if it is missing."""
 
@@ -71,7 +66,7 @@ class ByAttribute(Reduction):
 
     def known_axes(self, args: Arguments) -> tuple[int, ...] | None:
         """The reduced axes, or None if the rank is unknown."""
-        return self.axes or _all_axes(args)
+        return self.axes or inference.all_axes(args)
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._infer(args, self.known_axes(args), self.keepdims)
@@ -94,7 +89,7 @@ class ByInput(Reduction):
         """The reduced axes, or None if they are unknown."""
         axes = args.ints(1) if args.has(1) and args.shape(1).count() != 0 else ()
         if axes == ():
-            return () if self.noop_with_empty_axes else _all_axes(args)
+            return () if self.noop_with_empty_axes else inference.all_axes(args)
         return axes
 
     def infer(self, args: Arguments) -> list[ValueType]:

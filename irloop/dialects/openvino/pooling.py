@@ -55,22 +55,12 @@ class _Pool(OpenVinoOp):
             self.rounding_type,
         )
 
-    def _pooled(self, args: Arguments) -> Shape:
-        try:
-            window = self.window()
-        except ValueError as error:
-            raise args.error(str(error)) from error
-        shape = args.shape(0)
-        if shape.dims is None:
-            return Shape.of_rank(2 + len(window.kernel))
-        return Shape((*shape.dims[:2], *windows.spatial_dims(args, window, shape.dims[2:])))
-
 
 class _Average(_Pool):
     exclude_pad: bool = attribute(default=False, name="exclude-pad")
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = self._pooled(args)
+        shape = windows.pooled(args, self.window)
         if self.exclude_pad and self.auto_pad.lower() == "explicit":
             self._reaches_data(args)
         return [TensorType(args.element(0), shape)]
@@ -114,7 +104,7 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
     """Maximum of each window (MaxPool-1)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return [TensorType(args.element(0), self._pooled(args))]
+        return [TensorType(args.element(0), windows.pooled(args, self.window))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
         return kernels.pooling.max_values(self.window())
@@ -135,7 +125,7 @@ class _IndexedMax(_Pool):
         return self.dilations
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        shape = self._pooled(args)
+        shape = windows.pooled(args, self.window)
         rank = shape.rank or 0
         if not -rank <= self.axis < rank:
             raise args.error(

@@ -94,10 +94,6 @@ class Interpolation(OpenVinoOp):
             )
         return tuple(sizes)
 
-    def _all_axes(self, args: Arguments) -> tuple[int, ...] | None:
-        rank = args.rank(0)
-        return None if rank is None else tuple(range(rank))
-
 
 class Interpolate1(Interpolation, type="Interpolate", since=1, inputs=2):
     """Resizes `axes` of the data to the sizes in input 1 (Interpolate-1).
@@ -202,7 +198,7 @@ class Interpolate(_Attributes, type="Interpolate", since=4, inputs=(3, 4)):
         self._check(args)
         indexing.integers(args, 1)
         inference.floating(args, 2)
-        axes = args.ints(3) if args.has(3) else self._all_axes(args)
+        axes = args.ints(3) if args.has(3) else inference.all_axes(args)
         wanted = self._sizes_of(args, axes, 2) if self.by_scales() else args.dims(1)
         return self._resized(args, axes, wanted)
 
@@ -220,7 +216,7 @@ class Interpolate11(_Attributes, type="Interpolate", since=11, inputs=(2, 3)):
 
     def infer(self, args: Arguments) -> list[ValueType]:
         self._check(args)
-        axes = args.ints(2) if args.has(2) else self._all_axes(args)
+        axes = args.ints(2) if args.has(2) else inference.all_axes(args)
         wanted = self._sizes_of(args, axes, 1) if self.by_scales() else args.dims(1)
         return self._resized(args, axes, wanted)
 
