@@ -18,6 +18,7 @@ __all__ = [
     "reason_of",
     "replacing",
     "scratch",
+    "use_scratch",
     "what_else",
     "write_report",
 ]
@@ -178,6 +179,9 @@ _FOLDER = re.compile(r"\.irloop-scratch-[a-z0-9_]{8}")
 #: Only this user can read the hidden folder. Windows is an exception, because files would keep the
 #: restriction after they are moved out of the folder.
 _MODE = 0o777 if os.name == "nt" else 0o700
+
+#: The folder given to `use_scratch`, if any.
+_GIVEN: list[str] = []
 
 #: How often the hidden folder is made again when other processes remove it at the same moment.
 _TRIES = 100
@@ -349,6 +353,9 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
 
     Folders of killed processes are removed as well.
     """
+    if folder is None and _GIVEN:
+        yield from _part_of(_GIVEN[0])
+        return
     # tempfile is imported here, because importing it at the top of the file would make every
     # command start a tenth slower. The same is true of shutil.
     import tempfile
@@ -365,6 +372,27 @@ def scratch(folder: Path | None = None) -> Iterator[str]:
         _leave_aside(path)
         if handle is not None:
             os.close(handle)
+
+
+def use_scratch(folder: str) -> None:
+    """Let this process make its scratch folders inside `folder`, a scratch folder of its parent.
+
+    The parent removes `folder`, also when this process is killed. So nothing in it needs a lock,
+    and making a folder takes half the time.
+    """
+    _GIVEN[:] = [folder]
+
+
+def _part_of(folder: str) -> Iterator[str]:
+    """Make a new folder in a scratch folder, yield it, and remove it."""
+    import shutil
+    import tempfile
+
+    path = tempfile.mkdtemp(dir=folder)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _new_scratch(folder: str) -> tuple[str, int | None]:

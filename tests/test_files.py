@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,26 @@ def test_a_hidden_folder_of_another_user_is_not_used(
     assert (tmp_path / "target").read_bytes() == b"whole"
     assert mine.read_bytes() == b"mine"
     assert {path.name for path in tmp_path.iterdir()} == before | {"target"}
+
+
+def test_scratch_folders_are_made_in_the_given_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are removed at the end, also after an exception; named folders are used as before."""
+    monkeypatch.setattr(files, "_GIVEN", [])
+    given, other = tmp_path / "given", tmp_path / "other"
+    given.mkdir()
+    other.mkdir()
+    files.use_scratch(str(given))
+    with files.scratch() as first, files.scratch() as second:
+        assert {Path(first), Path(second)} == set(given.iterdir())
+        Path(first, "file").write_bytes(b"data")
+    with suppress(KeyError), files.scratch() as third:
+        Path(third, "file").write_bytes(b"data")
+        raise KeyError
+    assert not list(given.iterdir())
+    with files.scratch(other) as folder:
+        assert other in Path(folder).parents
 
 
 @POSIX

@@ -1,7 +1,8 @@
 """The program of the child process that works on one model after the other.
 
-Each line of the input is a request in JSON, each line of the output an answer:
+Each line of the input is a list of requests in JSON, each line of the output an answer:
 
+- ``{"load": [step, ...]}``: imports the modules of these steps; not answered;
 - ``{"data": path}``: answered by ``{"data": [name, ...]}``, the external data files of an .onnx;
 - ``{"steps": [...], "model": path, ...}``: answered by a line for each step as soon as it is done.
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import itertools
 import json
 import os
 import re
@@ -32,7 +34,7 @@ from irloop.errors import (
     ReadError,
     UnsupportedError,
 )
-from irloop.files import ParsedOnce
+from irloop.files import ParsedOnce, use_scratch
 from irloop.fleet.verdicts import TARGETS
 from irloop.lifeline import end_with
 
@@ -64,12 +66,16 @@ def main() -> None:
     _leave_no_core()
     holder, peak = Holder(), _Peak()
     loaded: set[str] = set()
-    for line in sys.stdin.buffer:
-        request = json.loads(line)
+    requests = itertools.chain.from_iterable(map(json.loads, sys.stdin.buffer))
+    for request in requests:
         if "data" in request:
             _send(answers, {"data": _data_files(request["data"], holder)})
             continue
+        if "load" in request:
+            _load_modules(request["load"], loaded)
+            continue
         _load_modules(request["steps"], loaded)
+        use_scratch(os.path.dirname(request["output"]))
         model = _Model(request)
         for step in request["steps"]:
             _send(answers, _timed(step, model, holder, peak))

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,8 @@ from typing import Any
 from irloop.diagnostics import one_line
 from irloop.errors import UsageError
 from irloop.fleet.processes import METHOD, THREADS, prepare
-from irloop.fleet.task import versions
+from irloop.fleet.runner import Limits
+from irloop.fleet.task import versions, warm
 
 __all__ = ["BIG", "Cluster", "Remote", "Tls"]
 
@@ -114,6 +116,12 @@ class Cluster:
         with suppress(Exception):
             return sum(self.client.ncores().values())
         return 0
+
+    def warm(self, limits: Limits, steps: Sequence[str]) -> None:
+        """Let each worker start a child process for its first batch; do not wait for it."""
+        # A worker that is lost now gets no batch, and the others start their child in time.
+        with suppress(Exception):
+            self.client.run(warm, limits, steps, wait=False)
 
     def close(self) -> None:
         """Disconnect from the cluster; stop it if it was started here."""

@@ -20,6 +20,7 @@ from irloop.fleet import table
 from irloop.fleet.cluster import BIG, Cluster
 from irloop.fleet.known import Known
 from irloop.fleet.places import place_of, put, remove_older
+from irloop.fleet.runner import Limits
 from irloop.fleet.sources import Entry, Shard, entries
 from irloop.fleet.task import Job, Orders, Row, failure, head_of, path_of, run_batch
 from irloop.fleet.verdicts import FINDINGS, UNKNOWN, done_key, settings_of, versions_of
@@ -146,6 +147,7 @@ class _Sweep:
         self._name = secrets.token_hex(4)
         self._submitted = 0
         self._versions = dict(cluster.versions)
+        cluster.warm(Limits(plan.memory, plan.seconds), plan.steps)
         self._done, self._findings, self._unknown, self._known = self._history()
         self._known_written = 0.0
         folder = f"{plan.target.rstrip('/')}/known"

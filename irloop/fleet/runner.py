@@ -45,15 +45,15 @@ LONGEST = 16 << 20
 #: Models of at most SMALL bytes whose requests have at most SHORT characters are sent before
 #: earlier models are finished: at once if the child has no other work, otherwise TOGETHER at a
 #: time. When AHEAD models are unfinished (their requests take less than a pipe holds), this process
-#: waits until only FEW are. It sleeps for as long as the child probably needs, at least SHORTEST
-#: and at most PAUSE seconds.
+#: waits until at most FEW are. It sleeps until probably only half of FEW are left, for at least
+#: SHORTEST and at most PAUSE seconds.
 SMALL = 1 << 20
 SHORT = 1000
 AHEAD = 60
-FEW = 15
+FEW = 16
 TOGETHER = 8
 SHORTEST = 0.002
-PAUSE = 0.07
+PAUSE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,11 @@ class Runner:
         self._since = 0.0
         self._looked = 0.0
 
+    def load(self, steps: Sequence[str]) -> None:
+        """Start the child, and let it import the modules of these steps."""
+        self._unsent.append(json.dumps({"load": steps}))
+        self._send_if_alive()
+
     def data_files(self, path: str, size: int) -> list[str]:
         """The names of the external data files of an .onnx; empty after a crash.
 
@@ -145,7 +150,7 @@ class Runner:
             self._since = time.monotonic()
             while not (lines := self._lines(memory, seconds)):
                 continue
-            names = self._parsed(lines[0]).get("data")
+            names = next(self._parsed(lines[:1])).get("data")
         except _LostError:
             # If the model crashes the reader, the steps will report this.
             self.close()
@@ -196,8 +201,9 @@ class Runner:
             task = self._given[0]
             factor = 10.0 if task.left[0] in ("check", "conform") else 1.0
             try:
-                for line in self._lines(*self.limits.outside(task.size, factor)):
-                    yield from self._take(self._parsed(line))
+                lines = self._lines(*self.limits.outside(task.size, factor))
+                for answer in self._parsed(lines):
+                    yield from self._take(answer)
             except _LostError as error:
                 yield from self._lost(error)
         if not self._given and self._child and (held_by(self._child.pid) or 0) > TIRED:
@@ -288,7 +294,7 @@ class Runner:
             return
         child = self._child or self._start()
         assert child.stdin is not None
-        requests = "".join(f"{request}\n" for request in self._unsent)
+        requests = f"[{','.join(self._unsent)}]\n"
         self._unsent.clear()
         try:
             left = memoryview(requests.encode())
@@ -306,9 +312,10 @@ class Runner:
         child = self._child
         assert child is not None
         assert child.stdout is not None
-        more, wait = len(self._given) - FEW, PERIOD
-        if more > 0:
+        wait = PERIOD
+        if len(self._given) > FEW:
             # The child has enough to do, so read several answers at once.
+            more = len(self._given) - FEW // 2
             time.sleep(min(PAUSE, max(SHORTEST, more * self._mean)))
             wait = 0.0
         lines: list[bytes] = []
@@ -333,15 +340,22 @@ class Runner:
                 raise _LostError("out-of-memory", f"{held} bytes, {memory} are allowed")
         return lines
 
-    def _parsed(self, line: bytes) -> dict[str, Any]:
-        try:
-            found = json.loads(line.decode("ascii"))
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            self.close()
-            raise _LostError("crashed", "its answer cannot be read")
-        return found
+    def _parsed(self, lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+        """The answer in each line.
+
+        Raises:
+            _LostError: for the first line that is no answer.
+        """
+        together = _decoded(b"[%b]" % b",".join(lines))
+        if isinstance(together, list) and len(together) == len(lines):
+            found = together
+        else:
+            found = [_decoded(line) for line in lines]
+        for answer in found:
+            if not isinstance(answer, dict):
+                self.close()
+                raise _LostError("crashed", "its answer cannot be read")
+            yield answer
 
     def _ended(self) -> _LostError:
         child = self._child
@@ -353,6 +367,14 @@ class Runner:
         self.close()
         how = f"signal {-code}" if code < 0 else f"status {code}"
         return _LostError("crashed", f"the process ended with {how}")
+
+
+def _decoded(text: bytes) -> Any:
+    """The value of a text in JSON; None if it cannot be read."""
+    try:
+        return json.loads(text.decode("ascii"))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _seconds_of(task: Task) -> float:

@@ -11,6 +11,7 @@ import io
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,9 @@ def append(target: str, rows: Sequence[Row]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    groups: dict[tuple[str, str], list[Row]] = {}
+    groups: dict[tuple[date, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["time"].strftime("%Y-%m-%d"), row["step"]), []).append(row)
+        groups.setdefault((row["time"].date(), row["step"]), []).append(row)
     schema = _schema()
     for (day, step), group in groups.items():
         buffer = io.BytesIO()

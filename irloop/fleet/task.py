@@ -28,7 +28,7 @@ from irloop.fleet.runner import Limits, Runner, Task
 from irloop.fleet.sources import Entry
 from irloop.fleet.verdicts import STEPS, TARGETS, done_key, settings_of, versions_of
 
-__all__ = ["Job", "Orders", "Row", "failure", "head_of", "path_of", "run_batch", "versions"]
+__all__ = ["Job", "Orders", "Row", "failure", "head_of", "path_of", "run_batch", "versions", "warm"]
 
 #: One row of the table, by the names of its columns.
 Row = dict[str, Any]
@@ -156,6 +156,15 @@ _IDLE: list[Runner] = []
 def _end_children() -> None:
     while _IDLE:
         _IDLE.pop().close()
+
+
+def warm(limits: Limits, steps: Sequence[str]) -> None:
+    """Start a child process for the first batch, so that it imports its modules meanwhile."""
+    if _IDLE:
+        return
+    runner = Runner(limits)
+    runner.load(steps)
+    _IDLE.append(runner)
 
 
 @contextmanager

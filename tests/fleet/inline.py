@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from irloop.fleet.cluster import Cluster
+from irloop.fleet.runner import Limits
 from irloop.fleet.task import versions
 
 #: Receives the number of a task (from 1), and may raise an exception in its place.
@@ -74,6 +75,9 @@ class InlineCluster(Cluster):
     @property
     def is_connected(self) -> bool:
         return not self.lost
+
+    def warm(self, limits: Limits, steps: Sequence[str]) -> None:
+        """The tests of the driver start their children themselves."""
 
     def reconnect(self) -> None:
         self.lost = False

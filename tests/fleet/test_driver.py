@@ -28,7 +28,7 @@ from irloop.errors import UsageError
 from irloop.fleet import driver, table, task
 from irloop.fleet.driver import Plan, sweep
 from irloop.fleet.places import place_of
-from irloop.fleet.runner import AHEAD, Runner
+from irloop.fleet.runner import AHEAD, Limits, Runner, _LostError
 from irloop.fleet.sources import Shard
 from irloop.fleet.summary import summarized
 from tests.fleet.conftest import FIXTURES, Verdicts, rows
@@ -422,6 +422,31 @@ def test_the_peak_memory_is_that_of_the_model(zoo: Path) -> None:
     others = [peak for path, peak in memory if path == str(small)]
     assert (len(most), len(others)) == (1, 2)
     assert max(others) + (32 << 20) < most[0]
+
+
+@pytest.mark.parametrize("wrong", [b"[" * 200_000, b"1", b"{}, {}", b'"\xff"', b""])
+def test_an_answer_that_cannot_be_read_is_a_crash(wrong: bytes) -> None:
+    """The answers before it count."""
+    answers = Runner(Limits())._parsed([b'{"verdict": "valid"}', b"{}", wrong])
+    assert [next(answers), next(answers)] == [{"verdict": "valid"}, {}]
+    with pytest.raises(_LostError, match="cannot be read"):
+        next(answers)
+
+
+def test_a_worker_starts_its_child_before_the_first_batch(zoo: Path) -> None:
+    """The first batch finds the child that the worker started, if the limits are the same."""
+    end_children()
+    task.warm(Limits(), ("validate", "convert"))
+    (runner,) = task._IDLE
+    child = runner._child
+    assert child is not None
+    task.warm(Limits(), ("validate", "convert"))
+    sweep(plan_of(zoo), InlineCluster())
+    (same,) = task._IDLE
+    assert same is runner
+    assert runner._child is child
+    sweep(replace(plan_of(zoo, target=str(zoo.parent / "other")), seconds=20.0), InlineCluster())
+    assert child.returncode is not None
 
 
 def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
