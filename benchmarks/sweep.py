@@ -1,13 +1,15 @@
 """The throughput of `irloop sweep` against bare processes that do the same without a cluster.
 
     python -m benchmarks.sweep --models 2000 --rounds 2
+    python -m benchmarks.sweep --models 500 --do validate,convert,check
 
 Models are copies of the fixtures with other names and digests. Each round measures both, one after
 the other, by the clock and by the time of all processors. The sweep is measured whole and without
 what a sweep of one model takes: starting a cluster does not grow with the number of models.
 
 Bare processes validate each model, convert it and write the conversion, parse it only once, and
-start without a cluster. They do not do what else a sweep does: compute digests, hold limits of
+start without a cluster; with `check` they also compare it with the model, on the engines. They do
+not do what else a sweep does: compute digests, hold limits of
 memory and time, measure the peak memory of each model, survive a crash, and write a table. So the
 difference is the cost of all that.
 """
@@ -47,8 +49,8 @@ def make(folder: Path, count: int) -> None:
             target.with_suffix(".bin").write_bytes(weights.read_bytes())
 
 
-def work(models: Sequence[str], output: str) -> None:
-    """Validate and convert in this process, as a sweep does.
+def work(models: Sequence[str], output: str, *, check: bool = False) -> None:
+    """Validate and convert in this process, as a sweep does; with `check`, also compare both.
 
     A valid file is parsed only once, and the results are in small folders: each writer looks for
     leftovers in the folder of its file.
@@ -60,16 +62,19 @@ def work(models: Sequence[str], output: str) -> None:
         if irloop.validate(file).has_errors:
             file.close()
             file = ParsedOnce(model)
+        target = os.path.join(folder, f"{Path(model).stem}.onnx")
         try:
             converted, _ = irloop.convert(irloop.read_model(file), "onnx")
-            irloop.save_model(converted, os.path.join(folder, f"{Path(model).stem}.onnx"))
+            irloop.save_model(converted, target)
+            if check:
+                irloop.compare(model, target, max_memory=8 << 30)
         except irloop.IrloopError:
             continue
         finally:
             file.close()
 
 
-def bare(folder: Path, processes: int) -> tuple[float, float]:
+def bare(folder: Path, processes: int, steps: str) -> tuple[float, float]:
     """Seconds that bare processes take, each for its part of the models, and those of the
     processors.
     """
@@ -77,7 +82,11 @@ def bare(folder: Path, processes: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as output:
         context = multiprocessing.get_context("spawn")
         running = [
-            context.Process(target=work, args=(models[number::processes], output))
+            context.Process(
+                target=work,
+                args=(models[number::processes], output),
+                kwargs={"check": steps.endswith("check")},
+            )
             for number in range(processes)
         ]
         before = used_by_children()
@@ -89,11 +98,11 @@ def bare(folder: Path, processes: int) -> tuple[float, float]:
         return time.perf_counter() - start, used_by_children() - before
 
 
-def swept(folder: Path, processes: int) -> tuple[float, float]:
+def swept(folder: Path, processes: int, steps: str) -> tuple[float, float]:
     """Seconds that a sweep takes, and those of the processors."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, "-m", "irloop", "sweep", str(folder), "-o", output]
-        command += ["--do", "validate,convert", "--workers", str(processes)]
+        command += ["--do", steps, "--workers", str(processes)]
         before = used_by_children()
         start = time.perf_counter()
         done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)  # noqa: S603
@@ -124,6 +133,8 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=2000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=2)
+    choices = ("validate,convert", "validate,convert,check")
+    parser.add_argument("--do", choices=choices, default=choices[0], dest="steps")
     options = parser.parse_args()
     adopt_orphans()
     with tempfile.TemporaryDirectory() as name:
@@ -132,9 +143,9 @@ def main() -> None:
         nothing = Path(name) / "one"
         make(nothing, 1)
         for number in range(options.rounds):
-            first = bare(folder, options.processes)
-            start = swept(nothing, options.processes)
-            second = swept(folder, options.processes)
+            first = bare(folder, options.processes, options.steps)
+            start = swept(nothing, options.processes, options.steps)
+            second = swept(folder, options.processes, options.steps)
             for what, at in (("clock", 0), ("processors", 1)):
                 running = first[at] / (second[at] - start[at])
                 print(

@@ -53,6 +53,9 @@ RUNS = {"check": 10.0, "conform": 10.0}
 _PEAK = re.compile(rb"VmHWM:\s*(\d+)")
 _LIMITS = {"LIM001": "out-of-memory", "LIM002": "timeout", "LIM003": "too-many-steps"}
 
+#: Verdicts without a converted model that do not depend on the limits of the step.
+_FINAL = frozenset({"refused", "unreadable", "invalid", "kept"})
+
 Job = dict[str, Any]
 Answer = dict[str, Any]
 
@@ -128,7 +131,8 @@ class _Model:
     """A model of a request, with the results that a step leaves for later steps.
 
     `file` is parsed only once, unless validation finds errors: then conversion reads the file
-    itself, as it would without validation. `converted` has the names of the converted files.
+    itself, as it would without validation. `converted` has the names of the converted files, and
+    `unconverted` the answer of a conversion that would end in the same way again.
     """
 
     def __init__(self, request: Job) -> None:
@@ -138,6 +142,7 @@ class _Model:
         self.to: str = request["to"]
         self.memory: int | None = request["memory"]
         self.converted: list[str] = []
+        self.unconverted: Answer | None = None
         self._seconds: float | None = request["seconds"]
         self._allowances: dict[float, Allowance] = {}
 
@@ -162,6 +167,8 @@ def _timed(step: str, model: _Model, holder: Holder, peak: _Peak) -> Answer:
             answer = _STEPS[step](model)
     except IrloopError as error:
         answer = _failure(error)
+    if step == "convert" and answer["verdict"] in _FINAL:
+        model.unconverted = dict(answer)
     if answer["verdict"] != "valid":
         model.start_anew()
     answer |= {
@@ -196,6 +203,8 @@ def _convert(model: _Model) -> Answer:
 
 def _check(model: _Model) -> Answer:
     """Compare a model with its conversion; convert it if no earlier step did."""
+    if model.unconverted is not None:
+        return model.unconverted
     if not model.converted:
         before = _convert(model)
         if before["verdict"] != "converted":

@@ -11,10 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fsspec
@@ -25,7 +27,7 @@ from onnx import TensorProto, helper, numpy_helper
 import irloop
 from irloop import files
 from irloop.errors import UsageError
-from irloop.fleet import driver, table, task
+from irloop.fleet import child, driver, table, task
 from irloop.fleet.driver import Plan, sweep
 from irloop.fleet.places import place_of
 from irloop.fleet.runner import AHEAD, Limits, Runner, _LostError
@@ -398,6 +400,32 @@ def test_a_step_finds_the_same_alone_and_after_another(tmp_path: Path) -> None:
         assert contents[0] == contents[1]
 
 
+def test_a_check_does_not_repeat_a_failed_conversion(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the answer of the conversion."""
+    calls: list[str] = []
+    real = child._convert
+
+    def convert(model: Any) -> dict[str, Any]:
+        calls.append(model.path)
+        return real(model)
+
+    monkeypatch.setattr(child, "_convert", convert)
+    monkeypatch.setitem(child._STEPS, "convert", convert)
+    unlimited: Any = SimpleNamespace(held=lambda _: nullcontext())
+    bad = str(zoo / "bad" / "bad_from_port.xml")
+    request = {"model": bad, "output": str(tmp_path / "out.onnx"), "to": "onnx"}
+    model = child._Model(request | {"memory": None, "seconds": None})
+    first, second = (
+        child._timed(step, model, unlimited, child._Peak()) for step in ("convert", "check")
+    )
+    assert calls == [bad]
+    assert [first["step"], second["step"]] == ["convert", "check"]
+    assert first["verdict"] == second["verdict"] == "unreadable"
+    assert first["codes"] == second["codes"] != []
+
+
 def read(target: str, columns: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """The rows of the conversions in a table, by path."""
     return {
@@ -438,15 +466,15 @@ def test_a_worker_starts_its_child_before_the_first_batch(zoo: Path) -> None:
     end_children()
     task.warm(Limits(), ("validate", "convert"))
     (runner,) = task._IDLE
-    child = runner._child
-    assert child is not None
+    process = runner._child
+    assert process is not None
     task.warm(Limits(), ("validate", "convert"))
     sweep(plan_of(zoo), InlineCluster())
     (same,) = task._IDLE
     assert same is runner
-    assert runner._child is child
+    assert runner._child is process
     sweep(replace(plan_of(zoo, target=str(zoo.parent / "other")), seconds=20.0), InlineCluster())
-    assert child.returncode is not None
+    assert process.returncode is not None
 
 
 def test_a_model_that_hangs_is_ended(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
