@@ -113,8 +113,8 @@ def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
 
 
 def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
-    """Remove the axes given as an input; without them, all axes of size 1."""
-    return np.squeeze(data, axis=None if axes is None else tuple(listed(axes)))
+    """Remove the axes given as an input; without them, or without any, all axes of size 1."""
+    return np.squeeze(data, axis=None if axes is None else tuple(listed(axes)) or None)
 
 
 def squeeze_lenient(data: Array, axes: Array | None = None) -> Array:

@@ -63,6 +63,13 @@ def test_fewer_indices_in_a_loop(engines: Engines, tmp_path: Path) -> None:
     agree(text, [[i64(n), _drawn(1, 3, 4), indices] for n in (2, 0, 3)], engines, tmp_path)
 
 
+def test_an_empty_list_of_axes_means_all(engines: Engines, tmp_path: Path) -> None:
+    text = (
+        """g (float[3,1,5,1] x) => (float[?,?] y) <int64[0] axes = {}> { y = Squeeze (x, axes) }"""
+    )
+    agree(text, [[_drawn(1, 3, 1, 5, 1)], [_drawn(2, 3, 1, 5, 1)]], engines, tmp_path)
+
+
 @pytest.mark.parametrize("zero", [0, 3])
 @pytest.mark.parametrize("divide", ["y = Div (one, d)", "y = Reciprocal (d)"])
 def test_quantised_divisors_have_no_negative_zero(

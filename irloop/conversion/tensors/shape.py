@@ -170,17 +170,15 @@ def _may_be_one(data: Value, axis: int) -> bool:
 
 @imports(onnx.Squeeze)
 def import_squeeze(c: Conversion, op: onnx.Squeeze, data: Value) -> Value:
-    return _squeezed_all(c, data) if op.axes is None else openvino_forms.squeeze(c, data, op.axes)
+    return openvino_forms.squeeze(c, data, op.axes) if op.axes else _squeezed_all(c, data)
 
 
 @imports(onnx.Squeeze13)
 def import_squeeze_13(
     c: Conversion, op: onnx.Squeeze13, data: Value, axes: Value | None = None
 ) -> Value:
-    if axes is None:
+    if axes is None or length(axes) == 0:
         return _squeezed_all(c, data)
-    if length(axes) == 0:
-        return data
     return c(ov.Squeeze(), data, axes)
 
 

@@ -183,15 +183,16 @@ class Squeeze(_Reshaping, type="Squeeze", since=1, inputs=1):
 
 
 class Squeeze13(_Reshaping, type="Squeeze", since=13, inputs=(1, 2)):
-    """Removes dimensions of size 1: those in input 1 or, without it, all (Squeeze-13, 21 to 25)."""
+    """Removes dimensions of size 1: those in input 1 or, without it, all (Squeeze-13, 21 to 25).
+
+    An empty list means all, too: ONNX Runtime and OpenVINO compute it so.
+    """
 
     not_moved = NARROW
     reshapes = True
 
     def infer(self, args: Arguments) -> list[ValueType]:
         axes = args.ints(1) if args.has(1) else ()
-        if args.has(1) and axes == ():
-            return [args.tensor(0)]
         return [TensorType(args.element(0), shapes.squeezed(args, args.shape(0), axes))]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
