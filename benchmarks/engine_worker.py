@@ -217,7 +217,9 @@ def _inferred(compiled: Any, arrays: list[Any]) -> list[Any]:
     for at, value in enumerate(arrays):
         port = compiled.inputs[at]
         tensor = openvino.Tensor(port.get_element_type(), openvino.Shape(list(value.shape)))
-        if value.size and value.dtype.name in ML_TYPES:
+        if value.size and value.dtype.kind == "U":
+            tensor = openvino.Tensor(value)
+        elif value.size and value.dtype.name in ML_TYPES:
             # The Python binding shows these types as others: pass the bits, not the numbers.
             raw = pack(value, element_type_of(value.dtype))
             tensor.data.reshape(-1).view(np.uint8)[...] = np.frombuffer(raw, np.uint8)
@@ -231,6 +233,8 @@ def _inferred(compiled: Any, arrays: list[Any]) -> list[Any]:
 def _from_openvino(tensor: Any) -> Any:
     name = tensor.element_type.to_string()
     element = ElementType(name)
+    if element is ElementType.STRING:
+        return np.array(tensor.str_data, object)
     if element.numpy().name not in ML_TYPES:
         return np.array(tensor.data)
     raw = np.array(tensor.data).reshape(-1).view(np.uint8).tobytes()

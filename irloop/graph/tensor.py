@@ -15,7 +15,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Location
@@ -73,6 +73,8 @@ class Tensor(ABC):
     @property
     def nbytes(self) -> int:
         """The number of bytes of `raw()`."""
+        if self.element is ElementType.STRING:
+            return len(self.raw())
         return self.element.nbytes(self.count)
 
     @abstractmethod
@@ -375,6 +377,9 @@ class ArrayTensor(Tensor):
         self.shape = tuple(int(dim) for dim in view.shape)
 
     def raw(self) -> memoryview:
+        if self.element is ElementType.STRING:
+            texts = self._array.reshape(-1).tolist()
+            return _string_table([_utf8(text) for text in texts])
         return memoryview(pack(self._array, self.element))
 
     def numpy(self) -> Array:
@@ -440,18 +445,8 @@ class StringTensor(Tensor):
         self.shape = shape
         self.element = ElementType.STRING
 
-    @property
-    def nbytes(self) -> int:
-        return len(self.raw())
-
     def raw(self) -> memoryview:
-        """OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes."""
-        ends, total = [], 0
-        for value in self.values:
-            total += len(value)
-            ends.append(total)
-        table = b"".join(n.to_bytes(4, "little") for n in (len(self.values), 0, *ends))
-        return memoryview(table + b"".join(self.values))
+        return _string_table(self.values)
 
     def numpy(self) -> Array:
         import numpy as np
@@ -459,6 +454,20 @@ class StringTensor(Tensor):
         array = np.empty(len(self.values), dtype=object)
         array[:] = [value.decode("utf-8", errors="replace") for value in self.values]
         return array.reshape(self.shape)
+
+
+def _string_table(values: Sequence[bytes]) -> memoryview:
+    """OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes."""
+    ends, total = [], 0
+    for value in values:
+        total += len(value)
+        ends.append(total)
+    table = b"".join(n.to_bytes(4, "little") for n in (len(values), 0, *ends))
+    return memoryview(table + b"".join(values))
+
+
+def _utf8(text: Any) -> bytes:
+    return text if isinstance(text, bytes) else str(text).encode()
 
 
 def _unpack_bits(codes: Array, bits: int, count: int) -> Array:

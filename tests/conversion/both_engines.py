@@ -63,6 +63,10 @@ def assert_same(found: list[Any], expected: list[Any], place: str) -> None:
     """Assert equal types, shapes and numbers; the other dimensions of empty arrays may differ."""
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
+        if other.dtype.kind == "U":
+            assert one.dtype.kind in "UO", place
+            assert one.tolist() == other.tolist(), place
+            continue
         assert one.dtype == other.dtype, place
         if not same_but_empty(one, other):
             np.testing.assert_allclose(one, other, 1e-5, 1e-6, err_msg=place)

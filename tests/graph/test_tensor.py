@@ -115,6 +115,19 @@ def test_strings_are_stored_as_openvino_stores_them() -> None:
     assert tensor.numpy().tolist() == ["hello", "wö", ""]
 
 
+def test_arrays_of_strings_are_stored_as_string_constants_are() -> None:
+    array = np.array([["hello", "wö"], ["", "x"]], object)
+    tensor, values = ArrayTensor(array), (b"hello", "wö".encode(), b"", b"x")
+    assert bytes(tensor.raw()) == bytes(StringTensor(values, (2, 2)).raw())
+    assert tensor.nbytes == len(tensor.raw())
+
+
+def test_a_table_of_no_strings_has_a_count() -> None:
+    """OpenVINO refuses a constant of no bytes."""
+    tensor = ArrayTensor(np.zeros((0, 2), object))
+    assert (tensor.nbytes, bytes(tensor.raw())) == (8, bytes(8))
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list them")
 def test_many_models_keep_few_files_open(tmp_path: Path) -> None:
     """Otherwise a thousand models would use up the file descriptors of the process."""

@@ -163,6 +163,8 @@ def _converted(c: Conversion, x: Value, element: ElementType, saturate: bool) ->
     source = element_of(x)
     if ElementType.STRING in (source, element) and source is not element:
         raise c.refuse("OpenVINO cannot convert strings")
+    if element is ElementType.STRING:
+        return x
     if element is ElementType.F8E8M0 and source is not element:
         raise c.refuse("OpenVINO rounds to f8e8m0 in its own way", "convert to f8e4m3 or f16")
     if not is_small(element):

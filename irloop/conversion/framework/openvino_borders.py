@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from irloop.conversion.forms import openvino_forms as ov_forms
+from irloop.conversion.forms import openvino_shape_forms as shape_forms
 from irloop.conversion.framework.translation import Conversion
 from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
+from irloop.graph.types import ElementType
 from irloop.hazards.plugin import taken_over
 
 __all__ = ["own_producer"]
@@ -27,9 +29,18 @@ def own_producer(c: Conversion, name: str, value: Value) -> Value:
         value = ov_forms.maximum(c, value, value)
         producer = value.producer
     elif is_input or value.is_output:
-        value = ov_forms.convert(c, value, element_of(value))
+        value = _copied(c, value)
         producer = value.producer
     value.names = (name,)
     if len(producer.outputs) == 1:
         producer.name = name
     return value
+
+
+def _copied(c: Conversion, value: Value) -> Value:
+    element = element_of(value)
+    if element is ElementType.STRING:
+        # No Convert of OpenVINO takes strings.
+        shape = shape_forms.shape_of(c, value)
+        return shape_forms.reshape_to(c, value, shape, special_zero=False)
+    return ov_forms.convert(c, value, element)
