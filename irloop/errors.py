@@ -200,7 +200,8 @@ MEANINGS = {
     "CNV005": "The rank of an input or output is not known, but ONNX requires a shape for each. "
     "Fix the shapes of the inputs when converting.",
     "CNV101": "The branches of an If return different ranks. ONNX allows that, but OpenVINO's CPU "
-    "refuses to compile it.",
+    "refuses to compile it, unless the ranks are 0 and 1: it makes a list of one element from the "
+    "scalar.",
     "CNV102": "An ONNX Loop omits its condition input, but its body computes a condition. By the "
     "specification that condition is ignored; every engine obeys it, and so does irloop.",
     "CNV103": "A loop inserts tensors into a sequence, and their shapes are known only at run "

@@ -249,15 +249,17 @@ def _joined_shape(
     return shape.with_dim(axis, joined)
 
 
-def infer_branches(args: Arguments) -> list[ValueType]:
+def infer_branches(
+    args: Arguments, widen: Callable[[ValueType, ValueType], ValueType] = widen_types
+) -> list[ValueType]:
     """Output types of an If: those of the branch that a constant condition selects, else of both.
 
-    The types of both branches are widened to common ones.
+    `widen` returns a type that covers the types of an output in both branches.
     """
     condition = args.constant(0)
     if condition is None or condition.size != 1:
         left, right = (_infer_branch(args, body) for body in args.bodies)
-        return [widen_types(*pair) for pair in zip(left, right, strict=True)]
+        return [widen(*pair) for pair in zip(left, right, strict=True)]
     taken = "then" if bool(condition.reshape(-1)[0]) else "else"
     found: list[ValueType] = []
     for body in args.bodies:

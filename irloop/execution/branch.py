@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from irloop.dialects.openvino import control_flow as ov
 from irloop.execution.failure import StepError
 from irloop.execution.program import Context, Program, sweep, tame
 from irloop.graph.loops import PortMap
 from irloop.graph.model import Node
+from irloop.graph.types import TensorType
 
 __all__ = ["Branches", "truth"]
 
@@ -29,7 +31,10 @@ def truth(node: Node, value: Any, what: str) -> bool:
 
 
 class Branches:
-    """Runs the branch that the condition (input 0) selects (If-8; ONNX If-1 ... If-25)."""
+    """Runs the branch that the condition (input 0) selects (If-8; ONNX If-1 ... If-25).
+
+    For OpenVINO, a scalar becomes a list if the other branch returns a list.
+    """
 
     def __init__(self, node: Node, programs: Mapping[str, Program]) -> None:
         self._node = node
@@ -42,6 +47,13 @@ class Branches:
         self._work = {
             label: sum(step.work for step in program.steps) for label, program in programs.items()
         }
+        self._lists = [
+            at
+            for at, value in enumerate(node.outputs)
+            if isinstance(node.op, ov.If)
+            and isinstance(value.type, TensorType)
+            and value.type.shape.rank == 1
+        ]
         self._ports: dict[str, PortMap] = {body.label: body.ports for body in node.bodies}
 
     def __call__(self, context: Context, *inputs: Any) -> Any:
@@ -55,6 +67,9 @@ class Branches:
         outputs: list[Any] = [None] * len(self._node.outputs)
         for out in ports.outputs:
             outputs[out.external] = results[out.result]
+        for at in self._lists:
+            if np.ndim(outputs[at]) == 0:
+                outputs[at] = np.reshape(outputs[at], 1)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _results(self, context: Context, label: str, arguments: list[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from irloop.conversion.forms import onnx_shape_forms
 from irloop.conversion.forms.openvino_shape_forms import as_one_element
 from irloop.conversion.framework.translation import (
     Conversion,
@@ -220,6 +221,17 @@ def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
     return value
 
 
+def _make_lists(c: Conversion, branches: list[_Branch]) -> None:
+    """Return a list of one element where an If of OpenVINO makes one from a scalar."""
+    for index, value in enumerate(c.node.outputs):
+        for branch in branches:
+            given = branch.gives[index]
+            if not isinstance(given, Value) or shape_of(given).rank != 0:
+                continue
+            if shape_of(value).rank == 1:
+                branch.gives[index] = onnx_shape_forms.unsqueeze(branch.inner, given, [0])
+
+
 def _emit(
     c: Conversion, op: ov.If | onnx.If, condition: Value, inputs: tuple[Converted | None, ...]
 ) -> list[Converted | None]:
@@ -228,6 +240,8 @@ def _emit(
     branches = [_Branch(c, body, inputs, captured, move_constants=move) for body in c.node.bodies]
     for index, value in enumerate(c.node.outputs):
         _unify_output(c, branches, index, value.type)
+    if isinstance(op, onnx.If):
+        _make_lists(c, branches)
     if isinstance(op, onnx.If) and c.opset < SHAPES_DIFFER:
         _require_one_shape(c, *branches)
     bodies = tuple(branch.finish() for branch in branches)
@@ -254,10 +268,13 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
     for index, (left, right) in enumerate(pairs):
         ranks = shape_of(left).rank, shape_of(right).rank
         if None not in ranks and ranks[0] != ranks[1]:
+            effect = "OpenVINO's CPU refuses to compile it"
+            if {*ranks} == {0, 1}:
+                effect = "OpenVINO makes a list of one element from the scalar"
             c.warn(
                 "CNV101",
                 f"output {index} has rank {ranks[0]} in one branch and {ranks[1]} in the other: "
-                "OpenVINO's CPU refuses to compile it",
+                f"{effect}",
                 _advice(c),
             )
 

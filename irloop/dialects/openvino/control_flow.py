@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irloop.dialects import loops
 from irloop.dialects.openvino.base import OpenVinoOp
 from irloop.graph.arguments import Arguments
 from irloop.graph.loops import Carried, Concatenated, Sliced
 from irloop.graph.meanings import Condition, TripCount
 from irloop.graph.model import Body
-from irloop.graph.types import ElementType, ValueType
+from irloop.graph.types import ElementType, Shape, TensorType, ValueType, widen_types
 
 __all__ = ["If", "Loop", "TensorIterator"]
 
@@ -51,7 +53,10 @@ class Loop(OpenVinoOp, type="Loop", since=5, inputs=(2, None), outputs=None):
 
 
 class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
-    """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition."""
+    """Runs one of its two bodies, labelled then and else (If-8). Input 0 is the condition.
+
+    If one body returns a scalar and the other a list, the scalar becomes a list of one element.
+    """
 
     operands = "condition: boolean, captured values...: any -> outputs...: any"
     body_labels = ("then", "else")
@@ -59,7 +64,15 @@ class If(OpenVinoOp, type="If", since=8, inputs=(1, None), outputs=None):
     meanings = (Condition(0),)
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        return loops.infer_branches(args)
+        return loops.infer_branches(args, _widened)
+
+
+def _widened(left: ValueType, right: ValueType) -> ValueType:
+    wide = widen_types(left, right)
+    tensors = [type for type in (left, right) if isinstance(type, TensorType)]
+    if isinstance(wide, TensorType) and {type.shape.rank for type in tensors} == {0, 1}:
+        return replace(wide, shape=Shape.of(None))
+    return wide
 
 
 def _slices(args: Arguments, body: Body) -> int | None:
