@@ -5,6 +5,7 @@ from __future__ import annotations
 from irloop.conversion.elements.boolean_choices import ChooseByLogic, chooses_constants
 from irloop.conversion.elements.kept_nans import KeepNans
 from irloop.conversion.elements.known_abs import KeepAbsOfKnownValues
+from irloop.conversion.elements.moved_strings import MoveStringsByNumbers
 from irloop.conversion.elements.narrow_sizes import NarrowCopiesOfSizes, is_narrow_size
 from irloop.conversion.engine_form import Form, is_constant, single
 from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_an_output
@@ -42,6 +43,7 @@ from irloop.hazards.products import (
     scales_a_vector_product,
 )
 from irloop.hazards.sizes import leaves_out_abs
+from irloop.hazards.strings import MOVING, moved_strings
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
@@ -93,6 +95,8 @@ def openvino_forms() -> list[Form]:
         single(KeepAbsOfKnownValues(), leaves_out_abs),
         # OpenVINO turns NaN into numbers in some operations (hazard OVN147).
         single(KeepNans(), lambda node: bool(lost_nans(node)), beside=MAKING),
+        # OpenVINO refuses to move strings by operations other than Gather, or damages its memory.
+        single(MoveStringsByNumbers(), lambda node: bool(moved_strings(node)), beside=MOVING),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
         # OpenVINO rounds divisions of integers after some operations to the nearest integer.

@@ -11,6 +11,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Add, Divide, Minimum, Multiply, Negative, Subtract
 from irloop.dialects.openvino.generate import Range4
 from irloop.dialects.openvino.padding import Pad
+from irloop.dialects.openvino.shape import Tile
 from irloop.graph.loops import Invariant, PortMap
 from irloop.graph.model import Model
 from irloop.graph.rewriter import Rewriter
@@ -28,12 +29,13 @@ STRIDE = "A negative stride slices and joins from the end of the axis to its beg
 PORTS = "The port map connects each input of the operation with Parameters of the body."
 COUNT = "The number of iterations follows from the slices and from the joined outputs."
 
-I64, BOOLEAN, F32, U8, U4 = (
+I64, BOOLEAN, F32, U8, U4, STRING = (
     ElementType.I64,
     ElementType.BOOLEAN,
     ElementType.F32,
     ElementType.U8,
     ElementType.U4,
+    ElementType.STRING,
 )
 
 
@@ -198,6 +200,11 @@ def _divided() -> Model:
     return m.done(m(Divide(), x, y))
 
 
+def _repeated_strings() -> Model:
+    m = IrModel()
+    return m.done(m(Tile(), m.input("x", 2, element=STRING), m.constant([2], I64)))
+
+
 def _version_10() -> Model:
     m = IrModel()
     x = m.input("x", 2, element=I64)
@@ -351,6 +358,14 @@ CASES = (
         "Where the condition is true, the output has the elements of the second input.",
         _many_dimensions,
         (run([[[[[[[1, -2]]]]]]], [[[[[[[1, 2]]]]]]]),),
+    ),
+    Case(
+        "openvino_tile_of_strings",
+        FEATURE,
+        "OpenVINO Tile-1",
+        "The data are repeated along each axis.",
+        _repeated_strings,
+        (run([["a", "b"]], [["a", "b", "a", "b"]]),),
     ),
     Case(
         "divide_of_negative_integers",

@@ -1,0 +1,76 @@
+"""Moves strings with Gather, which OpenVINO's CPU plugin can run on strings."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.elementwise import Add
+from irloop.dialects.openvino.gather import Gather
+from irloop.dialects.openvino.generate import Range
+from irloop.dialects.openvino.shape import Reshape, ShapeOf3, Squeeze
+from irloop.dialects.openvino.slicing import Concat
+from irloop.graph.model import Value
+from irloop.graph.types import ElementType
+from irloop.hazards.strings import MOVING, moved_strings
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+from irloop.passes.predicates import producer_is
+
+__all__ = ["MoveStringsByNumbers"]
+
+
+class MoveStringsByNumbers(MatcherPass):
+    """Moves the numbers of strings instead of the strings, and then gathers the strings.
+
+    Given::
+
+        y = Slice(x [?,2] of strings, ...)
+
+    Result::
+
+        numbers [?,2] = 0, 1, 2, ...    moved = Slice(numbers, ...)    y = Gather(list of x, moved)
+
+    The same form serves every operation that only moves elements: Tile, Select, ScatterUpdate and
+    so on. With two inputs of strings, one list holds the strings of both. Hazard OVN153 is the
+    reason.
+    """
+
+    name = "move_strings_by_numbers"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type(MOVING, where=producer_is(lambda node: bool(moved_strings(node))))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        emitter = Emitter(rewriter, node, node.name)
+        inputs, lists = list(node.inputs), list[Value]()
+        start = emitter.constant(0)
+        for at in moved_strings(node):
+            data = node.inputs[at]
+            assert data is not None
+            lists.append(emitter.emit(Reshape(), data, emitter.constant([-1])))
+            stop = _stop(emitter, start, lists[-1])
+            numbers = emitter.emit(Range(), start, stop, emitter.constant(1))
+            shape = emitter.emit(ShapeOf3(ElementType.I64), data)
+            inputs[at] = emitter.emit(Reshape(), numbers, shape)
+            start = stop
+        strings = lists[0] if len(lists) == 1 else emitter.emit(Concat(0), *lists)
+        moved = rewriter.insert(
+            node.op,
+            tuple(inputs),
+            before=node,
+            name=f"{node.name}/numbers",
+            n_outputs=len(node.outputs),
+        )
+        axis = emitter.constant(0)
+        rewriter.replace_node(
+            node, [emitter.emit(Gather(), strings, places, axis) for places in moved.outputs]
+        )
+        return True
+
+
+def _stop(emitter: Emitter, start: Value, strings: Value) -> Value:
+    """The number after that of the last string, if the first one has the number `start`."""
+    size = emitter.emit(Squeeze(), emitter.emit(ShapeOf3(ElementType.I64), strings))
+    return emitter.emit(Add(), start, size)
