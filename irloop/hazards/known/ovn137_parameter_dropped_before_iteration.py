@@ -1,4 +1,4 @@
-"""OVN137: an iteration number that follows a body parameter that OpenVINO removes."""
+"""OVN137: the iteration number comes after a body parameter that OpenVINO removes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ParameterDroppedBeforeIteration(
     code="OVN137",
     engine="openvino",
     versions=("2026.4.1",),
-    title="An iteration number that follows a body parameter that OpenVINO removes",
+    title="The iteration number comes after a body parameter that OpenVINO removes",
     effect=Effect.WRONG,
     case="openvino_loop_dropped_before_iteration",
     fix="irloop transform --pass canonical_ports",
 ):
-    """An iteration number that follows a body parameter that OpenVINO removes.
+    """The iteration number comes after a body parameter that OpenVINO removes.
 
     What happens:
         OpenVINO removes the parameter, but the loop keeps the old position of the iteration number.

@@ -12,11 +12,12 @@ from irloop.validation.rule import Rule
 class BadAttribute(
     Rule, code="IRL115", severity=Severity.ERROR, title="invalid number, word or list"
 ):
-    """An attribute in `data` has a value that cannot be read.
+    """An attribute in `data` has a value that cannot be read or is not allowed.
 
     What it does:
-        Checks numbers, lists of numbers, attributes whose value must be one of a few words or
-        element types, and numbers that are too small to make sense.
+        Checks that numbers can be read and are within their range, that lists have the right number
+        of entries, that words and element types are among those that the operation knows, and that
+        a ReadValue reads the variable that an Assign sets.
     Why is this bad:
         OpenVINO 2026.4 refuses the file. nan and inf must be written in lower case, lists without
         empty items, words as in the specification (in any letter case).

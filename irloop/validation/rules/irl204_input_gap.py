@@ -1,4 +1,4 @@
-"""IRL204: input port without an edge before others."""
+"""IRL204: unconnected input port before a connected one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from irloop.validation.rule import Rule
 
 
 class InputGap(
-    Rule, code="IRL204", severity=Severity.ERROR, title="input port without an edge before others"
+    Rule,
+    code="IRL204",
+    severity=Severity.ERROR,
+    title="unconnected input port before a connected one",
 ):
     """An input port has no edge, but a later one has.
 

@@ -19,10 +19,11 @@ class BodyInputShape(
     """An input of a Loop or Scan body is declared with a different shape than its value has.
 
     What it does:
-        Compares the declared shapes of body inputs with the inferred ones: the rank of the
-        condition of a Loop, the states and the scanned elements of a Scan. The states of a Loop may
-        differ from the declared shape, unless operations in the body cannot take the shape that
-        they receive.
+        Compares the shape that a body declares for each input with the shape of the value that
+        the input gets: the start of a state, the element of a scanned input, or the condition. Of
+        the condition of a Loop only the rank is compared. A state of a Loop is reported only if
+        operations of the body contradict the declared shape, because its shape may change from
+        iteration to iteration. Unknown ranks are not compared.
     Why is this bad:
         onnx.checker (full check) and ONNX Runtime refuse the model ("Inferred shape and existing
         shape differ in rank").
