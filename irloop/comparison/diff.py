@@ -287,6 +287,9 @@ class _Differ:
                 yield f"input {at} {_sources_in_words(left, right)}"
 
     def _bodies(self, old: Node, new: Node, path: str) -> Iterator[Change]:
+        if _are_exchanged(old.bodies, new.bodies):
+            yield Change("changed", path, "the branches are exchanged")
+            return
         labels = {body.label: body for body in old.bodies}
         for body in new.bodies:
             before = labels.pop(body.label, None)
@@ -429,12 +432,24 @@ def _source(value: Value | None, found: dict[Node, bytes]) -> bytes:
     return b"-" if value is None else found[value.producer] + str(value.index).encode()
 
 
-def _body_print(body: Body) -> bytes:
+def _are_exchanged(old: Sequence[Body], new: Sequence[Body]) -> bool:
+    """True if each of two branches computes what the other one computed."""
+    if len(old) != 2 or len(new) != 2 or [item.label for item in old] != [x.label for x in new]:
+        return False
+    before, after = ([_body_print(item, "") for item in bodies] for bodies in (old, new))
+    return before != after and before == after[::-1]
+
+
+def _body_print(body: Body, label: str | None = None) -> bytes:
     found = _fingerprints(body.graph)
     results = [_source(node.inputs[0], found) for node in body.graph.results]
     ports = body.ports
     wires = [sorted(map(repr, ports.inputs)), sorted(map(repr, ports.outputs))]
-    texts = [body.label, repr(wires), repr((ports.iteration, ports.condition))]
+    texts = [
+        body.label if label is None else label,
+        repr(wires),
+        repr((ports.iteration, ports.condition)),
+    ]
     return _digest([*texts, str(len(body.graph.parameters))], results)
 
 

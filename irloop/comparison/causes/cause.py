@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.causes.branch_causes import BranchCauses
 from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import attribute_changes, content, may_correspond, operands
 from irloop.comparison.causes.loop_causes import LOOPS, LoopCauses
@@ -88,6 +89,7 @@ class _Search:
         self._seen = seen
         self._failures = failures
         self._in_loops = LoopCauses(seen)
+        self._in_branches = BranchCauses(seen)
         self._of_other_shape = ShapeCauses(seen, self._of_either).of
 
     def cause(self) -> Cause | None:
@@ -173,6 +175,7 @@ class _Search:
             if mine is None or not self._seen.differ(mine, value, at):
                 continue
             found = self._in_loops.of_loop_output(mine, value)
+            found = found or self._in_branches.of(mine.producer, node)
             found = found or self._in_loops.of_source(value, at)
             if found is None and isinstance(mine.producer.op, Parameter):
                 # The node returns a parameter of the body. A difference in that parameter has a
@@ -201,6 +204,7 @@ class _Search:
                 continue
             found = self._in_loops.of_loop_output(left, right)
             found = found or self._in_loops.of_loop_output(left, right, exact=True)
+            found = found or self._in_branches.of(left.producer, right.producer)
             if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
                 found = self._in_loops.of_wires()
             found = found or self._of_other_shape(left, right, ())

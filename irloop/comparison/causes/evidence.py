@@ -203,7 +203,7 @@ class Evidence:
     def worded(self, kind: str, found: WireDifference) -> Cause:
         other = f"`{found.other_name}`" if found.other_name else "it"
         message = (
-            f"in {self.labels[1]} `{found.name}` of loop `{found.loop}` {found.second}; "
+            f"in {self.labels[1]} `{found.name}` of {found.owner} `{found.loop}` {found.second}; "
             f"in {self.labels[0]} {other} {found.first}"
         )
         return Cause(kind, message, f"{found.loop}/{found.name}", found.lines)

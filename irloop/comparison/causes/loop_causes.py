@@ -121,6 +121,7 @@ class LoopCauses:
             words[1][0],
             (words[0][1], words[1][1]),
             mine[0].body.graph.input(mine[1]).producer.name if mine and its else "",
+            side.owner,
         )
         return self._seen.worded("wire", found)
 

@@ -46,7 +46,7 @@ class WireDifference(Record):
     `first` and `second` are phrases that follow the name, such as ``is carried from `h_next```.
     `lines` holds the line of the port map or back edge in each file that is an IR. `name` is the
     name in the second model; `other_name` is the name in the first model if that is a different
-    one.
+    one. `owner` is "loop" or "If".
     """
 
     name: str
@@ -55,6 +55,7 @@ class WireDifference(Record):
     second: str
     lines: tuple[int | None, int | None] = (None, None)
     other_name: str = ""
+    owner: str = "loop"
 
 
 class Moved(NamedTuple):
@@ -76,6 +77,11 @@ class WireSide(NamedTuple):
     body: Body
     places: WirePlaces
     gathered: Mapping[int, Gathered] = MappingProxyType({})
+
+    @property
+    def owner(self) -> str:
+        """What the node is, in words."""
+        return "If" if isinstance(self.node.op, OnnxIf | OpenVinoIf) else "loop"
 
     def feed(self, parameter: int) -> Feed:
         """The wire that feeds a body parameter, or a word if the iteration number or nothing feeds
@@ -480,7 +486,9 @@ class Wires:
         right = words(second, numbers[1], first.feed(numbers[0]))
         other_name = "" if names[0] == names[1] else names[0]
         lines = left[1], right[1]
-        return WireDifference(names[1], self._loop, left[0], right[0], lines, other_name)
+        return WireDifference(
+            names[1], self._loop, left[0], right[0], lines, other_name, second.owner
+        )
 
     @staticmethod
     def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
@@ -545,9 +553,7 @@ def _out_words(side: WireSide, port: OutputPort, moved: Moved) -> str:
     value = side.result(port.result)
     name = "nothing" if value is None else f"`{value.name}`"
     if isinstance(port, LastValue):
-        return (
-            f"is {name}" if isinstance(side.node.op, OnnxIf | OpenVinoIf) else f"is the last {name}"
-        )
+        return f"is {name}" if side.owner == "If" else f"is the last {name}"
     axis, step = _out_way(side, port, moved._replace(turned=False))
     verb = "stacks" if isinstance(port, ScanOutput) else "joins"
     words = f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")

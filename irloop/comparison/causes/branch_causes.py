@@ -1,0 +1,84 @@
+"""Finds causes in what the branches of an If return: exchanged branches and exchanged outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.comparison.causes.copies import unchanged
+from irloop.comparison.causes.evidence import Cause, Evidence
+from irloop.comparison.causes.loop_causes import LOOPS
+from irloop.graph.model import Body, Node, Value
+
+__all__ = ["BranchCauses"]
+
+#: What a branch returns as an output, in the first and in the second model.
+_Returned = tuple[Value, Value]
+
+
+class BranchCauses:
+    """Compares what the branches of two corresponding Ifs return."""
+
+    def __init__(self, seen: Evidence) -> None:
+        self._seen = seen
+
+    def of(self, first: Node, second: Node) -> Cause | None:
+        """The cause if branches return values that correspond to others, else None."""
+        if not second.bodies or isinstance(second.op, LOOPS):
+            return None
+        if self._seen.loops.get(second) is not first:
+            return None
+        bodies = {body.label: body for body in first.bodies}
+        pairs = [(bodies[body.label], body) for body in second.bodies if body.label in bodies]
+        places = [self._seen.place(side, node) for side, node in enumerate((first, second))]
+        if len(pairs) == 2 and self._are_exchanged(first, second, pairs):
+            message = (
+                f"the branches of {second.op.label} `{second.name}` of {places[1]} are those of "
+                f"`{first.name}` in {places[0]}, exchanged"
+            )
+            return self._seen.cause("wire", message, first, second)
+        for mine, other in pairs:
+            returned = list(self._returned((first, mine), (second, other)))
+            own = [unchanged(left) for left, _ in returned]
+            for left, right in returned:
+                expected = self._partner(right)
+                if expected is None or expected is unchanged(left) or expected not in own:
+                    continue
+                message = (
+                    f"the {other.label} branch of {second.op.label} `{second.name}` of {places[1]} "
+                    f"returns `{right.name}` where that of {places[0]} returns `{left.name}`"
+                )
+                return self._seen.cause("wire", message, first, second)
+        return None
+
+    def _are_exchanged(self, first: Node, second: Node, pairs: list[tuple[Body, Body]]) -> bool:
+        """True if each branch returns what the other branch of the other model returns."""
+        crossed = ((pairs[0][0], pairs[1][1]), (pairs[1][0], pairs[0][1]))
+        returned = [
+            item
+            for mine, other in crossed
+            for item in self._returned((first, mine), (second, other))
+        ]
+        return bool(returned) and all(
+            self._partner(right) is unchanged(left) for left, right in returned
+        )
+
+    def _partner(self, value: Value) -> Value | None:
+        """The value of the first model that corresponds to `value` of the second one."""
+        found = self._seen.twin.get(value) or self._seen.twin.get(unchanged(value))
+        return None if found is None else unchanged(found)
+
+    def _returned(self, first: tuple[Node, Body], second: tuple[Node, Body]) -> Iterator[_Returned]:
+        """What two branches return as corresponding outputs of their nodes."""
+        for value in second[0].outputs:
+            mine = self._seen.twin.get(value)
+            if mine is None or mine.producer is not first[0]:
+                continue
+            left, right = _result(first[1], mine.index), _result(second[1], value.index)
+            if left is not None and right is not None:
+                yield left, right
+
+
+def _result(body: Body, output: int) -> Value | None:
+    """The value of a body that becomes an output of its node."""
+    port = next((port for port in body.ports.outputs if port.external == output), None)
+    return None if port is None else body.graph.results[port.result].inputs[0]
