@@ -38,7 +38,7 @@ def carry_narrow_elements(graph: Graph) -> None:
         rewriter = Rewriter(each)
         for node in list(each.nodes):
             elements = node.op.not_moved if isinstance(node.op, OnnxOp) else frozenset()
-            if any(element_of(value) in elements for value in node.outputs):
+            if elements and any(element_of(value) in elements for value in node.outputs):
                 _carry(rewriter, node, elements)
 
 

@@ -18,7 +18,7 @@ from irloop.conversion.framework.carriers import carry_narrow_elements
 from irloop.conversion.framework.element_types import ELEMENT_SINCE
 from irloop.conversion.framework.translation import EXPORTS, Conversion, Converter
 from irloop.diagnostics import Diagnostic, Location, Severity
-from irloop.dialects.onnx.base import TINY_FLOATS, TINY_INTEGERS
+from irloop.dialects.onnx.base import NARROW
 from irloop.errors import UnsupportedError
 from irloop.graph.builder import element_of
 from irloop.graph.clone import clone_graph
@@ -235,9 +235,8 @@ class RequireElementTypes(ModelPass):
                 continue
             element = element_of(node.output)
             since = ELEMENT_SINCE.get(element, 1)
-            # Engines accept bf16 in older opsets, too.
-            narrow = element in TINY_INTEGERS | TINY_FLOATS and element is not ElementType.BF16
-            if narrow and since > self._converter.opset:
+            # Engines accept bf16 in older opsets, too; it is not among the narrow types.
+            if element in NARROW and since > self._converter.opset:
                 self._converter.cures.append(since)
                 found.append(_too_new(node, element, since))
         if found:
