@@ -11,7 +11,7 @@ the new value.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irloop.dialects.loops import from_front
 from irloop.dialects.onnx import control_flow as onnx
@@ -31,6 +31,7 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Graph, Node, Use, Value, change_bodies, make_node
 from irloop.graph.op import Op
+from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.passes.match_rewriter import MatchRewriter
@@ -158,8 +159,7 @@ class Leaving:
         self._value = self._ends.hold(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
+class Numbered(Record):
     """The numbered wires of a loop, in the form in which a new node needs them.
 
     `shown` lists, for each new output, the old outputs that it replaces.

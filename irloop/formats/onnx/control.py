@@ -20,6 +20,7 @@ from irloop.graph.loops import (
 )
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Op
+from irloop.graph.record import Record
 from irloop.graph.types import TensorType
 from irloop.graph.walk import node_path
 
@@ -34,8 +35,7 @@ LABELS: dict[type[Op], dict[str, str]] = {
 }
 
 
-@dataclass(slots=True)
-class ReadBody:
+class ReadBody(Record):
     """A body that was read; `captures` are the names of its last parameters."""
 
     label: str
@@ -207,8 +207,7 @@ def _normal(axis: int, value: Value | None, more: int) -> int:
     return normal if normal >= 0 else axis
 
 
-@dataclass(slots=True)
-class FoldedBody:
+class FoldedBody(Record):
     """A body as it is written to a file: its inputs, results and captured values.
 
     An input that the body does not have, because it does not read it, is None.

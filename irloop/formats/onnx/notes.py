@@ -6,10 +6,12 @@ The ONNX writer writes this information back.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import onnx
+
+from irloop.graph.record import Record
 
 __all__ = [
     "DECLARED",
@@ -38,8 +40,7 @@ UNREAD = ("training_info", "configuration")
 _NOTES = "onnx"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeNotes:
+class NodeNotes(Record):
     """The parts of a NodeProto that are not attributes; `is_node` marks a constant that was a
     Constant node.
 
