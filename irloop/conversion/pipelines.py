@@ -34,9 +34,8 @@ from irloop.graph.builder import element_of
 from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
-from irloop.graph.types import ElementType, Shape
+from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape
 from irloop.graph.walk import all_nodes
-from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.base import Pass
 from irloop.passes.manager import Manager
 

@@ -13,11 +13,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from irloop.errors import InferenceError
+from irloop.graph.record import Record
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
+    "EIGHT_BIT_FLOATS",
     "LARGEST_SIZE",
     "UNKNOWN_DIM",
     "UNKNOWN_SHAPE",
@@ -168,6 +170,10 @@ _FLOATS = frozenset(
         ElementType.F4E2M1,
     }
 )
+
+#: The 8-bit floats that OpenVINO has. Its CPU plugin only moves and converts them.
+EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
+
 _INTEGERS = frozenset(
     {
         ElementType.I64,
@@ -394,8 +400,7 @@ class TensorType:
         return f"{self.element}{self.shape}"
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceType:
+class SequenceType(Record):
     """An ONNX sequence of values of one type.
 
     `length` is the number of items if inference finds it. `mixed` is true if inference finds that
@@ -410,8 +415,7 @@ class SequenceType:
         return f"seq({self.item})"
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalType:
+class OptionalType(Record):
     """An ONNX optional, which holds a value of this type or is empty."""
 
     item: ValueType

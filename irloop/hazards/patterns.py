@@ -10,35 +10,43 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino.convert import Convert, Identity
 from irloop.dialects.openvino.gather import Gather, Gather7, Gather8
 from irloop.dialects.openvino.shape import RESHAPING, Transpose
-from irloop.graph.builder import shape_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, ScanInput, ScanOutput
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Constant, Parameter
-from irloop.graph.types import Shape
+from irloop.graph.types import ElementType, Shape
 from irloop.hazards.live_values import is_live
+from irloop.hazards.sources import is_computed_from_inputs
 
 __all__ = [
     "VIEWS",
     "changing_states",
     "computes_its_condition",
     "dropped_before_iteration",
+    "has_one_constant_element",
+    "is_computed",
     "is_invariant",
     "is_loop",
     "is_view",
     "may_be_empty",
     "may_not_run",
     "number_of",
+    "one_of_several",
     "owner_of",
     "read_inputs",
     "returned_twice",
     "same_memory",
     "scanned_across",
     "shape_comes_from",
+    "taken_over",
     "unread_beside_shared",
 ]
 
 #: Operations whose output may be in the memory of their input.
 VIEWS = (*RESHAPING, Transpose, Convert, Identity)
+
+#: Element types of model inputs whose memory the plugin uses without a copy.
+_GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 
 def is_loop(node: Node) -> bool:
@@ -59,6 +67,16 @@ def same_memory(value: Value) -> Value:
     while is_view(value.producer) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
+
+
+def one_of_several(value: Value) -> bool:
+    """True for an output of a node that has several outputs."""
+    return len(value.producer.outputs) > 1
+
+
+def taken_over(value: Value) -> bool:
+    """True for an input of the model whose memory the plugin uses without a copy."""
+    return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
 
 
 def is_view(node: Node) -> bool:
@@ -145,6 +163,23 @@ def read_inputs(node: Node) -> list[Value]:
     if isinstance(node.op, ov.Loop | onnx.Loop):
         unread -= {0, 1}
     return [value for at, value in given if at not in unread]
+
+
+def is_computed(value: Value) -> bool:
+    """True unless the value is known to be computed from constants alone.
+
+    Only a few operations are searched; if there are more, the result is true. Captured values that
+    a body does not read are ignored.
+    """
+    return is_computed_from_inputs(value.producer, read_inputs) is not False
+
+
+def has_one_constant_element(value: Value | None) -> bool:
+    """True for a value of one element that is computed from constants alone."""
+    if value is None or is_computed(value):
+        return False
+    dims = shape_of(value).static()
+    return dims is not None and all(size == 1 for size in dims)
 
 
 def returned_twice(node: Node) -> dict[int, int]:

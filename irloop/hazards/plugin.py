@@ -17,17 +17,22 @@ from irloop.dialects.openvino.shape import ShapeOf3
 from irloop.dialects.openvino.slicing import Concat, Slice
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
-from irloop.graph.op import Constant, Parameter, Result
-from irloop.graph.types import ElementType
+from irloop.graph.op import Constant, Result
+from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
 from irloop.hazards.memory import has_one_source, is_copy
-from irloop.hazards.patterns import is_loop, is_view, number_of, read_inputs
+from irloop.hazards.patterns import (
+    is_computed,
+    is_loop,
+    is_view,
+    number_of,
+    read_inputs,
+    taken_over,
+)
 from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = [
-    "EIGHT_BIT_FLOATS",
     "brings_dimensions",
     "computes_as_loop",
-    "is_computed",
     "is_in_loop",
     "is_result",
     "is_sized_by_constants",
@@ -35,18 +40,13 @@ __all__ = [
     "joined_repeatedly",
     "looks_up_memory",
     "loses_its_memory",
-    "one_of_several",
     "overwrites_its_concat",
     "passes_an_input_on",
     "reads_earlier_memory",
     "reduced_wrongly",
     "selects_many_dimensions",
     "sums_double_constants",
-    "taken_over",
 ]
-
-#: Element types that the plugin only moves and converts.
-EIGHT_BIT_FLOATS = frozenset({ElementType.F8E4M3, ElementType.F8E5M2, ElementType.F8E8M0})
 
 #: Operations that OpenVINO does not fold before the plugin gets the model.
 _NOT_FOLDED = (
@@ -71,14 +71,6 @@ _OWN_ACTIVATIONS = (["tanh"], ["relu"], ["sigmoid"])
 
 #: Maximum number of elementwise operations that are visited; the plugin fuses fewer than this.
 _FUSED = 32
-
-#: Element types of model inputs whose memory the plugin uses without a copy.
-_GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
-
-
-def one_of_several(value: Value) -> bool:
-    """True for an output of a node that has several outputs."""
-    return len(value.producer.outputs) > 1
 
 
 def brings_dimensions(node: Node) -> bool:
@@ -268,11 +260,6 @@ def looks_up_memory(user: Node) -> bool:
     return any(is_copy(value) for value in user.outputs)
 
 
-def taken_over(value: Value) -> bool:
-    """True for an input of the model whose memory the plugin uses without a copy."""
-    return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
-
-
 def passes_an_input_on(node: Node) -> bool:
     """True for a Convert without effect from an input of the model to an output of the model.
 
@@ -306,15 +293,6 @@ def is_sized_by_constants(node: Node) -> bool:
     if is_computed_from_inputs(node, read_inputs) is not False:
         return False
     return any(isinstance(item.op, _NOT_FOLDED) for item in sources([node], read_inputs))
-
-
-def is_computed(value: Value) -> bool:
-    """True unless the value is known to be computed from constants alone.
-
-    Only a few operations are searched; if there are more, the result is true. Captured values that
-    a body does not read are ignored.
-    """
-    return is_computed_from_inputs(value.producer, read_inputs) is not False
 
 
 def is_written_as_loop(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Finds matrix products that an engine computes wrongly or refuses.
+"""Finds matrix products of an IR that OpenVINO computes wrongly or refuses.
 
 Hazards use these functions to find their patterns, and conversion to avoid them.
 """
@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.dialects.onnx import convolution as onnx_convolution
-from irloop.dialects.onnx import matmul as onnx_matmul
-from irloop.dialects.onnx import shape as onnx_shape
-from irloop.dialects.onnx.activation import Clip6, Clip11, Relu
-from irloop.dialects.onnx.convert import Cast6
-from irloop.dialects.onnx.quantize import (
-    DequantizeLinear10,
-    DequantizeLinear13,
-    QuantizeLinear10,
-    QuantizeLinear13,
-)
 from irloop.dialects.openvino import convolution, matmul, shape
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Multiply, Subtract
@@ -25,18 +14,12 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.hazards.plugin import is_computed
+from irloop.hazards.patterns import has_one_constant_element, is_computed
 
 __all__ = [
-    "QUANTISED_PRODUCTS",
-    "has_weights_that_become_integers",
     "scaled_by_a_computed_value",
     "scales_a_vector_product",
-    "turns_before_a_vector",
 ]
-
-#: The products whose f32 weights ONNX Runtime quantises.
-QUANTISED_PRODUCTS = (onnx_convolution.Conv, onnx_convolution.ConvTranspose, onnx_matmul.Gemm)
 
 #: Operations whose weights the plugin reads in their narrow type.
 _WEIGHTED = (
@@ -53,63 +36,6 @@ _MOVES = (shape.Reshape, shape.Transpose, Convert)
 _DEPTH = 8
 
 
-def turns_before_a_vector(node: Node) -> bool:
-    """True for an ONNX MatMul whose first operand is a Transpose of a matrix and whose second
-    operand is a vector.
-    """
-    if not isinstance(node.op, onnx_matmul.MatMul) or len(node.inputs) != 2:
-        return False
-    left, right = node.inputs
-    if left is None or right is None or shape_of(right).rank != 1:
-        return False
-    producer = left.producer
-    while isinstance(producer.op, Cast6) and producer.inputs[0] is not None:
-        producer = producer.inputs[0].producer
-    if not isinstance(producer.op, onnx_shape.Transpose):
-        return False
-    rank = shape_of(producer.outputs[0]).rank
-    if rank is None:
-        return False
-    perm = list(producer.op.perm or reversed(range(rank)))
-    return perm == [*range(rank - 2), rank - 1, rank - 2]
-
-
-def has_weights_that_become_integers(node: Node) -> bool:
-    """True for a product with constant f32 weights between DequantizeLinear and QuantizeLinear.
-
-    These are the conditions of ONNX Runtime's optimiser: one scale for all data, weights that are a
-    constant of the same graph, a constant bias or none, and one reader of the product.
-    """
-    if not isinstance(node.op, QUANTISED_PRODUCTS) or len(node.inputs) < 2:
-        return False
-    data, weights, *others = node.inputs
-    if data is None or weights is None or not isinstance(weights.producer.op, Constant):
-        return False
-    if element_of(weights) is not ElementType.F32:
-        return False
-    if any(bias is not None and not _is_constant_vector(bias) for bias in others):
-        return False
-    source = data.producer
-    if not isinstance(source.op, DequantizeLinear10 | DequantizeLinear13):
-        return False
-    return _is_number(source.inputs[1]) and _is_quantised(node)
-
-
-def _is_constant_vector(value: Value) -> bool:
-    return isinstance(value.producer.op, Constant) and shape_of(value).rank == 1
-
-
-def _is_quantised(node: Node) -> bool:
-    """True if the only reader of the result, or of a Relu or Clip of it, is a QuantizeLinear."""
-    while len(node.output.uses) == 1:
-        node = node.output.uses[0][0]
-        if isinstance(node.op, QuantizeLinear10 | QuantizeLinear13):
-            return True
-        if not isinstance(node.op, Relu | Clip6 | Clip11):
-            return False
-    return False
-
-
 def scales_a_vector_product(node: Node) -> bool:
     """True for a MatMul by a constant vector if a Multiply by a one-element constant reads it.
 
@@ -124,14 +50,7 @@ def scales_a_vector_product(node: Node) -> bool:
         return False
     readers = [reader for reader, _ in node.output.uses if isinstance(reader.op, Multiply)]
     factors = [value for reader in readers for value in reader.inputs if value is not node.output]
-    return any(_is_number(value) for value in factors)
-
-
-def _is_number(value: Value | None) -> bool:
-    if value is None or is_computed(value):
-        return False
-    dims = shape_of(value).static()
-    return dims is not None and all(size == 1 for size in dims)
+    return any(has_one_constant_element(value) for value in factors)
 
 
 def scaled_by_a_computed_value(node: Node) -> bool:

@@ -25,7 +25,7 @@ from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Parameter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
-from irloop.hazards.plugin import taken_over
+from irloop.hazards.patterns import taken_over
 from irloop.passes.match_rewriter import MatchRewriter
 
 __all__ = ["Emitter", "Forms", "selected"]

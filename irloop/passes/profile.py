@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -71,6 +70,8 @@ class Profile:
         row without a time shows how often one matcher of a rewrite matched; its column manager
         names the rewrite.
         """
+        import csv  # needed for no other report
+
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(

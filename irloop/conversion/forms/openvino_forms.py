@@ -42,7 +42,7 @@ from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.hazards.plugin import one_of_several
+from irloop.hazards.patterns import one_of_several
 from irloop.passes.forms import selected
 
 __all__ = [

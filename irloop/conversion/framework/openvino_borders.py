@@ -9,7 +9,7 @@ from irloop.graph.builder import element_of
 from irloop.graph.model import Value
 from irloop.graph.op import Parameter
 from irloop.graph.types import ElementType
-from irloop.hazards.plugin import taken_over
+from irloop.hazards.patterns import taken_over
 
 __all__ = ["own_producer"]
 

@@ -8,10 +8,9 @@ from irloop.dialects.openvino.reduction import ReduceLogicalOr, ReduceMax
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Node, Value
-from irloop.graph.types import ElementType, Shape, TensorType
+from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape, TensorType
 from irloop.hazards.live_values import is_live
 from irloop.hazards.patterns import may_not_run
-from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 from irloop.passes.forms import Emitter, Forms, selected
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires

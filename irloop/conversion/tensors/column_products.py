@@ -8,7 +8,7 @@ from irloop.dialects.onnx.matmul import MatMul
 from irloop.graph.builder import shape_of
 from irloop.graph.model import Model, Node
 from irloop.graph.walk import all_nodes, has_op
-from irloop.hazards.products import turns_before_a_vector
+from irloop.hazards.onnx_products import turns_before_a_vector
 from irloop.passes.base import ModelPass
 from irloop.passes.forms import Forms
 from irloop.passes.match_rewriter import MatchRewriter

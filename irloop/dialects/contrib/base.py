@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from irloop.dialects.contrib.arrays import OPSET, kernel_of
 from irloop.dialects.contrib.nodes import decomposed
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
-from irloop.dialects.onnx.base import OnnxOp
+from irloop.dialects.onnx.base import RUNTIME_DOMAIN, OnnxOp
 from irloop.errors import InferenceError, plain_reason
 from irloop.graph.arguments import Arguments
 from irloop.graph.op import Kernel
@@ -16,7 +16,7 @@ from irloop.graph.types import UNKNOWN_TYPE, ValueType
 
 __all__ = ["DOMAIN", "ContribOp"]
 
-DOMAIN = "com.microsoft"
+DOMAIN = RUNTIME_DOMAIN
 
 
 class ContribOp(OnnxOp, domain=DOMAIN):
@@ -27,6 +27,7 @@ class ContribOp(OnnxOp, domain=DOMAIN):
     keeps more information (named dimensions), or is called so often that decomposing is too slow.
     """
 
+    of_runtime: ClassVar[bool] = True
     #: The first opset of ai.onnx whose operations suffice for `decompose`.
     oldest: ClassVar[int] = 11
 

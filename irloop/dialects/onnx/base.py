@@ -11,9 +11,21 @@ from typing import ClassVar
 from irloop.graph.op import Op, Registry
 from irloop.graph.types import ElementType
 
-__all__ = ["BF16", "NARROW", "ONNX", "SHORTS", "TINY_FLOATS", "TINY_INTEGERS", "OnnxOp"]
+__all__ = [
+    "BF16",
+    "NARROW",
+    "ONNX",
+    "RUNTIME_DOMAIN",
+    "SHORTS",
+    "TINY_FLOATS",
+    "TINY_INTEGERS",
+    "OnnxOp",
+]
 
 ONNX = Registry()
+
+#: The domain of the operations that only ONNX Runtime has.
+RUNTIME_DOMAIN = "com.microsoft"
 
 BF16 = frozenset({ElementType.BF16})
 SHORTS = frozenset({ElementType.I16, ElementType.U16})
@@ -33,6 +45,8 @@ class OnnxOp(Op):
     """Base of the operations of an ONNX domain ("" is ai.onnx)."""
 
     registry: ClassVar[Registry | None] = ONNX
+    #: Whether only ONNX Runtime has the operation. Some of these are in the standard's domain.
+    of_runtime: ClassVar[bool] = False
     #: Element types that the standard or ONNX Runtime does not allow here, although the operation
     #: only moves its data. Conversion casts such data to a wider type and back.
     not_moved: ClassVar[frozenset[ElementType]] = frozenset()

@@ -7,8 +7,7 @@ from tempfile import gettempdir
 
 import onnx
 
-from irloop.dialects.contrib.base import DOMAIN, ContribOp
-from irloop.dialects.onnx import ONNX
+from irloop.dialects.onnx.base import ONNX, RUNTIME_DOMAIN, OnnxOp
 from irloop.errors import LimitError, WriteError
 from irloop.files import reason_of, scratch
 from irloop.formats.onnx import apart
@@ -77,9 +76,9 @@ def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
     copy.CopyFrom(proto)
     for node in all_nodes(copy.graph.node):
         if _is_of_runtime(node.op_type, node.domain, opset):
-            node.domain = DOMAIN
-    if of_runtime and DOMAIN not in opsets:
-        copy.opset_import.add(domain=DOMAIN, version=1)
+            node.domain = RUNTIME_DOMAIN
+    if of_runtime and RUNTIME_DOMAIN not in opsets:
+        copy.opset_import.add(domain=RUNTIME_DOMAIN, version=1)
     if opset < BF16_SINCE:
         _replace_in_graph(copy.graph)
     return copy
@@ -89,7 +88,7 @@ def _is_of_runtime(op_type: str, domain: str, opset: int) -> bool:
     if domain:
         return False
     cls = ONNX.find(op_type, opset)
-    return cls is not None and issubclass(cls, ContribOp)
+    return cls is not None and issubclass(cls, OnnxOp) and cls.of_runtime
 
 
 def _replace_in_graph(graph: onnx.GraphProto) -> None:

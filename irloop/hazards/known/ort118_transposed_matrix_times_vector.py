@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.products import turns_before_a_vector
+from irloop.hazards.onnx_products import turns_before_a_vector
 
 __all__ = ["TransposedMatrixTimesVector"]
 

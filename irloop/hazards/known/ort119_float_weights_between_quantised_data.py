@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from irloop.dialects.onnx.quantize import DequantizeLinear10, DequantizeLinear13
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.products import QUANTISED_PRODUCTS, has_weights_that_become_integers
+from irloop.hazards.onnx_products import QUANTISED_PRODUCTS, has_weights_that_become_integers
 
 __all__ = ["FloatWeightsBetweenQuantisedData"]
 

@@ -8,7 +8,7 @@ from irloop.dialects.openvino.convert import Convert
 from irloop.graph.model import Node
 from irloop.graph.types import ElementType
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import one_of_several
+from irloop.hazards.patterns import one_of_several
 
 __all__ = ["BooleanOutputReadTwice"]
 

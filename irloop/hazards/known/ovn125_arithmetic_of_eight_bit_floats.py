@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from irloop.dialects.openvino.elementwise import Arithmetic, Unary
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node
+from irloop.graph.types import EIGHT_BIT_FLOATS
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import EIGHT_BIT_FLOATS
 
 __all__ = ["ArithmeticOfEightBitFloats"]
 
