@@ -107,7 +107,11 @@ def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
     """Remove axes of size 1; None removes all of them."""
 
     def run(data: Array) -> Array:
-        return np.squeeze(data, axis=axes)
+        if axes is None:
+            return np.squeeze(data)
+        # ONNX Runtime accepts an axis that is listed twice.
+        chosen = dict.fromkeys(axis + data.ndim if axis < 0 else axis for axis in axes)
+        return np.squeeze(data, axis=tuple(chosen))
 
     return run
 

@@ -70,6 +70,17 @@ def test_an_empty_list_of_axes_means_all(engines: Engines, tmp_path: Path) -> No
     agree(text, [[_drawn(1, 3, 1, 5, 1)], [_drawn(2, 3, 1, 5, 1)]], engines, tmp_path)
 
 
+def test_an_axis_listed_twice_is_squeezed_once(engines: Engines, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 11]>
+g (float[1,4,1,2] x) => (float[4,2] y) { y = Squeeze <axes = [2, 0, 2, -4]> (x) }"""
+    agree(text, [[_drawn(1, 1, 4, 1, 2)]], engines, tmp_path)
+
+
+def test_a_trace_without_an_arrow(engines: Engines, tmp_path: Path) -> None:
+    text = 'g (float[3,3] x) => (float y) { y = Einsum <equation = "ii"> (x) }'
+    agree(text, [[_drawn(1, 3, 3)]], engines, tmp_path)
+
+
 @pytest.mark.parametrize("zero", [0, 3])
 @pytest.mark.parametrize("divide", ["y = Div (one, d)", "y = Reciprocal (d)"])
 def test_quantised_divisors_have_no_negative_zero(

@@ -119,8 +119,10 @@ def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
     """Einsum -> Einsum."""
     if c.opset < 7:
         raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
-    # OpenVINO does not accept spaces in an equation.
-    return c(ov.Einsum("".join(op.equation.split())), *operands)
+    # OpenVINO accepts neither spaces in an equation nor "ii" without an arrow.
+    equation = Equation.parse(op.equation)
+    left = ",".join("".join(term) for term in equation.operands)
+    return c(ov.Einsum(f"{left}->{''.join(equation.result)}"), *operands)
 
 
 @exports(ov.ScaledDotProductAttention)
