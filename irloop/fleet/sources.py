@@ -6,6 +6,7 @@ the package of the store allows it, page by page.
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import hashlib
 import os
@@ -169,9 +170,15 @@ def _translated(pattern: str) -> str:
     parts = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     pieces = re.split(r"(\*\*/|\*\*|\*|\?|\[[^\]]+\])", pattern)
     return "".join(
-        parts.get(piece) or (piece.replace("[!", "[^", 1) if at % 2 else re.escape(piece))
+        parts.get(piece) or (_translated_set(piece) if at % 2 else re.escape(piece))
         for at, piece in enumerate(pieces)
     )
+
+
+def _translated_set(piece: str) -> str:
+    """The regular expression for a set of characters such as ``[a-c]``; none matches a slash."""
+    # Without what stands around the set: (?s:...) and the mark of the end.
+    return f"(?!/){fnmatch.translate(piece)[4:-3]}"
 
 
 def _paired(

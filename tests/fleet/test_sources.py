@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -51,6 +52,25 @@ def test_a_pattern_matches_folders_at_any_depth(zoo: Path) -> None:
         name for name in NAMES if "bad_f" in name or "bad_t" in name
     }
     assert found_in(f"{zoo}/*.xml", zoo) == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("bad/bad_[z-a]*.xml", ""),
+        ("bad/bad_[[:alpha:]]*.xml", ""),
+        (r"bad/bad_[\f]*.xml", "bad_f"),
+        ("bad/bad_[a&&b]n_body.xml", ""),
+        ("bad/bad_[!i]*.xml", "bad_[ft]"),
+        ("good[!x]recurrent/model.xml", ""),
+    ],
+)
+def test_a_set_in_a_pattern_means_the_same_as_in_a_shell(
+    zoo: Path, pattern: str, found: str
+) -> None:
+    """An empty range matches nothing, and a set never matches a slash."""
+    names = {name for name in NAMES if found and re.search(found, name)}
+    assert found_in(f"{zoo}/{pattern}", zoo) == names
 
 
 def test_a_list_names_sources(zoo: Path, tmp_path: Path) -> None:
