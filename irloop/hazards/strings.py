@@ -1,18 +1,19 @@
-"""Finds operations on strings that OpenVINO's CPU plugin refuses, or that damage its memory."""
+"""Finds operations on strings that engines refuse or compute wrongly."""
 
 from __future__ import annotations
 
+from irloop.dialects.onnx.gather import Gather as OnnxGather
 from irloop.dialects.openvino import gather, reorder, scatter, shape, slicing
 from irloop.dialects.openvino.comparison import Select
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-__all__ = ["MOVING", "moved_strings"]
+__all__ = ["MOVING", "gathers_parts_of_strings", "moved_strings"]
 
-#: The inputs that each operation moves elements of. Gather, Concat, Transpose, Reshape, Squeeze and
-#: Unsqueeze, which also move elements, run with strings.
+#: The inputs of which operations of OpenVINO move elements. Its CPU plugin runs Gather, Concat,
+#: Transpose, Reshape, Squeeze and Unsqueeze with strings; these move elements, too.
 _DATA: dict[type[Op], tuple[int, ...]] = {
     slicing.Slice: (0,),
     slicing.StridedSlice: (0,),
@@ -32,7 +33,7 @@ _DATA: dict[type[Op], tuple[int, ...]] = {
     scatter.ScatterNDUpdate: (0, 2),
 }
 
-#: Operations that move elements, but not strings.
+#: Operations that move elements; the plugin refuses strings, or they damage its memory.
 MOVING = tuple(_DATA)
 
 
@@ -42,3 +43,14 @@ def moved_strings(node: Node) -> tuple[int, ...]:
     if not places or element_of(node.outputs[0]) is not ElementType.STRING:
         return ()
     return places
+
+
+def gathers_parts_of_strings(node: Node) -> bool:
+    """True for a Gather of ONNX that may select parts of several strings each."""
+    data = node.inputs[0] if isinstance(node.op, OnnxGather) else None
+    if data is None or not isinstance(node.op, OnnxGather):
+        return False
+    if element_of(data) is not ElementType.STRING:
+        return False
+    dims = shape_of(data).dims
+    return dims is None or any(dim != 1 for dim in dims[node.op.axis :][1:])

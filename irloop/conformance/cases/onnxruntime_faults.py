@@ -99,6 +99,15 @@ g (float[2, n] x) => (float[m, n] y) { y = Unique <axis = 0> (x) }"""),
         ),
     ),
     Case(
+        "gather_of_rows_of_strings",
+        FEATURE,
+        "ONNX Gather-13",
+        "Gather entries of the axis dimension of data indexed by indices.",
+        onnx("""
+g (string[n, 2] x, int64[m] i) => (string[m, 2] y) { y = Gather <axis = 0> (x, i) }"""),
+        (run([[["a", "b"], ["c", "d"]], [1, 0]], [[["c", "d"], ["a", "b"]]]),),
+    ),
+    Case(
         "einsum_of_an_empty_batch",
         FEATURE,
         "ONNX Einsum-12",

@@ -1,0 +1,41 @@
+"""ORT123: a Gather of parts with several strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.onnx.gather import Gather
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.strings import gathers_parts_of_strings
+
+__all__ = ["PartsOfStringsGathered"]
+
+
+class PartsOfStringsGathered(
+    Hazard,
+    code="ORT123",
+    engine="onnxruntime",
+    versions=("1.32.0",),
+    title="A Gather of parts with several strings",
+    effect=Effect.WRONG,
+    case="gather_of_rows_of_strings",
+    fix="Gather along the last axis, or gather from the list of all strings by number.",
+):
+    """A Gather of parts with several strings.
+
+    What happens:
+        Only the first string of each part is copied; the others are empty.
+    Where:
+        Gather selects strings along an axis after which there is an axis with more than one
+        element, such as the rows of a matrix.
+    What irloop does:
+        Conversion to ONNX gathers the numbers of the strings, and then each string by its number,
+        and so does `transform` if a pass made the Gather.
+    """
+
+    operations = (Gather,)
+
+    def find(self, node: Node) -> Iterator[str]:
+        if gathers_parts_of_strings(node):
+            yield f"{node.name!r} gathers parts with several strings"
