@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from irloop.allowance import allowance_for
 from irloop.diagnostics import Diagnostic, Severity
-from irloop.errors import UsageError
+from irloop.errors import LimitError, UsageError
 from irloop.files import read_regular, what_else
 
 __all__ = ["Settings", "find_settings", "read_settings"]
@@ -16,6 +17,8 @@ __all__ = ["Settings", "find_settings", "read_settings"]
 FAIL_ON = ("error", "warning")
 #: The largest settings file that is read.
 MOST = 1 << 24
+#: The time that parsing may take: a key with many dots takes a time that grows with their square.
+SECONDS = 5.0
 #: Maximum number of findings of one code in one file that are listed by default.
 MAX_SAME = 100
 KEYS = ("select", "ignore", "fail-on", "severity", "baseline", "engines", "max-same-findings")
@@ -111,10 +114,15 @@ def _bytes_of(path: str) -> bytes:
 def _table_of(path: str) -> dict[str, Any] | None:
     import tomllib
 
+    data = _bytes_of(path)
     try:
-        content = tomllib.loads(_bytes_of(path).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        with allowance_for([path], seconds=SECONDS).held():
+            content = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        # A number with thousands of digits raises a ValueError that is not a TOMLDecodeError.
         raise UsageError(f"{path} is not TOML: {error}") from error
+    except LimitError as error:
+        raise UsageError(f"{path} takes too much time or memory to read") from error
     if os.path.basename(path) != "pyproject.toml":
         return content
     tools = content.get("tool", {})
@@ -134,7 +142,7 @@ def _settings(table: dict[str, Any], path: str) -> Settings:
             f"{path}: wrong fail-on", expected=" or ".join(FAIL_ON), found=repr(fail_on)
         )
     baseline = table.get("baseline")
-    if baseline is not None and not isinstance(baseline, str):
+    if baseline is not None and (not isinstance(baseline, str) or "\0" in baseline):
         raise UsageError(f"{path}: baseline is not a path", found=repr(baseline))
     max_same = table.get("max-same-findings", MAX_SAME)
     if type(max_same) is not int or max_same < 0:

@@ -97,6 +97,8 @@ def test_settings_by_name(irloop: Irloop, project: Path) -> None:
         ("fail-on = 'never'", "wrong fail-on"),
         ("fail-on = []", "wrong fail-on"),
         ("baseline = 1", "baseline is not a path"),
+        ('baseline = "a\\u0000b"', "baseline is not a path"),
+        (f"max-same-findings = {'1' * 5000}", "is not TOML"),
         ("severity = 'error'", "severity is not a table"),
         ("severity = {IRL203 = 'fatal'}", "wrong severity of IRL203"),
         ("severity = {XYZ1 = 'error'}", "begins with 'XYZ1'"),
@@ -110,6 +112,17 @@ def test_wrong_settings_are_refused(irloop: Irloop, project: Path, text: str, sa
     result = irloop("validate", "models")
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+def test_settings_that_take_too_long_to_read(
+    irloop: Irloop, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Each of the 30,000 parts of the key is looked up from the root.
+    monkeypatch.setattr("irloop_cli.settings.SECONDS", 0.05)
+    settle(project, f"{'.'.join('a' * 30_000)} = 1\n")
+    result = irloop("validate", "models")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "takes too much time" in result.stderr
 
 
 @pytest.mark.parametrize("text", ["tool = 1", "[tool]\nirloop = 1"])

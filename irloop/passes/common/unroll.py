@@ -21,6 +21,7 @@ from irloop.graph.loops import (
     OutputPort,
     ScanInput,
     ScanOutput,
+    Sliced,
 )
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.tensor import ArrayTensor
@@ -40,6 +41,9 @@ LOOPS = (ov.Loop, ov.TensorIterator, onnx.Loop, onnx.Scan)
 
 #: Steps of the budget for each copied node, which later passes and the writer also have to process.
 STEPS_A_COPY = 25
+
+#: The most indices that may replace the slices of one loop input.
+MAX_INDICES = 1 << 20
 
 
 @dataclass(eq=False)
@@ -140,6 +144,9 @@ class _Copies:
         for out in ports.outputs:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
                 return False
+        sliced = [port for port in ports.inputs if isinstance(port, Sliced)]
+        if self.count and not all(map(self._can_slice, sliced)):
+            return False
         # Carried and captured values exist already, so they may also be sequences or optionals. All
         # others have to be created, which only works for tensors.
         return all(
@@ -147,6 +154,20 @@ class _Copies:
             or isinstance(ports.by_parameter.get(at), Carried | Invariant)
             for at, item in enumerate(self.body.graph.inputs)
         )
+
+    def _can_slice(self, port: Sliced) -> bool:
+        """True if the slices of an input fit into it, and need few indices."""
+        outer = self.node.inputs[port.external]
+        shape = (
+            shape_of(outer) if outer is not None and isinstance(outer.type, TensorType) else None
+        )
+        if shape is None or shape.rank is None:
+            return False
+        axis = normal_axis(port.axis, shape.rank)
+        size = shape.dim(axis) if 0 <= axis < shape.rank else None
+        if not isinstance(size, int) or port.part_size > size:
+            return False
+        return port.part_size * self.count <= MAX_INDICES
 
     def _is_state(self, out: OutputPort) -> bool:
         carried = (port.result for port in self.body.ports.carried)
@@ -248,6 +269,5 @@ def _slice(start: int, stride: int, part: int, size: object, number: int) -> lis
     """The indices of slice `number`; a negative start counts from the end."""
     assert isinstance(size, int)
     first = start if start >= 0 else size + 1 + start
-    if stride > 0:
-        return [first + number * stride + at for at in range(part)]
-    return [first + (number + 1) * stride + at for at in range(part)]
+    first += (number if stride > 0 else number + 1) * stride
+    return list(range(first, first + part))
