@@ -7,11 +7,13 @@ iterations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from irloop.budget import current
 from irloop.comparison.measure import Tolerance, measure
 from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
 from irloop.comparison.verdict import Verdict, drift, verdict_of
@@ -29,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Maximum number of bytes of traced values that are kept. Of a longer run, only the beginning is
 #: compared.
-KEPT_BYTES = 512 * 2**20
+KEPT_BYTES = 256 * 2**20
 
 #: Number of iterations after which the growth of an error is known well enough.
 KEPT_ERRORS = 64
@@ -105,7 +107,7 @@ class _Recorder:
 
     def __init__(self, names: dict[Value, str]) -> None:
         self._names = names
-        self._left = KEPT_BYTES
+        self._left = min(KEPT_BYTES, (current().memory or math.inf) // 4)
         self.values: dict[tuple[str, tuple[int, ...]], Any] = {}
 
     def __call__(self, event: TraceEvent) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+from irloop.budget import current
 from irloop.comparison.pairing import inputs_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov
@@ -16,7 +18,7 @@ __all__ = ["KEPT_BYTES", "Event", "Recording"]
 
 #: Maximum number of bytes of traced values that are kept. Of a longer run, only the beginning is
 #: compared.
-KEPT_BYTES = 256 * 2**20
+KEPT_BYTES = 128 * 2**20
 
 #: The memory of a recorded value in bytes, not counting its array.
 OVERHEAD = 200
@@ -35,11 +37,13 @@ class Event(NamedTuple):
 class Recording:
     """A tracer that keeps every value of a run.
 
-    The key is the value together with the iterations of its enclosing loops.
+    The key is the value together with the iterations of its enclosing loops. Values that no longer
+    fit into `KEPT_BYTES`, or into a quarter of the memory of the budget, are not kept, nor is
+    anything after them.
     """
 
     def __init__(self) -> None:
-        self._left = KEPT_BYTES
+        self._left = min(KEPT_BYTES, (current().memory or math.inf) // 4)
         self.values: dict[tuple[Value, Iterations], Any] = {}
         #: The nodes and iterations that ran, in order; an iteration follows the nodes of its body.
         self.events: list[Event] = []
@@ -76,6 +80,11 @@ class Recording:
             return
         self._counts[event.loop, at[:-1]] = at[-1] + 1
         self.events.append(Event(event.loop, at, is_iteration=True))
+
+    def clear(self) -> None:
+        """Release all values."""
+        self.values.clear()
+        self.events.clear()
 
     def count(self, loop: Node, at: Iterations) -> tuple[int, bool]:
         """How many iterations `loop` ran inside iteration `at`, and whether the loop ended."""

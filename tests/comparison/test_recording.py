@@ -11,6 +11,8 @@ import pytest
 import irloop
 from irloop.budget import Budget
 from irloop.comparison import recording
+from irloop.comparison.causes.cause import find_cause
+from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import traced
 from irloop.comparison.recording import Recording
 from irloop.comparison.reduction import cutting
@@ -43,6 +45,34 @@ def test_large_values_are_not_kept(
     traced(irloop.read_model(path), [np.ones(10, np.float32)], made, 60.0, None)
     assert [value.nbytes for value in made.values.values()] == kept
     assert len(made.events) == events
+
+
+def test_a_recording_keeps_what_fits_into_the_budget(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(DOUBLED).SerializeToString())
+    with Budget(memory=4 * 600).entered():
+        made = Recording()
+    traced(irloop.read_model(path), [np.ones(10, np.float32)], made, 60.0, None)
+    # As in the test above with 600 bytes.
+    assert [value.nbytes for value in made.values.values()] == [40, 80]
+
+
+def test_a_search_for_a_cause_releases_the_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Recording] = []
+
+    class Kept(Recording):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnx.parser.parse_model(DOUBLED).SerializeToString())
+    monkeypatch.setattr("irloop.comparison.causes.evidence.Recording", Kept)
+    model, inputs = irloop.read_model(path), [np.ones(10, np.float32)]
+    find_cause(model, model, (inputs, inputs), Tolerance(), seconds=60.0)
+    assert [len(item.values) for item in made] == [0, 0]
 
 
 #: Each iteration adds a value of 400 bytes, and reads the same input of 400 bytes.

@@ -79,7 +79,13 @@ def find_cause(
             # A loop of the second model that never ends is followed only for MORE iterations beyond
             # those of the first.
             most = MORE + max(max(item, default=0) for item in counts.values())
-    return _Search(seen, failures).cause()
+    try:
+        return _Search(seen, failures).cause()
+    finally:
+        # The parts of a search refer to each other, so the next garbage collection would be the
+        # first to release the values.
+        for recording in seen.recordings:
+            recording.clear()
 
 
 class _Search:
