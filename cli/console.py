@@ -286,8 +286,9 @@ def common_options(command: Command) -> Command:
 #: The factor for the limits of commands that run a model many times, or many models.
 _RUNS = {"check": 10.0, "reduce": 10.0, "conformance": 1000.0}
 
-#: All runs of a check together may take as many steps as this many runs at their limit.
-_FULL_RUNS = {"check": 3.0}
+#: All runs of a check or a reduction together may take as many steps as this many runs at their
+#: limit.
+_FULL_RUNS = {"check": 3.0, "reduce": 5.0}
 
 
 def _limited(command: Command) -> Command:

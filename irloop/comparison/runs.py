@@ -48,8 +48,11 @@ FEWER_ITERATIONS = 20_000
 #: Minimum time limit, in seconds, for importing an engine and loading a model.
 LOADING = 120.0
 
-#: The same limit in processor time, which does not depend on other work on the machine.
-LOADING_PROCESSOR = 60.0
+#: The limit of loading a small model in processor time, which does not depend on other work on the
+#: machine, if a run may take `RUN_SECONDS`; it grows with the seconds of a run. Importing an engine
+#: and loading a small model takes less than one second.
+LOADING_PROCESSOR = 5.0
+RUN_SECONDS = 60.0
 
 #: If time has run out, a process still gets the request, and this many seconds to answer it.
 LEAST = 0.1
@@ -204,7 +207,7 @@ def run_outside(
             trial.arrays,
             seconds=min(seconds, left),
             loading=min(max(seconds, LOADING), left),
-            processor=max(seconds, LOADING_PROCESSOR),
+            processor=LOADING_PROCESSOR * max(1.0, seconds / RUN_SECONDS),
             reset=trial.reset,
         )
         late = answer.failure is Failure.HUNG

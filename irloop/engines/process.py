@@ -23,7 +23,7 @@ __all__ = ["Process"]
 LAST_WORDS = 300
 
 #: Loading a model may take one more second of processor time for this many bytes.
-BYTES_A_SECOND = 1 << 20
+BYTES_A_SECOND = 1 << 16
 
 
 class Process:
