@@ -89,15 +89,32 @@ class Budget:
         while payer is not None:
             payer._spent += operations
             if payer.operations is not None and payer._spent > payer.operations:
-                raise LimitError(
-                    f"{what} would take more steps than allowed",
-                    code="LIM003",
-                    expected=f"at most {payer.operations:,} steps",
-                    found=f"{payer._spent:,} steps",
-                    fix="allow more time (--max-seconds) if the sizes are intended",
-                )
+                payer._require(payer._spent, what)
             payer = payer._outer
         self.check(what)
+
+    def afford(self, operations: int, what: str) -> None:
+        """Raise if `operations` more steps of the work called `what` would exceed a limit.
+
+        For work that is charged only when it is done.
+
+        Raises:
+            LimitError: with the code LIM003.
+        """
+        payer: Budget | None = self
+        while payer is not None:
+            payer._require(payer._spent + operations, what)
+            payer = payer._outer
+
+    def _require(self, steps: int, what: str) -> None:
+        if self.operations is not None and steps > self.operations:
+            raise LimitError(
+                f"{what} would take more steps than allowed",
+                code="LIM003",
+                expected=f"at most {self.operations:,} steps",
+                found=f"{steps:,} steps",
+                fix="allow more time (--max-seconds) if the sizes are intended",
+            )
 
     def seconds_left(self) -> float:
         """The seconds until time runs out; infinite without a limit."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop import budget
 from irloop.errors import IrloopError
 from irloop.graph.cost import is_known
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments
@@ -15,12 +16,14 @@ from irloop.graph.op import UnknownOp
 from irloop.graph.types import (
     UNKNOWN_TYPE,
     Dim,
+    ElementType,
     SequenceType,
     Shape,
     TensorType,
     ValueType,
     element_type_of,
 )
+from irloop.kernels.work import MADE, OBJECTS
 
 __all__ = [
     "expands",
@@ -36,6 +39,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 #: No element of an output takes more bytes than this.
 _WIDEST = 16
+
+#: The bytes of an element of an array of strings, without the string itself.
+_A_STRING = 8
 
 #: Temporaries of fewer bytes are not counted.
 _FEW_BYTES = 32 << 20
@@ -120,7 +126,17 @@ def _inferred(node: Node, values: list[Any]) -> int:
     except (IrloopError, ValueError):
         # The kernel reports the error, in more detail than this estimate could.
         return 0
-    return static_bytes(types) or 0
+    strings = sum(map(_strings_of, types))
+    if strings:
+        budget.current().afford(strings * _A_STRING * OBJECTS // MADE, "running the model")
+    return static_bytes(types) or strings * _A_STRING
+
+
+def _strings_of(type: ValueType) -> int:
+    """The number of elements of a tensor of strings; 0 if it is unknown, and for other types."""
+    if not isinstance(type, TensorType) or type.element is not ElementType.STRING:
+        return 0
+    return type.shape.count() or 0
 
 
 class _Given(NodeArguments):

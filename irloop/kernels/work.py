@@ -11,6 +11,7 @@ from irloop import budget
 
 __all__ = [
     "MADE",
+    "OBJECTS",
     "READ",
     "bytes_of",
     "factor_of",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import onnx
 import pytest
@@ -61,6 +63,28 @@ def test_growing_values_are_charged() -> None:
     assert run(16) == 2**16
     with pytest.raises(irloop.LimitError, match="more steps than allowed"):
         run(27)
+
+
+def test_strings_that_would_take_too_many_steps_are_not_made() -> None:
+    """A million strings take a second and 8 MB; the refusal comes before they are made."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        m (string[1] x, int64[1] size) => (string[n] y) { y = Expand (x, size) }
+    """
+    subject = model(text)
+
+    def run(size: int) -> int:
+        with Budget(memory=1 << 30, operations=10_000).entered():
+            made = irloop.run(subject, [np.array(["a"], object), np.array([size])])
+        return int(made["y"].size)
+
+    assert run(100_000) == 100_000
+    tracemalloc.start()
+    with pytest.raises(irloop.LimitError, match="more steps than allowed"):
+        run(1_000_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4_000_000
 
 
 def test_several_runs_share_the_steps_of_a_command() -> None:
