@@ -1,4 +1,4 @@
-"""Creates the initial corpus of the harnesses: small, with one seed of each kind.
+"""Creates the initial corpus of the harnesses: small, each seed with another feature.
 
     python fuzz/seeds.py
 
@@ -8,6 +8,11 @@ Inputs that once did harm are added by hand, named by their effect.
 from __future__ import annotations
 
 import io
+import json
+import struct
+import warnings
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +40,39 @@ BASELINE = (
 )
 
 
+#: Settings, each file with other settings or another syntax of TOML.
+ALL_SETTINGS: dict[str, bytes] = {
+    "empty": b"",
+    "select.toml": b"select = ['irl2', \"IRL203\", '''ONX''']\n",
+    "ignore.toml": b'ignore = [\n  "IRL2", # all\n  "IRL301",\n]\n',
+    "fail_on.toml": b'fail-on = "error"\n',
+    "severity.toml": b'[severity]\nIRL203 = "error"\n"IRL5" = "warning"\nIRL = "info"\n',
+    "severity_dotted.toml": b'severity.IRL203 = "error"\nseverity.IRL9 = "info"\n',
+    "baseline.toml": b'baseline = "folder/known.json"\n',
+    "baseline_escapes.toml": b'baseline = "a\\u00e9\\U0001F600\\t.json"\n',
+    "engines.toml": b'engines = ["onnxruntime", "openvino-2021.4", "module:function"]\n',
+    "same.toml": b"max-same-findings = 1_0\n",
+    "same_zero.toml": b"max-same-findings = 0x0\n",
+    "wrong_types.toml": b"select = 1979-05-27T07:32:00Z\nignore = nan\nengines = [[], {}]\n",
+    "inline.toml": b'severity = { IRL2 = "info", "IRL3" = \'error\' }\nselect = []\n',
+    "windows.toml": b'\xef\xbb\xbfselect = ["IRL"]\r\nfail-on = "warning"\r\n',
+    "project.toml": b'[tool.irloop]\nselect = ["IRL"]\n[[tool.irloop.x]]\na = 1\n',
+}
+
+#: Baselines, each with other contents.
+ALL_BASELINES: dict[str, object] = {
+    "none": {"schema": "irloop-baseline/1", "findings": []},
+    "other_schema": {"schema": "irloop-baseline/2", "findings": []},
+    "count": {
+        "schema": "irloop-baseline/1",
+        "findings": [
+            {"code": "IRL2", "file": "\u202e", "path": "", "message": "\n", "count": count}
+            for count in (0, -1, "3", 1e300, True)
+        ],
+    },
+}
+
+
 def main() -> None:
     """Write all seeds."""
     for path in sorted(MODELS.glob("*/model.xml")):
@@ -49,8 +87,95 @@ def main() -> None:
     np.savez_compressed(stream, x=np.arange(4), y__bf16=np.zeros(2, np.uint16), t=np.array(["a"]))
     (CORPUS / "npz" / "several.npz").write_bytes(stream.getvalue())
     np.save(CORPUS / "npz" / "one.npy", np.zeros((2, 3), np.float32))
+    for name, data in archives().items():
+        (CORPUS / "npz" / name).write_bytes(data)
     (CORPUS / "settings" / "settings.toml").write_bytes(SETTINGS)
     (CORPUS / "settings" / "both").write_bytes(SETTINGS + b"\0" + BASELINE)
+    for name, data in ALL_SETTINGS.items():
+        (CORPUS / "settings" / name).write_bytes(data)
+    for name, content in ALL_BASELINES.items():
+        text = json.dumps(content).encode()
+        (CORPUS / "settings" / f"baseline_{name}").write_bytes(SETTINGS + b"\0" + text)
+
+
+def archives() -> dict[str, bytes]:
+    """Arrays and archives, each with another feature of the formats."""
+    two = np.arange(6, dtype=np.float32).reshape(2, 3)
+    whole = _npz(x=_npy(two))
+    encrypted = bytearray(whole)
+    # Bit 0 of the flags, in the entry and in the directory.
+    encrypted[6] |= 1
+    encrypted[whole.index(b"PK\1\2") + 8] |= 1
+    types = ("?", "i1", "u1", "<i2", "<u2", "<i4", "<u4", "<u8", "<f2", "<f4", "<f8", "<c8")
+    return {
+        "types.npz": _npz(
+            arrays={f"t{at}": _npy(np.zeros(2, kind)) for at, kind in enumerate(types)}
+        ),
+        "big_endian.npz": _npz(x=_npy(two.astype(">f4")), n=_npy(np.arange(3, dtype=">i8"))),
+        "fortran.npy": _npy(np.asfortranarray(two)),
+        "version_2.npy": _npy(two, (2, 0)),
+        "version_3.npy": _npy(two, (3, 0)),
+        "scalar.npy": _npy(np.float32(1)),
+        "empty.npz": _npz(),
+        "no_elements.npz": _npz(x=_npy(np.zeros((0, 3))), y=_npy(np.zeros((2, 0, 1 << 20), "u1"))),
+        "huge.npy": _claimed("(1048576, 1048576)"),
+        "negative.npy": _claimed("(-1, 2)"),
+        "structured.npy": _npy(np.zeros(2, [("a", "<i4"), ("b", "<f4", (2,))])),
+        "objects.npy": _npy(np.array([None, "a"], object)),
+        "texts.npz": _npz(x=_npy(np.array(["a", "\u00e9"])), y=_npy(np.array([b"a", b""]))),
+        "dates.npy": _npy(np.array(["2020-01-01", "NaT"], "datetime64[D]")),
+        "nested.npz": _npz(arrays={"a/b/x": _npy(two), "../y": _npy(two), "/z": _npy(two)}),
+        "sequence.npz": _npz(arrays={"x/0": _npy(two), "x/1": _npy(two[:1])}),
+        "narrow.npz": _npz(a__bf16=_npy(np.ones(2, "u2")), b__float8_e4m3fn=_npy(np.ones(2, "u1"))),
+        "twice.npz": _npz(("x.npy", _npy(two)), ("x.npy", _npy(two[:1]))),
+        "other_files.npz": _npz(("readme.txt", b"text"), ("x.npy", _npy(two)), ("folder/", b"")),
+        "deflated.npz": _npz(x=_npy(np.zeros(4096, np.float32)), method=zipfile.ZIP_DEFLATED),
+        "bzip2.npz": _npz(x=_npy(two), method=zipfile.ZIP_BZIP2),
+        "lzma.npz": _npz(x=_npy(two), method=zipfile.ZIP_LZMA),
+        "zip64.npz": _npz(x=_npy(two), zip64=True),
+        "encrypted.npz": bytes(encrypted),
+        "truncated.npz": whole[:-30],
+        "damaged.npz": whole.replace(two.tobytes(), bytes(24)),
+        "before.npz": b"#!/bin/sh\n" + whole,
+        "comment.npz": whole[:-2] + struct.pack("<H", 3) + b"abc",
+    }
+
+
+def _npy(array: Any, version: tuple[int, int] = (1, 0)) -> bytes:
+    stream = io.BytesIO()
+    with warnings.catch_warnings():
+        # NumPy says that older releases cannot read versions 2 and 3.
+        warnings.simplefilter("ignore", UserWarning)
+        np.lib.format.write_array(stream, np.asanyarray(array), version, allow_pickle=True)
+    return stream.getvalue()
+
+
+def _claimed(shape: str) -> bytes:
+    """A file whose header claims a shape that its data do not have."""
+    data = _npy(np.zeros(2, np.float32))
+    text = data[10:].replace(b"(2,)", shape.encode()).split(b"}")[0] + b"}\n"
+    return data[:8] + struct.pack("<H", len(text)) + text + bytes(8)
+
+
+def _npz(
+    *entries: tuple[str, bytes],
+    method: int = zipfile.ZIP_STORED,
+    zip64: bool = False,
+    arrays: Mapping[str, bytes] | None = None,
+    **named: bytes,
+) -> bytes:
+    files = {**(arrays or {}), **named}
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", method) as archive:
+        # Two entries may have the same name.
+        warnings.simplefilter("ignore", UserWarning)
+        for name, data in (*entries, *((f"{name}.npy", data) for name, data in files.items())):
+            # A fixed time, so that the seeds are always the same.
+            item = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            item.compress_type = method
+            with archive.open(item, "w", force_zip64=zip64) as file:
+                file.write(data)
+    return stream.getvalue()
 
 
 def _one(kind: str, shape: list[int], attributes: dict[str, Any]) -> onnx.ModelProto:

@@ -19,7 +19,9 @@ from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
 from irloop.graph.model import Model
+from irloop.graph.op import Constant
 from irloop.graph.record import Record
+from irloop.graph.walk import all_nodes
 
 __all__ = ["AUTO", "NUMPY", "Engines", "Lane", "Lanes", "Side", "lanes_of"]
 
@@ -100,6 +102,12 @@ def _own_lanes(engines: Sequence[Engine], dialects: tuple[str, str]) -> list[Lan
     ]
 
 
+def _weights_of(model: Model) -> int:
+    """The bytes of all constants of a model."""
+    ops = (node.op for node in all_nodes(model.graph))
+    return sum(op.tensor.nbytes for op in ops if isinstance(op, Constant))
+
+
 class Lanes:
     """The processes of all lanes except those of irloop's own executor; all are started
     immediately.
@@ -145,7 +153,7 @@ class Lanes:
                 continue
             path = self.file(number, side)
             if not isinstance(path, IrloopError):
-                process.load(path)
+                process.load(path, _weights_of(side.model))
 
     def file(self, number: int, side: Side) -> Path | IrloopError:
         """The file of a model; a model that is in memory only is written to a file."""

@@ -55,6 +55,7 @@ class Process:
         self._options = dict(options or {})
         self._memory = memory
         self._model: str | None = None
+        self._weights = 0
         self._ready = False
         self._failed: Answer | None = None
         self._child: subprocess.Popen[bytes] | None = None
@@ -77,9 +78,12 @@ class Process:
     ) -> None:
         self.close()
 
-    def load(self, model: str | os.PathLike[str]) -> None:
-        """Let the child process load a model; returns before that is done."""
-        self._model = os.fspath(model)
+    def load(self, model: str | os.PathLike[str], weights: int = 0) -> None:
+        """Let the child process load a model; returns before that is done.
+
+        `weights` is the size of the model's weights in bytes, which may be in further files.
+        """
+        self._model, self._weights = os.fspath(model), weights
         head = {"model": self._model, "options": self._options}
         try:
             wire.send(self._stdin, head)
@@ -108,7 +112,7 @@ class Process:
             return self._failed
         if self._child is None:
             self._start()
-            self.load(self._model)
+            self.load(self._model, self._weights)
         if not self._ready:
             most = None if processor is None else processor + self._size() / BYTES_A_SECOND
             loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED, most)
@@ -160,13 +164,13 @@ class Process:
         return None, answer[1]
 
     def _size(self) -> int:
-        """The size of the model's files, or 0 if they are gone."""
+        """The size of the model's files, but at least that of its weights."""
         assert self._model is not None
         total = 0
         for path in {self._model, os.path.splitext(self._model)[0] + ".bin", f"{self._model}.data"}:
             with suppress(OSError):
                 total += os.stat(path).st_size
-        return total
+        return max(total, self._weights)
 
     def _died(self, watch: Watch) -> Answer:
         assert self._child is not None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
 import pytest
 
+import irloop
 from irloop.comparison.compare import compare
+from irloop.comparison.lanes import Lane, Lanes, Side
 from irloop.engines import catalogue
+from irloop.engines.process import Process
 from irloop.errors import UsageError
 from irloop.formats.onnx import reader
 from irloop.graph.model import Model
@@ -331,3 +335,27 @@ def test_the_plain_data_of_a_comparison_names_every_engine() -> None:
         ("numpy", "second", 1),
     ]
     assert found["not_installed"] == []
+
+
+def test_the_size_of_the_weights_prolongs_loading(tmp_path: Path) -> None:
+    """The weights may be in files of any name, so the model tells their size."""
+    text = """
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[10, 100] x, bool b) => (float[10, 100] y) <float[10, 100] w> {
+          y = If (b) <
+            then_branch = t () => (float[10, 100] p) { p = Add (x, w) },
+            else_branch = e () => (float[10, 100] q) { q = Relu (x) }
+          >
+        }
+    """
+    proto = onnx.parser.parse_model(text)
+    weights = onnx.numpy_helper.from_array(np.ones((10, 100), np.float32), "w")
+    proto.graph.initializer.append(weights)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    process = Mock(spec=Process)
+    lanes = Lanes([])
+    lanes._processes = {Lane(0, catalogue.engine_of("onnxruntime")): process}
+    with lanes:
+        lanes.load(0, Side(irloop.read_model(path), str(path)))
+    process.load.assert_called_once_with(path, 4_000)
