@@ -207,6 +207,10 @@ def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
     found.files[name] = digest.hexdigest()
     if head.startswith(_LFS_POINTER):
         found.verdict = "lfs-pointer"
+        if found.suffix == ".xml" or name == f"model{found.suffix}":
+            # The digest calls all models the same; the user knows the file by its own name.
+            stem, _ = os.path.splitext(found.entry.address)
+            name = f"{stem}{os.path.splitext(name)[1]}"
         found.detail = f"{os.path.basename(name)} is a Git LFS pointer: run `git lfs pull`"
     return head
 

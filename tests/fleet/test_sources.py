@@ -297,10 +297,14 @@ def test_a_zip_with_a_huge_directory_is_refused(
 
 
 def test_lfs_pointers_are_reported(tmp_path: Path) -> None:
-    pointer = tmp_path / "model.onnx"
-    pointer.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
-    (found,) = fetched_from(list(entries([str(pointer)])), tmp_path)
-    assert (found.verdict, "git lfs pull" in found.detail) == ("lfs-pointer", True)
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+    (tmp_path / "net.onnx").write_bytes(pointer)
+    (tmp_path / "net.xml").write_bytes(b"<net/>")
+    (tmp_path / "net.bin").write_bytes(pointer)
+    for model, named in (("net.onnx", "net.onnx"), ("net.xml", "net.bin")):
+        (found,) = fetched_from(list(entries([str(tmp_path / model)])), tmp_path)
+        assert found.verdict == "lfs-pointer"
+        assert found.detail == f"{named} is a Git LFS pointer: run `git lfs pull`"
 
 
 def test_files_of_a_store_are_fetched_with_a_limit(zoo: Path, tmp_path: Path) -> None:
