@@ -94,7 +94,7 @@ class Console:
 
     @property
     def shows_progress(self) -> bool:
-        """True if a person may see the current activity."""
+        """True if progress is shown: stderr is a terminal, and the command does not run quietly."""
         return self.level >= 0 and sys.stderr.isatty()
 
     def progress(self, text: str, *, is_part: bool = False) -> None:
@@ -210,7 +210,7 @@ def _span(seconds: float) -> str:
 
 
 def console_of(context: click.Context) -> Console:
-    """The console of the running command, shared with the group it belongs to."""
+    """The console of the running command; a command group and its commands have one console."""
     return context.find_root().ensure_object(Console)
 
 

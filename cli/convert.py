@@ -277,7 +277,10 @@ class _Job:
             self.file.close()
 
     def report(self, findings: Sequence[Diagnostic], files: Sequence[str]) -> None:
-        """Write findings and the verdict to stdout, and the written files to stderr."""
+        """Write findings and the verdict to stdout, and the names of the written files to stderr.
+
+        If the model itself is written to stdout, everything goes to stderr.
+        """
         if self.style == "json":
             verdict = None if self.comparison is None else self.comparison.to_dict()
             click.echo(

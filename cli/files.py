@@ -55,7 +55,8 @@ def require_folder(*outputs: str) -> None:
 def require_free(output: str, taken: Iterable[str]) -> None:
     """Check that `output` is in an existing folder and overwrites no input.
 
-    `taken` are the files that are read. The weights file next to a model counts as one, too.
+    `taken` are the input files. The weights file that would be written next to a model must not
+    overwrite an input either.
 
     Raises:
         UsageError: naming the folder or the file.

@@ -55,11 +55,11 @@ def command(
 ) -> None:
     """List what irloop can do with each operation, or with those called NAME.
 
-    Letter case does not matter in NAME; * and ? match other characters. There is one line for each
-    version of an operation, with the opsets that have it. infer: types and shapes are inferred.
-    run: the built-in executor runs it. export: it converts to ONNX. import: it converts to
-    OpenVINO. A NAME without * and ? also lists inputs, outputs and attributes, with element types,
-    defaults and ranges.
+    Letter case does not matter in NAME; * stands for any characters, ? for one character. There is
+    one line for each version of an operation, with the opsets that have it. infer: types and shapes
+    are inferred. run: the built-in executor runs it. export: it converts to ONNX. import: it
+    converts to OpenVINO. A NAME without * and ? also lists inputs, outputs and attributes, with
+    element types, defaults and ranges.
     """
     from irloop import operations
     from irloop.errors import UsageError

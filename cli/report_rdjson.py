@@ -15,7 +15,7 @@ __all__ = ["render"]
 
 
 def render(findings: Iterable[Diagnostic]) -> str:
-    """One result with a diagnostic for each finding."""
+    """The findings as one rdjson object, with a diagnostic for each finding."""
     items = list(findings)
     excerpts = Excerpts(items)
     return report_json.dump(

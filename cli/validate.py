@@ -421,7 +421,10 @@ def _append_step_summary(found: _Found) -> None:
 
 
 def _can_open(model: str) -> bool:
-    """True if a file can be opened; if not, print why, and let the other files be validated."""
+    """True if a file can be opened; if not, print the reason.
+
+    The caller skips such a file and validates the others.
+    """
     try:
         open_regular(model).close()
     except OSError as error:

@@ -529,16 +529,17 @@ def draw(
 def view(model: Model | Path, path: Path | None = None, inputs: Any = None) -> str:
     """Make an interactive page of a model: one HTML file that loads nothing from the network.
 
-    Bodies open in place; port maps are drawn as wires, back edges in colour. A click shows the
-    attributes, types, weights (range, histogram, NaNs) and the line in the file of an operation.
+    Bodies open in place; port maps are drawn as wires, back edges in colour. A click on an
+    operation shows its attributes, types, weights (range, histogram, NaNs) and its line in the
+    file.
 
     Args:
         model: a model, or the path of one. The types of a model in memory are shown as they are;
             `infer` completes them.
         path: the .html to write; if None, the text is only returned.
         inputs: arrays by name or by position, as for `run`: the page then shows the values of each
-            operation in each iteration, summaries of large ones. Of long loops it has the first
-            iterations and the last.
+            operation in each iteration (summaries of large values). For a long loop it shows only
+            the first and the last iterations.
 
     Returns:
         The text of the page.

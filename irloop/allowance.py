@@ -40,8 +40,9 @@ _A_PROCESSOR = 64 << 20
 class Allowance:
     """Memory in bytes, seconds and steps for the work on one model.
 
-    `runs` is the number of runs that share the seconds. Together, they get at least the steps of
-    `full_runs` runs; None means `runs` runs. `size` is the size of the files in bytes.
+    `runs` is the number of runs that share the seconds. All runs together may take at least
+    `full_runs` times the steps of one run; if `full_runs` is None, it is equal to `runs`. `size` is
+    the size of the files in bytes.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Allowance:
 
 
 class Holder:
-    """Holds one allowance after another, in a process that does nothing else.
+    """Applies the limits of one allowance after another, in a process that does nothing else.
 
     The limits are those of `Allowance.held`, but a holder makes fewer system calls: the limit of
     memory stays in force until the next limit replaces it, and one handler serves the timers of all
@@ -132,10 +133,10 @@ def allowance_for(
     runs: float = 1.0,
     full_runs: float | None = None,
 ) -> Allowance:
-    """The limits for the work on these files; limits that the user gives replace them.
+    """The limits for the work on these files; `memory` and `seconds` of the user replace them.
 
-    `runs` multiplies the seconds, for commands that run models many times. All runs together get at
-    least the steps of `full_runs` runs; None means `runs` runs.
+    `runs` is how often a command runs the models: it multiplies the default seconds. Together, the
+    runs may take at least the steps of `full_runs` runs (if that is None: of `runs` runs).
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(

@@ -1,8 +1,9 @@
 """The budget of the work on one model: memory, seconds and steps.
 
-A `Budget` is entered once, at the boundary, and everything below asks the current one: `reserve`
-before it allocates memory, `spend` before Python does work step by step, and `check` from time to
-time. Functions need not pass the budget on. Without a budget, a single step may take 8 GB.
+A `Budget` is entered once, where a call enters irloop. All functions that this call runs ask the
+current budget: `reserve` before they allocate memory, `spend` before Python does work step by step,
+and `check` from time to time. They need not pass the budget on. Without a budget, a single step may
+take 8 GB.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class Budget:
             _CURRENT.reset(token)
 
     def reserve(self, nbytes: int, what: str) -> None:
-        """Raise if a step called `what` would exceed the memory limit.
+        """Raise if a step called `what` would exceed the memory limit, or if time has run out.
 
         Raises:
-            LimitError: with the code LIM001.
+            LimitError: with the code LIM001 for memory, and LIM002 for time.
         """
         if self.memory is not None and nbytes > self.memory:
             raise LimitError(

@@ -278,7 +278,7 @@ def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
 
 
 def _has_aside(aside: str) -> bool:
-    """Create the hidden folder if it is missing; True if this user then has such a folder."""
+    """Create the folder `aside` if it is missing; True if it exists then and is this user's."""
     try:
         os.mkdir(aside, _MODE)
     except FileExistsError:
@@ -425,9 +425,9 @@ def _opened_folder(path: str) -> int | None:
 
 
 def _lock(handle: int) -> bool:
-    """Lock a file until it is closed; False if another process holds the lock.
+    """Lock a file until it is closed; return False if another process holds the lock.
 
-    True without a lock where the system has no such locks.
+    On a system without such locks, return True and lock nothing.
     """
     try:
         import fcntl

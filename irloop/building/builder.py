@@ -36,7 +36,7 @@ FIRST_SCAN = 9
 
 
 class GraphBuilder(OperationBuilder):
-    """Adds operations, loops and branches to one graph, which is that of a model or of a body.
+    """Adds operations, loops and branches to one graph: the main graph of a model, or a body.
 
     A body may use values of outer graphs: a small constant is copied, any other value becomes an
     invariant input. Types are inferred immediately, so that a call with a wrong operand fails.

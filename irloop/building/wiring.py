@@ -1,8 +1,8 @@
 """Makes the port map of a body from the inputs, states and outputs that the user added.
 
-IR allows any order. ONNX demands an order. The inputs of the node and of the body are the
-condition, the states, the scanned inputs and then the captured values; the outputs are the states
-and then the scan outputs.
+IR allows any order. ONNX demands this order: the inputs are the states, the scanned inputs and then
+the captured values; the outputs are the states and then the scan outputs. In a Loop, the trip count
+(in the body, the iteration number) and the condition come before the other inputs.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ModelDiff:
-    """All changes between two models. `same` holds when nothing but names has changed."""
+    """All changes between two models. `same` is true if only names of inner nodes have changed."""
 
     changes: tuple[Change, ...]
 
@@ -346,7 +346,10 @@ def _are_alike(old: Node, new: Node) -> bool:
 
 
 def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
-    """Pairs of inputs that correspond: in a body by name if all have one, else by position."""
+    """Pairs of corresponding inputs.
+
+    Inputs of bodies correspond by name if both bodies have the same names, all others by position.
+    """
     names = {node.name: node for node in new.parameters}
     by_name = [(node, names[node.name]) for node in old.parameters if node.name in names]
     inner = old.owner is not None and len({node.name for node in old.parameters}) == len(by_name)

@@ -1,8 +1,7 @@
 """Finds the first difference of two models: the node, the iteration and the element.
 
-Both models run in irloop's executor with a trace. Nodes correspond if a value of one has a name (of
-a tensor, or of its node) that exactly one value of the other model also has, in the same
-iterations.
+Both models run in irloop's executor with a trace. Corresponding values (see `Pairs`) are compared
+if they were computed in the same iterations.
 """
 
 from __future__ import annotations

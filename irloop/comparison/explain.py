@@ -289,10 +289,11 @@ class Explainer:
         )
 
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
-        """Return a known fault of the engine as the reason if a copy that avoids it agrees.
+        """Return a known fault of the engine as the reason if avoiding it gives the right value.
 
-        The copy is the model, rewritten so that the fault does not occur. The result is None if
-        there is no such copy, if its value is not `wanted` either, or for the second model.
+        The engine runs a copy of the model that is rewritten so that the fault does not occur. The
+        result is None if there is no such copy, or if its value does not agree with `wanted`. Only
+        the first model is examined.
         """
         if lane.side == 1:
             return None

@@ -86,7 +86,10 @@ class _Search:
         self._known: dict[frozenset[tuple[object, int]], Attempt] = {}
 
     def run(self, sizes: Sizes) -> Attempt | None:
-        """Run the model with `sizes`, once; None when runs or time are used up."""
+        """Run the model with `sizes`, or return the result of an earlier run with these sizes.
+
+        None if the maximum number of runs is reached, or if time ran out.
+        """
         key = frozenset(sizes.items())
         if key not in self._known:
             if len(self._known) == MOST_RUNS or time.monotonic() > self._end:

@@ -200,7 +200,10 @@ def _positional(model: Model, given: Any) -> list[Any]:
 
 
 class _Plan(Record):
-    """How to make one trial. `condition` None and `sign` 0 mean a random choice."""
+    """Settings from which the inputs of one trial are generated.
+
+    Conditions are random if `condition` is None, and numbers have random signs if `sign` is 0.
+    """
 
     label: str
     seed: int
@@ -266,7 +269,10 @@ def _arrays(
 
 
 def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
-    """How many elements are generated for input number `at`; a sequence gets three items."""
+    """The number of elements to generate for input number `at`, as a measure of the work.
+
+    A sequence gets three items; a string counts as 16 elements.
+    """
     if isinstance(type, OptionalType):
         return _elements(type.item, sizes, at)
     if isinstance(type, SequenceType):
@@ -350,9 +356,9 @@ def _integers(
 
 
 def _parts(total: int, count: int) -> Array:
-    """`count` positive lengths that add up to `total`.
+    """Return `count` positive lengths: all are 1 except the first, which makes their sum `total`.
 
-    All lengths are 1 except the first one. If `total` is less than `count`, the first is 1, too.
+    If `total` is less than `count`, all lengths are 1.
     """
     lengths = np.ones(count, np.int64)
     lengths[:1] = max(1, total - count + 1)

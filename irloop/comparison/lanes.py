@@ -143,7 +143,7 @@ class Lanes:
         file: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a process of an engine with the memory limit of all lanes."""
+        """Start a process of an engine, with the memory limit that the process of each lane has."""
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:
@@ -156,7 +156,10 @@ class Lanes:
                 process.load(path, _weights_of(side.model))
 
     def file(self, number: int, side: Side) -> Path | IrloopError:
-        """The file of a model; a model that is in memory only is written to a file."""
+        """The file of a model; a model that is only in memory is first written to a file.
+
+        If it cannot be written, the error is returned.
+        """
         if side.file is not None:
             return Path(side.file)
         if number not in self._files:

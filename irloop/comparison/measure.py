@@ -277,7 +277,10 @@ def _same_bits(x: Array, y: Array) -> bool:
 
 
 def ulps(x: Array, y: Array) -> int | None:
-    """The largest number of representable values between two elements, ignoring NaN."""
+    """The largest distance of two elements, counted in representable values; NaN is ignored.
+
+    The result is None if the elements are not floats, or if no two of them can be compared.
+    """
     if x.dtype not in _FLOATS or x.size == 0:
         return None
     if _same_bits(x, y):

@@ -149,10 +149,10 @@ class Pairs:
         second: Value,
         slices: tuple[dict[Value, Value], dict[Value, Value]],
     ) -> None:
-        """Pair two body parameters.
+        """Pair two body parameters under a name.
 
-        If the body of only one of them gathers its slices itself, the gathered slice is paired
-        instead of the parameter.
+        If only one of the two bodies gathers slices by its own operations, its gathered slice from
+        `slices` is paired instead of its parameter.
         """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)
@@ -247,10 +247,10 @@ def _names_inside(graph: Graph) -> dict[str, Value]:
 
 
 def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
-    """Map unique tensor names to their values, then unique names of nodes.
+    """Map each unique tensor name to its value, and then each other unique node name to its output.
 
-    Only nodes with one output count. A node that is a loop or branch counts only if its output has
-    no tensor name.
+    Names of nodes with several outputs are left out, and so is the name of a loop or branch whose
+    output has a tensor name.
     """
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
@@ -281,8 +281,9 @@ def traced(
 ) -> dict[Node, set[int]]:
     """Run a model with a trace, and return the iteration counts of each loop.
 
-    `iterations` limits the iterations of each loop. The node that fails is added to `failures`. If
-    `failures` is given, inputs that do not match the model raise a UsageError.
+    `iterations` limits the iterations of each loop. If the run fails, the result is
+    empty, and the node that failed is added to `failures` with the reason. Inputs that do not match
+    the model raise a UsageError; without `failures` they only make the result empty.
     """
     session = Session(model, hoist=False, widen=widen)
     limits = limits_of(seconds)

@@ -243,11 +243,11 @@ class Variable(Record):
 
 
 def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
-    """The sizes that can be chosen independently.
+    """List the unknown sizes of the inputs that can be chosen independently.
 
-    Axes with the same symbol are one variable, and so are unnamed axes at the same position of
-    inputs of the same type. Dimensions that `given` fixes are left out; "?" means those without a
-    name.
+    Axes with the same symbol have one size, and so have unnamed axes at the same position of inputs
+    of the same type. Dimensions that `given` fixes by name are left out; the name "?" in `given`
+    fixes all unnamed dimensions.
     """
     fixed = set(given or {})
     members: dict[object, list[tuple[Place, DynamicDim]]] = {}

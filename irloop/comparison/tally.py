@@ -139,7 +139,7 @@ class Tally:
         return self._judge.names[0]
 
     def _without_reference(self, number: int, trial: Trial) -> None:
-        """Handle a trial for which no engine has run the first model."""
+        """Report or skip a trial for which no engine has run the first model."""
         runs = [(lane, item[number]) for lane, item in self._runs.items()]
         reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
         ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)

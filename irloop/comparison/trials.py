@@ -56,8 +56,8 @@ def tried(
     `model` is `runner` with everything that is known about the shapes of its inputs. The first
     trials have sizes for which every output is finite and not empty. Trials with other sizes
     follow, then trials that reach branches and trip counts that no earlier trial reached.
-    `affordable` is called as soon as it is known that no limit keeps the model from running (see
-    `run_trials`).
+    `affordable` is called after the first trial that no limit refuses, or at once if irloop's
+    executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)

@@ -1,4 +1,4 @@
-"""Copies a model and rewrites, in the copy, the hazards of an engine for which there are passes.
+"""Copies a model and rewrites, in the copy, those hazards of an engine that a pass can rewrite.
 
 By the specification the copy computes the same values. If an engine returns different values for
 the model and the copy, one of these hazards is the reason.

@@ -1,4 +1,4 @@
-"""All cases of the suite, in the order of the table."""
+"""All cases of the conformance suite; the cases of one feature follow each other."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ __all__ = ["Form", "Known", "Test", "has", "is_constant", "single"]
 
 
 class Known(Record):
-    """Facts about a model that the tests of forms need; they are computed once."""
+    """Facts about a model that `Form.test` needs; they are computed once."""
 
     inference: Inference
     #: The names of loops that depend on constants only, and of Ifs whose condition does so.
@@ -59,11 +59,10 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """The form of a pass that rewrites the single operations for which `matches` is true.
+    """Make a form: `item` rewrites single operations, those for which `matches` is true.
 
     The form occurs only in models with an operation of one of the types in `beside`. Unless
-    `always` is true, the passes of `transform` leave nodes alone that already had the form in the
-    model that was given.
+    `always` is true, `transform` does not rewrite operations that had the form before any pass ran.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)

@@ -105,10 +105,10 @@ class _Matchers(GraphRewrite):
         return found and super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
-        """The tests of nodes that may need another form, for each operation class of a model.
+        """Collect, for each operation class, the tests that tell which nodes need another form.
 
-        `kinds` holds these classes. A form that matters only beside an operation that the model
-        lacks adds no test.
+        `kinds` holds the operation classes that occur in the model. The test of a form is left out
+        if the model has no operation of the types in `Form.beside`.
         """
         tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
         for form in self._forms:

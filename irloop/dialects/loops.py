@@ -153,7 +153,7 @@ def infer_loop(
     keep_element: bool = False,
     steady: Collection[int] = (),
 ) -> list[ValueType]:
-    """Output types of a loop whose body parameters start with `types`.
+    """Infer the output types of a loop; `types` are those of the body parameters in iteration 0.
 
     `count_of` returns the trip count if it is known; it is called after the body was inferred once,
     because a constant condition in the body may decide the count. Parameters in `steady` keep their

@@ -12,7 +12,7 @@ __all__ = ["padded", "padded_axes"]
 def padded(
     args: Arguments, shape: Shape, begins: tuple[Dim, ...] | None, ends: tuple[Dim, ...] | None
 ) -> Shape:
-    """`shape` padded at both ends of each axis; a begin or end is None if it is unknown.
+    """`shape` padded at both ends of each axis; `begins` or `ends` is None if it is unknown.
 
     Raises:
         InferenceError: when there is not one number per axis, or a size becomes negative.

@@ -1,4 +1,4 @@
-"""Constants converted to another element type, for example because a format lacks the first one.
+"""Constants converted to another element type, for example because a format lacks their own type.
 
 The conversion happens when the constant is written: until then, 4-bit weights stay in their file.
 """

@@ -121,7 +121,11 @@ def _edges(links: Sequence[Link]) -> list[Edge]:
 
 
 def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
-    """The links to draw, and the layer of each box."""
+    """The links to draw, and the layer of each box.
+
+    If the links had too many bends, long ones are left out. A line of text in the box that such a
+    link leads to then names what the box reads.
+    """
     rank = ranks(len(scene.boxes), _edges(scene.links), scene.first, scene.last)
     spans = [rank[link.target] - rank[link.source] for link in scene.links]
     if sum(spans) <= BENDS:

@@ -3,8 +3,8 @@
 A step qualifies if its kernel can write into a given array, if its result has the same shape and
 element type in every iteration, and if nothing reads the result after the iteration. The types in a
 file may be wrong, so the shapes are measured: one iteration runs with new arrays, and the arrays
-for the following iterations are allocated with the shapes that it had. Views of such arrays, for
-instance the parts of a Split, are made once as well.
+for the following iterations get the shapes of these. Views of such arrays, for instance the parts
+of a Split, are made once as well.
 """
 
 from __future__ import annotations
@@ -234,7 +234,10 @@ def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
 
 
 def _same_function(steps: Iterable[Step], split: Step) -> list[list[Step]]:
-    """Groups of several steps that apply the same function to different parts of `split`."""
+    """Group the steps that apply the same function to different outputs of the step `split`.
+
+    Each group has at least two steps.
+    """
     groups: dict[int, dict[int, Step]] = {}
     for step in steps:
         reads_a_part = len(step.ins) == 1 and step.ins[0] in split.outs

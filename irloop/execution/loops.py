@@ -238,8 +238,9 @@ class Loop:
         )
 
     def _worth_it(self, context: Context, feeds: Sequence[Feed], stop: int | None) -> bool:
-        """True if all slices together take little memory, and there are enough of them to save
-        time.
+        """True if all slices should be processed at once instead of one by one.
+
+        Together they must take little memory, and there must be enough of them to save time.
         """
         if self._whole_plan is None or context.trace is not None or stop is None or stop < FEWEST:
             return False

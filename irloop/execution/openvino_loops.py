@@ -105,7 +105,11 @@ class OpenVinoLoop(_OpenVino):
 
 
 class TensorIterator(_OpenVino):
-    """TensorIterator-1. The number of slices, or the range of an output, is the trip count."""
+    """TensorIterator-1: the number of slices is the trip count.
+
+    Without sliced inputs, the trip count follows from the range of a concatenated output; without
+    such a range it is 1.
+    """
 
     def entering(self, parameter: int, value: Any) -> Any:
         type = self.body.parameters[parameter]

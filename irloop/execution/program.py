@@ -2,7 +2,7 @@
 
 Slot 0 always holds None (an omitted input) and slot 1 the `Context` of the run, the first argument
 of control flow and state. The same steps run in two ways: `run` checks memory, time and the trace
-at every step; `sweep` only computes; it is used for later iterations of a loop whose first
+at every step, and `sweep` only computes. `sweep` is used for later iterations of a loop whose first
 iteration has shown that sizes are small.
 """
 

@@ -41,10 +41,10 @@ Tracer = Callable[[TraceEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class IterationEvent:
-    """The event that a body ran once. `iterations` ends with the number of this iteration of
-    `loop`.
+    """The event after one run of the body of `loop`.
 
-    `parameters` and `results` are the values of the body's parameters and results, in order.
+    `iterations` ends with the number of this iteration of `loop`. `parameters` and `results` are
+    the values of the body's parameters and results, in order.
     """
 
     loop: Node

@@ -1,4 +1,4 @@
-"""Estimates the work of steps from the sizes of their values, in steps of the budget.
+"""Estimates the work of program steps from the sizes of their values, in steps of the budget.
 
 Kernels themselves charge for work of more than one pass over their operands, such as products,
 windows, sorting and strings. This module charges each step for its call, and for the bytes that it

@@ -80,7 +80,11 @@ def models_in(address: str) -> Iterator[Member]:
 
 
 def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
-    """Pair models with their weights; members without a counterpart come last."""
+    """Yield the models in an archive, IR models paired with their weights.
+
+    An ONNX model comes at once, and an IR model as soon as its second file is found. IR models
+    without weights come last, or earlier if too many of them are waiting.
+    """
     weights: dict[str, tuple[str, int]] = {}
     models: dict[str, tuple[str, int]] = {}
     for name, size in found:

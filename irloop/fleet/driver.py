@@ -97,7 +97,7 @@ class Progress:
 
     @property
     def findings(self) -> int:
-        """The number of rows that are findings, including earlier sweeps."""
+        """The number of rows that are findings, including the rows of earlier sweeps."""
         return self.findings_before + self._number_of(FINDINGS)
 
     @property

@@ -66,7 +66,7 @@ class Place(NamedTuple):
     local: bool = False
 
     def address(self, path: str) -> str:
-        """The address of another path of the same file system."""
+        """The address of `path` in the file system to which this place belongs."""
         return f"{self.prefix}{path}{self.suffix}"
 
 

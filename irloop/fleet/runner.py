@@ -1,4 +1,4 @@
-"""Runs the steps on models in a child process, and handles crashes and hangs of this process."""
+"""Runs the steps on models in a child process, and handles crashes and hangs of the child."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ def _decoded(text: bytes) -> Any:
 
 
 def _seconds_of(task: Task) -> float:
-    """The seconds that a task took, as its child reported; `PAUSE` if that cannot be true."""
+    """The seconds that a task took, as its child reported; `PAUSE` if the report is impossible."""
     reported = (answer.get("seconds") for answer in task.answers)
     total = sum(seconds for seconds in reported if isinstance(seconds, float))
     return total if 0.0 <= total <= PAUSE else PAUSE

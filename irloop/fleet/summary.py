@@ -231,7 +231,10 @@ class _Before:
         return self._names.index(verdict)
 
     def compare(self, row: Row, changes: Changes) -> None:
-        """Add the change of one model and step."""
+        """Record in `changes` how a row differs from the older result for its model and step.
+
+        A model and step without an older result count as new.
+        """
         key = done_key(row["path"], row["step"])
         at = int(np.searchsorted(self._keys, np.uint64(key)))
         if at == len(self._keys) or int(self._keys[at]) != key:

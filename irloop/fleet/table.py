@@ -81,7 +81,7 @@ def append(target: str, rows: Sequence[Row]) -> None:
 
 
 def parts(target: str) -> list[tuple[str, str, str]]:
-    """The files of a table in the order of writing: path in its store, day and step.
+    """List the files of a result table, ordered by file name: the path, day and step of each.
 
     Raises:
         UsageError: when the results cannot be listed.

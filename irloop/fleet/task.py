@@ -54,10 +54,11 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """The settings of a sweep, the same for all its batches.
+    """The settings of a sweep, which are the same for all its batches.
 
-    `target` is the address of the results, `known` the address of the file of steps done before
-    (empty if there are none). `most` is the largest allowed size of a file in bytes.
+    `target` is the address of the results. `known` is the address of the file that lists the steps
+    of earlier sweeps; it is empty if there is no such file. `most` is the largest allowed size of a
+    file in bytes.
     """
 
     to: str
@@ -278,7 +279,11 @@ class _Work:
             yield model
 
     def _model(self, found: Fetched, steps: Sequence[str]) -> _Model:
-        """Make the task for a model from the steps that have to run; add rows for the others."""
+        """Make the task for a model, with the steps that have to run.
+
+        A step that cannot run, or whose result is known from an earlier sweep, gets its row here
+        instead.
+        """
         # The mark of a model does not change when its external data changes, so a model with
         # external data gets no mark.
         has_data = found.may_have_data and len(found.files) > 1
@@ -419,7 +424,11 @@ def _move(path: str, target: str) -> None:
 
 
 def _copy(path: str, target: str) -> None:
-    """Copy a file from another file system."""
+    """Move a file to another file system: copy it, then remove the original.
+
+    Raises:
+        UsageError: when one of the two cannot be done.
+    """
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(path, "rb") as source, replacing(target) as (file,):

@@ -47,7 +47,7 @@ VERDICTS = FINDINGS | UNKNOWN | {"valid", "converted", "kept", "equal", IGNORED}
 
 
 def settings_of(step: str, to: str) -> str:
-    """The options of a sweep on which the result of a step depends."""
+    """The sweep options that influence the result of a step, as text; empty if there are none."""
     return f"to={to}" if step in ("convert", "check") else ""
 
 
@@ -66,8 +66,9 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 def done_key(*parts: Any) -> int:
     """A 64-bit hash of the texts of `parts`, used as a key.
 
-    For a finished step, these are the path and the mark of the model (or only its digest), the
-    step, its settings and the versions of packages.
+    For a finished step, the parts are the model, the step, its settings and the versions of
+    packages. The model is given by its path and the mark of its files, which changes when the files
+    change, or by its digest.
     """
     text = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

@@ -54,10 +54,10 @@ class Registry:
         self._found: dict[tuple[str, str, int], type[Op]] = {}
 
     def load_by(self, load: Callable[[str | None, str], None]) -> None:
-        """Call `load(type, domain)` before a type is looked up, so that it imports the module with
-        its class.
+        """Register `load`, which is called as `load(type, domain)` before a type is looked up.
 
-        If the type is None, `load` must import every class of every domain.
+        `load` must import the module with the class of this type. If the type is None, it must
+        import every class of every domain.
         """
         self._load = load
 

@@ -285,7 +285,7 @@ class _Descriptors:
         self._lock = threading.RLock()
 
     def get(self, file: MappedFile) -> _Descriptor | None:
-        """The descriptor of an open file."""
+        """The open descriptor of `file`; None if it has none."""
         with self._lock:
             found = self._open.get(id(file))
             if found is not None:

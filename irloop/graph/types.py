@@ -309,7 +309,7 @@ class Shape:
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions, or None."""
+        """The number of dimensions, or None if it is unknown."""
         return None if self.dims is None else len(self.dims)
 
     @property

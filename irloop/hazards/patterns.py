@@ -118,9 +118,9 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
     """The ports with an axis other than 0 that make an engine divide by zero.
 
     The axes of the returned ports are non-negative; tensors of unknown rank are left out. ONNX
-    Runtime fails on slices and joined values of a Scan that may have no elements. OpenVINO fails on
-    joined values of a Loop or TensorIterator with an axis before the joined one that may be empty;
-    its slices have no such fault.
+    Runtime fails when a Scan slices or joins values that may have no elements. OpenVINO fails when
+    a Loop or TensorIterator joins values and an axis in front of the joined axis may be empty; it
+    does not fail on slices.
     """
     body, found = next(iter(node.bodies), None), list[ScanInput | ScanOutput | Concatenated]()
     if body is None:
@@ -183,11 +183,11 @@ def has_one_constant_element(value: Value | None) -> bool:
 
 
 def returned_twice(node: Node) -> dict[int, int]:
-    """Map each body result that OpenVINO fails to remove to the number of outputs that return it.
+    """Count the outputs that return each body result that OpenVINO should remove, but cannot.
 
-    The keys are positions of results. Such a result returns an unchanged parameter: a captured
-    value, or a state that the body does not change. Several outputs return the result, one of them
-    as its last value.
+    The keys are positions of results, the values numbers of outputs. Such a result returns an
+    unchanged parameter: a captured value, or a state that the body does not change. Several outputs
+    return the result, one of them as its last value.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs

@@ -187,9 +187,9 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
     """True for a reader that keeps the old address of a loop output whose memory moved.
 
-    It is also true for a view, and for arithmetic that OpenVINO may remove (such as x + 0), if a
-    reader of the result keeps the old address; and if more than `_READERS` operations follow the
-    reader.
+    A view, or arithmetic that OpenVINO may remove (such as x + 0), keeps the address if a reader of
+    its result does. The result is also True if more than `_READERS` operations would have to be
+    examined.
     """
     pending = [reader]
     for node in pending:
@@ -218,9 +218,9 @@ def is_in_loop(node: Node) -> bool:
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
     """All readers of a loop output if a Concat gets the output more than once; otherwise none.
 
-    The output must have a known size, and the loop another input or output of unknown size. The
-    plugin places all parts of such a Concat in the memory of its result, and the loop fills only
-    one part.
+    This holds only if the size of the output is known and that of another input or output of the
+    loop is not. The plugin places all parts of such a Concat in the memory of its result, and the
+    loop fills only one part.
     """
     if not is_loop(value.producer) or not shape_of(value).is_static:
         return []

@@ -106,7 +106,10 @@ class _Shifted:
 
 
 def _left_operands(w: Array, window: Window, rows: int) -> Array:
-    """The left operands [C, 1, rows, image rows * kernel columns] for filters [C, kernel]."""
+    """Arrange filters [C, kernel] as the left operands of matrix products.
+
+    The result is [C, 1, rows, image rows * kernel columns].
+    """
     columns = w.shape[2]
     span = (rows - 1) * window.strides[0] + window.extent(0)
     made = np.zeros((len(w), 1, rows, span * columns), w.dtype)

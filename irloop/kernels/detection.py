@@ -65,9 +65,10 @@ def overlaps_with(boxes: Array, box: Array) -> Array:
 
 
 def suppressed(boxes: Array, threshold: float, share: Function) -> list[int]:
-    """Indices of the boxes that non-maximum suppression keeps; `boxes` are sorted, the best first.
+    """Indices of the boxes that non-maximum suppression keeps.
 
-    A box is suppressed if it overlaps a box that is already kept by more than the threshold.
+    `boxes` are sorted, the best first. A box is suppressed if its overlap with a box that is
+    already kept is above the threshold.
     """
     alive = np.ones(len(boxes), bool)
     kept = []

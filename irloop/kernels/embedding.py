@@ -55,7 +55,11 @@ def _bags(
     default: Array | None,
     weights: Array | None,
 ) -> tuple[Array, Array]:
-    """Sum embeddings by segment, and count the embeddings of each segment."""
+    """Sum embeddings by segment, and count the embeddings of each segment.
+
+    `default` is the index of the row of `table` that an empty segment gets; if it is negative or
+    None, an empty segment gets zeros.
+    """
     inside = (segments >= 0) & (segments < count)
     _reserve(table, indices)
     result = np.zeros((count, *table.shape[1:]), table.dtype)

@@ -67,7 +67,8 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    The prefixes are numbered anew after each item that is appended, so that no code overflows.
+    Prefixes of n-grams are compared by number. They are renumbered from 0 each time they grow by an
+    item, so that no number overflows.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

@@ -84,7 +84,10 @@ def batch_norm(epsilon: float) -> Function:
 
 
 def _normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
-    """(x - mean) * factor + bias for [N, C, ...], for as many channels at once as fit the cache."""
+    """Compute (x - mean) * factor + bias for x [N, C, ...].
+
+    It is computed in blocks of channels that fit into the cache.
+    """
     made = np.empty(x.shape, x.dtype)
     each = max(1, BLOCK // math.prod(x.shape[2:]))
     operands = [item.reshape(-1, *(1,) * (x.ndim - 2)) for item in (mean, factor, bias)]

@@ -50,7 +50,10 @@ class Priors:
 
 
 def aspect_ratios(priors: Priors) -> list[float]:
-    """The aspect ratio 1, then the listed ratios, each followed by its inverse if `flip` is set."""
+    """The aspect ratio 1, then the listed ratios, each followed by its inverse if `flip` is set.
+
+    A ratio that is in the list already is not added again.
+    """
     ratios = [1.0]
     for ratio in priors.aspect_ratio:
         for candidate in (ratio, 1 / ratio) if priors.flip else (ratio,):
@@ -131,7 +134,10 @@ def count_of(priors: Priors) -> int:
 
 
 def _variances(variance: Sequence[float], count: int) -> Array:
-    """The second row of the result: four variances per box, or one for all, or 0.1."""
+    """The variances of `count` boxes, four for each box: the second row of the result.
+
+    `variance` holds four numbers for all boxes, or one number for everything; if empty, it is 0.1.
+    """
     row = np.array(variance or (0.1,), dtype=np.float32)
     return np.tile(row, 4 * count // len(row))
 

@@ -1,4 +1,4 @@
-"""Region proposals: move anchors by predicted offsets, then keep the best without overlaps.
+"""Region proposals: anchors are moved by offsets; the best ones without overlaps are kept.
 
 The loops run over items and kept boxes.
 """

@@ -161,7 +161,7 @@ def sum_of_columns(
     begins: Sequence[int],
     ends: Sequence[int],
 ) -> Callable[[Array, Array, Array], Array]:
-    """Add columns of blocks up to an image: [n, c * block, l] -> [n, c, *image].
+    """Sum columns of overlapping blocks into an image: [n, c * block, l] -> [n, c, *image].
 
     Empty lists mean ones for strides and dilations, and zeros for pads.
     """

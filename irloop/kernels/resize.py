@@ -205,7 +205,10 @@ def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
 
 
 def outside(plan: Axis, how: Resampling) -> Array | None:
-    """True for positions that tf_crop_and_resize fills with the extrapolation value."""
+    """A mask of the positions that tf_crop_and_resize fills with the extrapolation value.
+
+    The result is None if there are no such positions.
+    """
     if how.coordinates != "tf_crop_and_resize":
         return None
     place = _places(plan, how.coordinates)

@@ -81,8 +81,9 @@ def deformable_psroi(
 ) -> Function:
     """Pool regions [R, 5] (item, x1, y1, x2, y2); each bin reads its own channel.
 
-    A bin is the mean of those of its `bins` (down, across) samples that lie inside. Input 2, [R,
-    2*K, part, part], shifts the bins by fractions of the region's size times `spread`.
+    Each bin is sampled on a grid of `bins` (rows, columns); its value is the mean of the samples
+    inside the image. Input 2, [R, 2*K, part, part], shifts the bins by fractions of the region's
+    size times `spread`.
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Overlaps of rotated boxes: all boxes against one at once."""
+"""Overlaps of rotated boxes; each call compares all boxes with one of them."""
 
 from __future__ import annotations
 

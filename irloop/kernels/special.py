@@ -199,9 +199,10 @@ def erf(x: Array) -> Any:
 
 @cache
 def _tables() -> tuple[Array, Array]:
-    """The error function at the entries from -_LAST to _LAST, and its change per step there.
+    """Return the error function at points from -_LAST to _LAST, and its slope times the step.
 
-    The first array holds -0 for x = 0: -0 added to it gives -0, and 0 added to it gives 0.
+    The points are 1 / `_STEPS` apart. The first array holds -0 for x = 0, because -0 added to it
+    gives -0, and 0 added to it gives 0.
     """
     x = np.arange(-_LAST * _STEPS, _LAST * _STEPS + 1) / _STEPS
     below = np.array([math.erf(place) for place in x[: _LAST * _STEPS]])

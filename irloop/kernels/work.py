@@ -75,8 +75,8 @@ def spend_products(
 ) -> None:
     """Spend the steps for `count` multiplications in sums of products.
 
-    `read` is the number of elements of the matrices that are multiplied, by a vector if `is_vector`
-    is true.
+    Reading matrices costs steps, too: `read` is the number of their elements. These steps are fewer
+    if `is_vector` is true, that is, if the matrices are multiplied by a vector.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

@@ -80,7 +80,7 @@ def tensors_of(evidence: Evidence) -> Tensors:
 
 
 def _by_value(recording: Recording) -> dict[Value, dict[tuple[int, ...], Any]]:
-    """The recorded arrays, keyed by value; constants are left out."""
+    """The recorded arrays, keyed by value and then by the iterations; constants are left out."""
     found: dict[Value, dict[tuple[int, ...], Any]] = {}
     for (value, at), made in recording.values.items():
         if not isinstance(value.producer.op, Constant):
@@ -134,9 +134,9 @@ def _type(made: Any) -> str:
 
 
 def _range(made: Made) -> tuple[str, float | None]:
-    """Describe the range over all iterations as text, with the number of NaNs.
+    """Describe the smallest and the largest element over all iterations, and the number of NaNs.
 
-    The second result is the largest magnitude.
+    Returns this text and the largest magnitude (None if there are no numbers).
     """
     lows, highs, nans = [], [], 0
     for value in made.values():
@@ -153,7 +153,10 @@ def _range(made: Made) -> tuple[str, float | None]:
 
 
 def _error(before: Any, made: Any, evidence: Evidence) -> float:
-    """The largest absolute difference; infinite if the arrays cannot be subtracted."""
+    """The largest absolute difference of two values.
+
+    It is infinite if the values cannot be subtracted, and 0 if one is missing or a sequence.
+    """
     if before is None or made is None or isinstance(before, list) or isinstance(made, list):
         return 0.0
     x, y = np.asarray(before).reshape(-1), np.asarray(made).reshape(-1)

@@ -53,8 +53,9 @@ def folded_outputs(
 ) -> list[Tensor] | None:
     """The outputs of `node` for these inputs (None where one is omitted).
 
-    None if the operation has a state, random numbers or no kernel, if an output has an unknown
-    shape or more than `limit` bytes, or if constants would round the results.
+    None if the operation has bodies, a state, random numbers or no kernel, if an output has an
+    unknown shape or more than `limit` bytes, if folding takes too long or all folded constants
+    would need too much memory, or if constants would round the results.
     """
     op = node.op
     if node.bodies or not inputs or not node.outputs or not op.pure or not op.can_run():

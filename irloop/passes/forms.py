@@ -151,7 +151,11 @@ class Forms(Emitter):
         return self._slice(value, axis, start, end, 1)
 
     def range_of(self, value: Value, port: Sliced) -> Value:
-        """The value that a TensorIterator slices: `value` itself, or a slice of its range."""
+        """The part of `value` that a TensorIterator slices: `value` itself, or a Slice of it.
+
+        It is a Slice if the range from start to end in `port` is only a part of the axis, and the
+        size of the axis is known.
+        """
         size = shape_of(value).dim(port.axis)
         if (port.start, port.end) in ((0, -1), (-1, 0)) or not isinstance(size, int):
             return value

@@ -57,9 +57,10 @@ class _Held(Op, type="Held", inputs=1, outputs=0):
 
 
 class _Ends:
-    """Makes an end of a wire for each value that a pass adds.
+    """Provides a use of each value for which a pass adds a wire.
 
-    An end exists until the new loop reads the value itself.
+    The reader is a node that is in no graph. It is released once the new loop reads the value
+    itself.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class _Ends:
         return node, 0
 
     def release(self) -> None:
-        """Release all ends, which then read nothing any more."""
+        """Release all wire ends, so that they no longer read any value."""
         for node in self._nodes:
             Rewriter(Graph()).set_inputs(node, ())
         self._nodes.clear()
@@ -279,7 +280,7 @@ class LoopWires:
         return [item for item in self.inputs if isinstance(item.port, Invariant)]
 
     def enter(self, outer: Value, name: str, port: InputPort, type: ValueType) -> Value:
-        """Add an input of the loop; return the body's view of it."""
+        """Add an input of the loop; return the body parameter that receives it."""
         parameter = self.graph.add_parameter(name, type, location=self.node.location)
         self.inputs.append(Entering(self._ends, self._ends.hold(outer), parameter, port))
         return parameter
@@ -312,8 +313,9 @@ class LoopWires:
     def change_output(
         self, leaving: Leaving, rewriter: MatchRewriter, change: Callable[[Value], Value]
     ) -> None:
-        """Let the readers of an output read the result of `change`, which also takes over the names
-        of the output.
+        """Let the readers of an output read the result of `change` instead.
+
+        The result takes over the names of the output.
         """
         old = leaving.output
         before = old.uses
@@ -412,10 +414,11 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """What each body result holds: one dict by state, and one by output of the loop.
+        """The body result that each state, and each output of the loop, needs.
 
-        If the loop does not run, a result that several states share returns the initial value of
-        the first state. Another state with an output therefore needs a result of its own.
+        Returns one mapping for the states and one for the outputs. If the loop does not run, a
+        result that several states share returns the initial value of the first of them. So if
+        another of these states has an output, this state needs a result of its own.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}

@@ -35,8 +35,8 @@ class Manager(Pass):
     """Runs passes one after the other. A manager is itself a pass, so managers can be nested.
 
     After each pass that changed something the types are inferred again (`validate`) and, on
-    demand, the graph is verified (`check`). Managers nested in it use its `PassConfig`, its setting
-    of `check`, and its observers.
+    demand, the graph is verified (`check`). Nested managers use the `PassConfig`, the `check`
+    setting and the observers of the outer manager.
     """
 
     name = "manager"

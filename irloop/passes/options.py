@@ -75,7 +75,7 @@ def parse_request(text: str) -> Request:
 
 
 def options_of(cls: type[Pass]) -> tuple[Option, ...]:
-    """The options of a pass, in the order of its class."""
+    """The options of a pass, in the order in which its class declares them."""
     types = get_type_hints(cls)
     return tuple(
         Option(item.name, _words(types[item.name]), _written(item.default), item.metadata["doc"])

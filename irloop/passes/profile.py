@@ -54,7 +54,7 @@ class Profile:
         return any(record.modified for record in self)
 
     def __str__(self) -> str:
-        """A table for people; the matchers of a rewrite follow in lines below it."""
+        """The records as a table, with a row for each matcher below the row of its rewrite."""
         rows = [("pass", "ms", "matches", "nodes", "changed")]
         for record in self:
             rows.append(_row(record))

@@ -88,7 +88,11 @@ class Numbers:
 
 
 class LightInference(Inference):
-    """Inference that folds only dimensions, and never raises."""
+    """Inference that folds only dimensions, and tolerates operations whose inference fails.
+
+    Such an operation keeps its declared types. Errors of irloop itself are raised, such as an
+    exceeded limit.
+    """
 
     def __init__(self) -> None:
         super().__init__(tolerant=True)

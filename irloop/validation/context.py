@@ -63,9 +63,10 @@ class Context:
         self._arities: dict[tuple[str | None, str | None], tuple[int, int | None]] = {}
 
     def close(self, *, keep_document: bool = False) -> None:
-        """Close the weights and cut reference cycles, in the document too unless it is kept.
+        """Close the weights, and break reference cycles so that memory is freed at once.
 
-        This frees the memory of a large file at once, without the garbage collector.
+        With `keep_document`, those of the document are left. Without cycles, the memory of a large
+        file need not wait for the garbage collector.
         """
         self.weights.close()
         first: Analysis | None = self.__dict__.get("first_analysis")
@@ -83,7 +84,7 @@ class Context:
 
     @property
     def version(self) -> int | None:
-        """The IR version that the file declares."""
+        """The IR version that the file declares; None if it is missing or not a number."""
         return unsigned(self.document.version)
 
     @cached_property
@@ -260,7 +261,7 @@ class Context:
         """The known type of a value.
 
         For a Parameter or Const it comes from the `data` element, for other layers from inference.
-        What these do not tell comes from the declaration of the port.
+        An element type or a shape that is unknown there is taken from the declaration of the port.
         """
         if source is None:
             return UNKNOWN
@@ -329,7 +330,7 @@ class Context:
 
     @cached_property
     def constants(self) -> list[Constant]:
-        """Every Const layer of the file."""
+        """Every Const layer of the file that has a `data` element."""
         return [
             constant_of(layer)
             for index in self.nets

@@ -159,7 +159,7 @@ def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsa
 
 
 def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
-    """The edits of the repairs that change text; all repairs of an IR do."""
+    """The text edits of the repairs; a repair of an IR consists of text edits only."""
     edits = [edit for repair in repairs for edit in repair.edits]
     return [edit for edit in edits if isinstance(edit, Edit)]
 

@@ -157,8 +157,8 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """Change the XPath `path` so that it compares names with their prefixes, as they are written.
+    """Change the XPath `path` so that it compares names as text, prefixes included.
 
-    The same prefix may be redefined, that is, name different namespaces in one file.
+    A prefix cannot be resolved, because it may stand for different namespaces in one file.
     """
     return re.sub(r"(?<=/)([^/\[\]:]+:[^/\[\]:]+)", r"*[name()='\1']", path)

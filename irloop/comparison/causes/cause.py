@@ -270,7 +270,10 @@ class _Search:
     def _common_inputs(
         self, first: Node, second: Node, at: tuple[int, ...]
     ) -> list[tuple[int, Value, Value]]:
-        """The positions and values of those inputs that have the same meaning in two nodes."""
+        """The inputs that have the same meaning in two nodes.
+
+        For each, the position in the second node, and the values in both nodes.
+        """
         pairs = [
             (second.inputs.index(its), mine, its)
             for mine, its in zip(operands(first), operands(second), strict=False)

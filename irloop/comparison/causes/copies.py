@@ -19,8 +19,9 @@ _MAXIMUM = classes_of("Max", "Maximum")
 
 
 def is_copy(value: Value) -> bool:
-    """True for the output of an Identity, and for the maximum of a value and itself, which avoids a
-    fault of OpenVINO.
+    """True for the output of an Identity, and for the maximum of a value and itself.
+
+    Conversion writes such a maximum instead of an Identity to avoid a fault of OpenVINO.
     """
     op, inputs = value.producer.op, value.producer.inputs
     if isinstance(op, _IDENTITIES):
@@ -29,7 +30,10 @@ def is_copy(value: Value) -> bool:
 
 
 def unchanged(value: Value) -> Value:
-    """The value at the start of a chain of copies, which has the same shape and type."""
+    """The value that `value` copies, directly or through other copies; else `value` itself.
+
+    Both have the same shape and type.
+    """
     while is_copy(value):
         source = value.producer.inputs[0]
         if source is None:

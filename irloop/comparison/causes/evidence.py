@@ -1,5 +1,6 @@
-"""Holds the recorded values of two models that differ and their corresponding nodes, and describes
-causes in words.
+"""Collects what is known of a difference between two models, and describes its cause in words.
+
+What is known: the recorded values of both models, and which of their nodes correspond.
 """
 
 from __future__ import annotations

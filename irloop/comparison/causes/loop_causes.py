@@ -95,7 +95,7 @@ class LoopCauses:
         return found or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
-        """The cause if two captured values enter their bodies from values that cannot correspond.
+        """The cause if two body values are captured from outer values that cannot correspond.
 
         In an IR, a value that a body reads from outside enters through a parameter of the body.
         Returns None if neither value is captured, if the outer values may correspond, or if the
@@ -178,7 +178,11 @@ class LoopCauses:
         return self._seen.cause("constant", message, first, second)
 
     def of_endless(self) -> Cause | None:
-        """The cause if a loop of the second model was still running when the trace ended."""
+        """The cause if a loop runs a different number of times in the two models, else None.
+
+        A loop of the second model need not have ended when the trace ended, if it had already run
+        more iterations than that of the first model.
+        """
         for second, first in self._seen.loops.items():
             places = {event.at for event in self._seen.recordings[0].events if event.node is first}
             for at in sorted(places):
@@ -362,7 +366,10 @@ class LoopCauses:
         return None if alike else self._of_outputs_between(first, second)
 
     def _of_outputs_between(self, first: Node, second: Node) -> Cause | None:
-        """The cause of the first difference between the outputs of loops of two formats."""
+        """The cause of the first difference between the outputs of two corresponding loops.
+
+        It is used if the models have different formats. Returns None if the outputs do not differ.
+        """
         for value in second.outputs:
             mine = self._seen.twin.get(value)
             found = None if mine is None else self.of_loop_output(mine, value)

@@ -1,8 +1,9 @@
-"""Finds the first cause of a difference in shapes, on the way up from a value that differs.
+"""Finds the first cause of a difference in shapes, going from a value that differs to the inputs.
 
 Values with the same elements in other shapes count as equal while values are compared, because an
-IR keeps the axis of a slice. If nothing else explains a difference, the shapes are followed upwards
-through operations and loops, until the inputs have the same shapes.
+IR keeps the axis of a slice. If nothing else explains a difference, the search follows the shapes
+back through operations and loops, until it reaches inputs that have the same shapes in both
+models.
 """
 
 from __future__ import annotations
@@ -117,10 +118,11 @@ class ShapeCauses:
                 yield from self._decomposed(pair)
 
     def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
-        """The nearest corresponding values above two nodes, one of which may be decomposed.
+        """The nearest corresponding values from which the values of a pair are computed.
 
-        If one model keeps the axis of a slice and removes it in a later operation, the result of
-        this operation is compared with the slice of the other model.
+        Between them and the pair, one model may have more nodes than the other. If one model keeps
+        the axis of a slice and removes it in a later operation, the result of this operation is
+        paired with the slice of the other model.
         """
         first, second, at = pair
         above = self._nearest(0, first), self._nearest(1, second)

@@ -42,7 +42,7 @@ class Way(NamedTuple):
         return self.first == (0 if self.step > 0 else -self.part)
 
     def of_turned(self) -> Way:
-        """Return the slices of the input before its reversal that equal these slices after it."""
+        """Describe slices of a reversed input as slices of the input before its reversal."""
         first = -self.part if self.step > 0 else 0
         return self._replace(step=-self.step, first=first, turned=True)
 

@@ -84,8 +84,10 @@ class WireSide(NamedTuple):
         return "If" if isinstance(self.node.op, OnnxIf | OpenVinoIf) else "loop"
 
     def feed(self, parameter: int) -> Feed:
-        """The wire that feeds a body parameter, or a word if the iteration number or nothing feeds
-        it.
+        """The wire that feeds a body parameter.
+
+        The result is a word if no wire does: if the iteration number feeds the parameter, or
+        nothing.
         """
         if parameter == self.body.ports.iteration:
             return ITERATION
@@ -461,7 +463,10 @@ class Wires:
             yield from (self._differs((at, numbers[1]), self.fed) for at in left.without_input())
 
     def all(self) -> Iterator[WireDifference]:
-        """All differences: first those of parameters, then of outputs, then of trip counts."""
+        """Yield all differences, one for each name: parameters first, then outputs.
+
+        The iteration number and the condition come last.
+        """
         found = [self.input(*pair) for pair in self.inputs()]
         counts = [len(side.node.outputs) for side in self._sides]
         found += [self.output(at, at) for at in range(min(counts))]

@@ -132,7 +132,7 @@ def ones_like(rewriter: Rewriter, value: Value) -> Value | None:
 
 
 def constant_count(node: Node) -> int | None:
-    """The constant trip count of a Loop, if it is more than one."""
+    """The constant trip count of a Loop, or None if it is computed or not positive."""
     value = node.inputs[0] if isinstance(node.op, onnx.Loop | ov.Loop) and node.inputs else None
     if value is None or not isinstance(value.producer.op, Constant):
         return None

@@ -1,6 +1,7 @@
 """Cuts two models around the first value that differs.
 
-The values that agree before it become inputs, everything after it is dropped.
+Values that are equal in both models and computed before it become inputs; everything after it is
+dropped.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class _Everything:
 
 
 class _Place(NamedTuple):
-    """Two corresponding values that differ, and what is known of the values of that iteration.
+    """Two corresponding values that differ in an iteration, and other values of this iteration.
 
-    For each model, `agreed` tells which values agree with the other model, and `held` gives their
-    contents. `twin` maps values of the second model to those of the first.
+    For each model, `agreed` tells which values of this iteration agree with the other model, and
+    `held` gives their contents. `twin` maps values of the second model to those of the first.
     """
 
     values: tuple[Value, Value]

@@ -251,7 +251,10 @@ class _Reduction:
                 yield item.name, new
 
     def _shrink(self, pair: Pair) -> Pair:
-        """Simplify both models in the same way; the report has one line for all these steps."""
+        """Simplify both models in the same way.
+
+        In the report, one line stands for all simplifications.
+        """
         reads_others = self._kind is not None and _reads_others(self._kind[0])
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
         if self.steps:

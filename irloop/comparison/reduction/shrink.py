@@ -99,7 +99,10 @@ def _is_simpler(new: Pair, old: Pair) -> bool:
 
 
 def _unpaired(pair: Pair) -> int:
-    """The number of computed values of both models that have no counterpart in the other model."""
+    """The number of values that have no counterpart in the other model, summed over both models.
+
+    Outputs of nodes with bodies are not counted.
+    """
     pairs = Pairs(*pair.models)
     known = {*pairs.first_by_name.values(), *pairs.of_second}
     values = [value for model in pair.models for value in computed(model)]

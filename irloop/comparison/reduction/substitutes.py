@@ -65,7 +65,7 @@ def _is_only_returned(value: Value) -> bool:
 
 
 def settled(pair: Pair) -> Iterator[Change]:
-    """Yield each change that lets a state of both models carry ones to the next iteration.
+    """Yield changes, each of which replaces the next value of one state by ones in both models.
 
     A change is possible if the next value of the state has several readers. The other readers then
     read the value that the state has in the current iteration.
@@ -156,6 +156,6 @@ def alone(pair: Pair) -> Iterator[Change]:
 
 
 def _passed_on(value: Value) -> Value | None:
-    """The operand that an operation passes on, or of which it takes a slice."""
+    """The operand from which the producer of `value` takes all or some elements; else None."""
     node = value.producer
     return node.inputs[0] if isinstance(node.op, _SLICES) else handed_on(value)

@@ -23,7 +23,7 @@ CHOICE = (
 
 
 def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
-    """Build a branch that computes the function `kind` of input 1 of the If, its one result."""
+    """Build a branch with one result: the function `kind` of input 1 of the If."""
     body = outer.nested(label)
     given = body.parameter("given", value.type)
     made = {

@@ -18,7 +18,7 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 class _OfClasses(Protocol):
-    """The attributes of the output that MatrixNms and MulticlassNms share."""
+    """The attributes by which MatrixNms and MulticlassNms describe their outputs."""
 
     @property
     def sort_result_type(self) -> str: ...

@@ -56,10 +56,10 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Boxes [N, C, P, 4] and scores [N, C, P], from boxes [C, P, 4] and scores of all items.
+    """Convert boxes [C, P, 4] and scores of all items to boxes [N, C, P, 4] and scores [N, C, P].
 
-    Each item has a segment of the given boxes; `numbers` [N] are the lengths of the segments. Boxes
-    outside its segment are not candidates for the item.
+    The boxes of each item are one segment of the P boxes, and `numbers` [N] are the lengths of the
+    segments. For each item, boxes outside its segment get the score minus infinity.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])

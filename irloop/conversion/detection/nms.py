@@ -146,7 +146,7 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 
 
 def _corners(c: Conversion, op: ov.Suppressing, boxes: Value) -> Value:
-    """Convert boxes [N, P, 4] to their lower and upper corners, also from centre and size."""
+    """Convert boxes [N, P, 4] of corners, or of centre and size, to lower and upper corners."""
     first, second = geometry.halves(c, boxes)
     if not op.centred():
         low, high = forms.minimum(c, first, second), forms.maximum(c, first, second)

@@ -1,4 +1,4 @@
-"""Converts region proposals to ONNX: move anchors, keep the best by NonMaxSuppression."""
+"""Converts region proposals to ONNX: anchors are moved, and NonMaxSuppression keeps the best."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def export_is_finite(c: Conversion, op: ov.IsFinite, x: Value) -> Value:
 
 
 def _testable(c: Conversion, x: Value, f16: int) -> Value:
-    """Convert types narrower than f32 to f32, except f16 from opset `f16` on."""
+    """Convert `x` to f32 if its type is narrower; from opset `f16` on, f16 is left unchanged."""
     element = element_of(x)
     if element.bits > 16 or (element is ElementType.F16 and c.opset >= f16):
         return x

@@ -45,7 +45,10 @@ FAR_REACHING = frozenset({onnx.Exp, onnx.Log, onnx.Sqrt})
 
 
 def function_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rule for a function of floats; integers are computed in floats and rounded to nearest."""
+    """Make a rule for an operation on floats, `target`.
+
+    Integers are computed in floats; the result is rounded to the nearest integer.
+    """
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         element = element_of(x)
@@ -92,8 +95,10 @@ imports(onnx.Ceil)(unary_rule(ov.Ceiling))
 
 @exports(ov.Round)
 def export_round(c: Conversion, op: ov.Round, x: Value) -> Value:
-    """Round -> Round for ties to even; else the integer part, plus one where the rest is at least a
-    half.
+    """Round -> Round for ties to even; ties away from zero are rounded by arithmetic.
+
+    The magnitude is rounded down, 1 is added if the rest is at least a half, and the result gets
+    the sign of `x`.
     """
     if op.mode.lower() == "half_to_even" or element_of(x).is_integer:
         return rounding_rule(onnx.Round)(c, op, x)
@@ -250,10 +255,10 @@ Build = Callable[[Conversion, Value, Value], Value]
 
 
 def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
-    """Emit `build` of two operands; 8-bit operands are computed in i32.
+    """Emit the operation that `build` makes, with integers that wrap around as in ONNX.
 
-    ONNX's integers wrap around. OpenVINO's CPU saturates products and differences of 8 bits, and
-    rounds their quotients if shapes are unknown.
+    8-bit operands are computed in i32, because OpenVINO's CPU saturates their products and
+    differences, and rounds their quotients if shapes are unknown.
     """
     element = element_of(left)
     if element not in EIGHT_BITS:
@@ -284,10 +289,10 @@ imports(onnx.Div)(wrapping_rule(ov_forms.divide))
 
 @imports(onnx.Mod)
 def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
-    """Mod -> FloorMod, except where the dividend is finite and the divisor infinite.
+    """Mod -> FloorMod, or Mod with `fmod`; a Select corrects FloorMod of floats.
 
-    There OpenVINO's CPU would multiply infinity by 0. The result is the dividend instead, or the
-    divisor if the signs differ.
+    Where the dividend is finite and the divisor infinite, OpenVINO's CPU would multiply infinity by
+    0. The Select returns the dividend there, or the divisor if the signs differ.
     """
     if op.fmod:
         return c(ov.Mod(), left, right)
@@ -305,7 +310,11 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 
 @imports(onnx.Pow)
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
-    """Pow -> Power of one element type; an integer base with a float exponent becomes float."""
+    """Pow -> Power of one element type; the result has the type of the base.
+
+    An exponent of another type is converted to the type of the base. Only if the base is an integer
+    and the exponent a float, Power computes in the type of the exponent.
+    """
     element, other = element_of(base), element_of(exponent)
     if element is other:
         return wrapping(c, lambda c, a, b: c(ov.Power(), a, b), base, exponent)

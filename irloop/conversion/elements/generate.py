@@ -57,7 +57,7 @@ def import_range(c: Conversion, op: onnx.Range, start: Value, limit: Value, delt
 
 @imports(onnx.ConstantOfShape)
 def import_constant_of_shape(c: Conversion, op: onnx.ConstantOfShape, shape: Value) -> Value:
-    """ConstantOfShape -> Broadcast of a scalar; a constant if the shape is known to be empty."""
+    """ConstantOfShape -> Broadcast of a scalar; the scalar itself if the result has rank 0."""
     number = 0 if op.value is None else op.value.numpy().reshape(-1)[0]
     scalar = c.constant(number, op.element)
     if shape_of(shape).count() == 0:

@@ -1,4 +1,7 @@
-"""Converts copies of sizes to narrow types where OpenVINO would ignore the conversion."""
+"""Inserts a copy between a size and its Convert to a narrow type.
+
+Without the copy, OpenVINO would ignore or refuse some of these Converts.
+"""
 
 from __future__ import annotations
 

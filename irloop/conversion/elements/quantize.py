@@ -395,7 +395,10 @@ def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
 
 
 def _column(c: Conversion, parameter: Value) -> Value:
-    """Reshape a vector for the rows of a matrix to a column; leave other parameters unchanged."""
+    """Reshape a vector with one element for each row of a matrix to [rows, 1].
+
+    Other parameters are returned unchanged.
+    """
     if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
         return _unsqueezed(c, parameter, [1])
     return parameter

@@ -167,8 +167,9 @@ def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
 def computed_in(
     c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
 ) -> Value:
-    """Emit `build` of the values cast to `element`, and cast the result back to the type of the
-    first value.
+    """Call `build` with the values cast to `element`, and cast its result back.
+
+    The type to which the result is cast is that of the first value.
     """
     original = element_of(values[0])
     return cast(c, build(*(cast(c, value, element) for value in values)), original)
@@ -306,12 +307,12 @@ def where(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Val
 
 
 def range_(c: Conversion, start: Value, limit: Value, delta: Value) -> Value:
-    """Range: the numbers from `start` up to, but excluding, `limit`, in steps of `delta`; all are
-    scalars of one type.
+    """The numbers from `start` up to, but excluding, `limit`, in steps of `delta`.
 
-    For known shapes ONNX Runtime's shape inference keeps i64 through a Cast, and then rejects a
-    Range whose other bounds have another type. Integers are therefore counted in i64, and a float
-    goes through a Sum of one operand, which that inference does not follow.
+    The three bounds are scalars of one type. If a bound is computed from a known shape, ONNX
+    Runtime's shape inference regards it as i64 even after a Cast to another type, and rejects a
+    Range whose other bounds have that type. Integers are therefore counted in i64. Floats go
+    through a Sum of one operand, because the inference does not follow a Sum.
     """
     element, bounds = element_of(start), (start, limit, delta)
     if c.opset < 11 and element.is_integer and c.constant_of(delta) == 1:

@@ -295,8 +295,8 @@ def _sliced_before_10(
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
     """Subtract 1 from the largest integers among `ends` where the step is negative.
 
-    Runtimes interpret them differently there: ONNX Runtime reads them as "up to the end" in either
-    direction.
+    With a negative step, runtimes interpret these integers differently: ONNX Runtime treats them as
+    an open end, as it does with a positive step.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)

@@ -1,4 +1,4 @@
-"""Scores and positions in ONNX, for operations that rank and select."""
+"""Helpers for ranking and selecting in ONNX: limits of scores, comparisons, and positions."""
 
 from __future__ import annotations
 

@@ -47,8 +47,10 @@ def onnx_input_name(node: Node) -> str:
 
 
 def onnx_output_name(node: Node) -> str:
-    """Choose the name of an output: the layer's name if it is a tensor name, else the first tensor
-    name.
+    """Choose the name of an output: the layer's name or the first tensor name of the value.
+
+    The tensor name is chosen only if the value has tensor names, the layer's name is none of them,
+    and the value is computed (it is neither a parameter nor a constant).
     """
     value, name = node.inputs[0], _without_port(node.name)
     if value is None or name in value.names or not (value.names and value.producer.inputs):

@@ -62,7 +62,7 @@ def _replace(graph: Graph, parameter: Node, length: int) -> None:
 
 
 class _Heads:
-    """Replaces an old input by new ones, and adds nodes before all others."""
+    """Replaces a graph input by new inputs, and inserts nodes before all old nodes of the graph."""
 
     def __init__(self, graph: Graph, old: Node) -> None:
         self._graph, self._old = graph, old

@@ -175,7 +175,7 @@ def _tensors(value: Converted) -> list[Value]:
 
 
 def _shape(value: Converted) -> str:
-    """A description of a branch output, which must be the same in both branches."""
+    """Describe the form of a branch output; both branches must return the same form."""
     if isinstance(value, Value):
         return "a tensor"
     inside = f" of {_shape(value.item)}" if isinstance(value, Maybe) and value.item else ""

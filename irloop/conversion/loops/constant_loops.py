@@ -225,7 +225,8 @@ class _Folding:
     def _outputs(self, node: Node, known: Mapping[Value, Tensor]) -> list[Tensor] | None:
         """Compute the outputs of a node from the constants in `known`.
 
-        The result is None if the computation fails, or takes too much memory or time.
+        The result is None if the computation fails, takes too much memory or time, or has an output
+        that cannot be stored as a constant.
         """
         # Import the executor only here: most models have no such node, and the import takes longer
         # than converting a small model.
@@ -270,10 +271,11 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Make zeros for the inputs that `node` and the nodes before it have but do not read.
+    """Make zeros for the values that loops capture, but that their bodies do not read.
 
-    No body reads these captured values, but the executor needs an array for each. Values that are
-    in `known`, or that one of the nodes reads, are left out.
+    The executor needs an array for each of these values. The loops are `node` and those among the
+    nodes from which its inputs are computed. Values that are in `known`, or that one of these nodes
+    reads, are left out.
 
     Returns None if zeros cannot be made for the type of one of the values.
     """

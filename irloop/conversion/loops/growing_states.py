@@ -127,10 +127,10 @@ def _keeps_size(item: Entering) -> bool:
 
 
 def _number_of(value: Value, emitter: Emitter) -> Value | None:
-    """Emit a one-element i64 list that is computed from `value` at run time.
+    """Emit a one-element i64 list whose value OpenVINO cannot know before the model runs.
 
-    It holds the number of elements of `value` or, if that number is known, the first element.
-    Returns None if `value` is a constant, has an unknown rank, or has no element to convert.
+    It is the number of elements of `value` or, if this number is known, the first element. Returns
+    None if `value` is a constant, has an unknown rank, or has no element to convert.
     """
     shape, element = shape_of(value), element_of(value)
     if isinstance(value.producer.op, Constant) or shape.rank is None:

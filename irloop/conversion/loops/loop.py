@@ -222,7 +222,8 @@ def _inlined(
 ) -> list[Converted | None]:
     """Inline the body of a loop that runs exactly once.
 
-    A state of such a loop may change its rank in ONNX, but a Loop of OpenVINO cannot carry it.
+    In ONNX, a state of such a loop may have another rank after the iteration than before it.
+    OpenVINO does not allow this in a Loop.
     """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):

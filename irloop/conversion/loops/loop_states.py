@@ -56,7 +56,10 @@ class _State:
 
 
 class LoopStates:
-    """Maps the states of the source to states and appended outputs of `loop`."""
+    """Converts the states of a source loop to states of `loop`.
+
+    A sequence to which each iteration only appends becomes a concatenated output instead.
+    """
 
     def __init__(self, loop: OpenVinoLoopBuilder) -> None:
         self._loop = loop
@@ -65,7 +68,7 @@ class LoopStates:
         self.appended: list[Scanned] = []
 
     def enter(self, before: Converted, body: Body, port: Carried) -> Converted:
-        """Add a state that starts from `before`; return the body's view of it."""
+        """Add a state that starts from `before`; return the value that the body reads for it."""
         parameter = body.graph.parameters[port.parameter]
         type = parameter.outputs[0].type
         if source_parameter(body, port.result) == port.parameter:
@@ -196,8 +199,9 @@ def _can_be_joined(type: ValueType) -> bool:
     """True when a concatenated output can replace a state that grows.
 
     The items of the state must have equal shapes: if a loop concatenates parts of different shapes,
-    OpenVINO 2026.4 returns arbitrary values, whereas its Concat refuses them. A state that grows
-    needs a known rank, so it is also replaced if the rank is unknown.
+    OpenVINO 2026.4 returns arbitrary values, whereas its Concat refuses them. If the
+    rank of the items is unknown, the result is True, too: without a known rank, the state could not
+    be carried.
     """
     mixed = isinstance(type, SequenceType) and type.mixed
     item = type.item if isinstance(type, SequenceType) else type

@@ -27,7 +27,11 @@ LIMIT = 256
 def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
-    """The trip count of a loop over sequences; None if it is unknown or there are no sequences."""
+    """The trip count of a loop over sequences whose length is known.
+
+    The result is None if no input is such a sequence, or if the count is not known in advance, is
+    0, or exceeds `LIMIT`.
+    """
     first_two = (*inputs, None, None)[:2]
     count, starts = (c.constant_of(x) if isinstance(x, Value) else None for x in first_two)
     if not any(isinstance(value, Items) for value in inputs) or count is None:

@@ -59,7 +59,7 @@ class OnnxLoopBuilder:
             self._unused = self.state(self.c.i64(0), I64_SCALAR, "unused")
 
     def capture(self, value: Value) -> Value:
-        """Return the body's view of an invariant outer value."""
+        """Return the body parameter that holds an invariant outer value; add it if missing."""
         self._have_a_state()
         if value not in self._captured:
             name = value.producer.name
@@ -169,7 +169,7 @@ class OnnxScanBuilder:
         return self._emit(onnx.Scan(), [*self._initial, *scanned], placed)
 
     def _batch_of_one(self, scans: list[tuple[Value, int, bool]]) -> list[Value]:
-        """The outputs of a Scan-8 over a batch of one item."""
+        """Emit a Scan-8 over a batch of one item; return its outputs without the batch axis."""
         c = self.c
         items = [*self._initial, *(value for value, _, _ in self._scanned)]
         batch = [shape_forms.unsqueeze(c, value, [0]) for value in items]

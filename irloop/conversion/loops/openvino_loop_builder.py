@@ -116,7 +116,7 @@ class OpenVinoLoopBuilder:
         return self._iteration
 
     def state(self, initial: Value, type: ValueType, name: str) -> Value:
-        """Add a state; return the body's view of it."""
+        """Add a state; return the body parameter that holds it."""
         value = self.inner.parameter(name, type)
         self._inputs.append(_Input(initial, value, state=self._states))
         self._states += 1
@@ -209,8 +209,8 @@ class OpenVinoLoopBuilder:
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
 
     def _drop_dead(self, values: list[Value]) -> None:
-        """Erase nodes on which no value of `values` depends, because they would count as
-        readers.
+        """Erase nodes that no value in `values` depends on; the loop builder must not count them as
+        readers of their operands.
         """
         live = _live_values(values)
         rewriter = Rewriter(self.inner.graph)
@@ -292,10 +292,11 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide dimensions of a scan output that OpenVINO takes to be positive but that may be 0.
+        """Hide from OpenVINO the unknown dimensions of a scan output, but not the joined one.
 
-        OpenVINO would also take such a dimension to be equal to another one in the model, which is
-        not 0 if the Loop does not start.
+        OpenVINO takes them to be positive, but they may be 0. It would also take such a dimension
+        to be equal to another dimension of the model, and that one is not 0 if the Loop does not
+        start.
         """
         dims = shape_of(scan.value).dims or ()
         axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}

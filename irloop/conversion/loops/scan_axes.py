@@ -94,5 +94,8 @@ def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
 
 
 def divides_by_zero(node: Node) -> bool:
-    """True for a loop that the pass `ScanAlongFront` rewrites."""
+    """True for a loop along an axis on which an engine may divide by zero.
+
+    The pass `ScanAlongFront` rewrites these loops.
+    """
     return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))

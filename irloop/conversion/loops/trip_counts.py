@@ -92,7 +92,7 @@ def _is_limit(node: Node) -> bool:
 
 
 def _leads_to_count(use: Use) -> bool:
-    """True if a Loop uses a value as its trip count, in this graph or in a body."""
+    """True if `use` is the trip count of a Loop, or passes the value to such a use in a body."""
     pending, seen = [use], set[Use]()
     while pending:
         item = pending.pop()

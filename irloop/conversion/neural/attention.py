@@ -232,7 +232,11 @@ def import_rotary_embedding(
 
 
 def _pairs(c: Conversion, x: Value, size: int, *, interleaved: bool) -> tuple[Value, Value]:
-    """The first and the second elements of the pairs among the first `size` elements."""
+    """Return the first elements, and the second elements, of the pairs that are rotated.
+
+    The pairs lie in the first `size` elements of the last axis: side by side if `interleaved`, else
+    one element in each half.
+    """
     if interleaved:
         first = forms.slice_(c, x, [0], [size], [3], [2])
         return first, forms.slice_(c, x, [1], [size], [3], [2])

@@ -80,7 +80,10 @@ def _padded_export(
     data: Value,
     filters: Value,
 ) -> Value:
-    """ConvTranspose with these crops; negative crops become zeros around the result."""
+    """Emit a ConvTranspose that removes `begins` and `ends` elements from each axis of its result.
+
+    Negative numbers add that many zeros instead.
+    """
     given = dict(attributes)
     pads = [max(pad, 0) for pad in (*begins, *ends)]
     if any(pads):

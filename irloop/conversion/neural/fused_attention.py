@@ -105,7 +105,7 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
 
 
 def _found(joined: Node) -> _Attention | None:
-    """The attention whose heads are joined by the Reshape that computes `joined`, or None."""
+    """The attention in which the Reshape `joined` joins the heads; None if there is none."""
     attended = _input_of(joined.inputs[0], Transpose, _HEADS)
     if attended is None or not isinstance(attended.producer.op, MatMul):
         return None

@@ -21,9 +21,10 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
-    """Emit `build` in f32 if the first value is narrower, otherwise in the type of that value.
+    """Call `build` with the values cast to f32 if the first one is narrower than f32.
 
-    The result has the type of the first value.
+    Otherwise the values are cast to the type of the first one. The result has that type in both
+    cases.
     """
     element = element_of(values[0])
     chosen = ElementType.F32 if element in _NARROW else element

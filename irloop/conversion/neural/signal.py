@@ -25,7 +25,7 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """Start and excluded end of the backward slice of half a spectrum that mirrors the other half.
+    """Start and excluded end of the backward slice that completes the first half of a spectrum.
 
     The conjugates of this slice are the missing part of a spectrum of `count` elements.
     """
@@ -96,7 +96,7 @@ def _by_matrix(
 
 
 def _batched(c: Conversion, x: Value, rank: int, build: Callable[[Value, int], Value]) -> Value:
-    """Emit `build` of `x`, with an additional first axis if `x` has no axis before the signal.
+    """Call `build` with `x`, after adding a first axis if `x` has no axis before the signal.
 
     ONNX requires such an axis. `build` gets the tensor and the number of added axes (0 or 1); an
     added axis is removed from the result.
@@ -173,7 +173,7 @@ def export_irdft(
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
     """Compute all frequencies of a real signal from the first half.
 
-    If `length` is -1, the length of the signal is even.
+    `length` is the length of the signal; if it is -1, the length is assumed to be even.
     """
     if length == -1:
         first, behind = -2, 0

@@ -1,4 +1,4 @@
-"""Keeps ONNX Runtime from quantising weights in f32."""
+"""Keeps ONNX Runtime from quantising f32 weights of products between quantised values."""
 
 from __future__ import annotations
 

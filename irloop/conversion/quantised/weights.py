@@ -105,7 +105,11 @@ def _weights(value: Value) -> _Found | None:
 
 
 def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
-    """The zero points in the shape of the scales; None if the weights' type cannot hold them."""
+    """The zero points in the shape of the scales; zeros if there are none.
+
+    None if they are not constant, do not belong to the axis of the scales, or are not values of the
+    weights' type.
+    """
     shape = scale.numbers.shape
     if value is None:
         return np.zeros(shape)
@@ -125,7 +129,7 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
 
 
 def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
-    """True if all readers of the weights are products that ONNX Runtime computes on integers."""
+    """True if every reader of the weights is a product that ONNX Runtime computes in integers."""
     if not depth or not value.uses:
         return False
     for user, position in value.uses:
@@ -174,7 +178,11 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 
 
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
-    """True if only QuantizeLinear reads a convolution, after its bias and Relu if it has them."""
+    """True if only QuantizeLinear reads a convolution, directly or after a bias and a Relu.
+
+    The bias must be a whole number of steps of the data's `step` times the weights' `scale`. After
+    a Relu, the zero point of QuantizeLinear must be 0.
+    """
     value = node.output
     reader = only_reader(value)
     bias = None if reader is None else bias_of(reader)

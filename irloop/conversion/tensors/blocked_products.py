@@ -186,8 +186,10 @@ _KEPT = frozenset({ElementType.DYNAMIC, ElementType.F32})
 
 
 def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights | None:
-    """Broadcast codes, zero points and scales to one shape; None if a code needs more than 4
-    bits.
+    """Broadcast zero points and scales to the shape of the codes.
+
+    None if codes and zero points cannot be stored as unsigned 4-bit integers, or if the shapes do
+    not allow it.
     """
     array, shift = codes
     moved = zeros + shift

@@ -233,7 +233,7 @@ class _Expansion(Record):
     subtract: Binary
 
     def minor(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> Value:
-        """The determinant of some rows and as many columns."""
+        """The determinant of the square part of the matrix with these rows and columns."""
         if len(rows) == 1:
             return self.cells[rows[0] * self.size + columns[0]]
         total: Value | None = None

@@ -212,7 +212,10 @@ def import_log_sum(
 
 
 def in_float(c: Conversion, build: Callable[[Value], Value], data: Value) -> Value:
-    """Emit `build` in floats; integers become f32 and the result is truncated, as in ONNX."""
+    """Emit the operations that `build` makes. For integers, they compute in f32.
+
+    The result is then truncated to the integer type, as in ONNX.
+    """
     element = element_of(data)
     if not element.is_integer:
         return build(data)

@@ -1,6 +1,4 @@
-"""Writes products with a constant vector as products with a column if OpenVINO would refuse
-them.
-"""
+"""Writes a constant vector in a matrix product as a one-column matrix, if OpenVINO refuses it."""
 
 from __future__ import annotations
 

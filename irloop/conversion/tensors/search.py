@@ -213,7 +213,10 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """The element type of two operands if both have the same one, else f64."""
+    """The element type of both operands if it is the same; else i64 for integers, f64 otherwise.
+
+    It is i64 only if both operands are integers.
+    """
     if left is right:
         return left
     return ElementType.I64 if left.is_integer and right.is_integer else ElementType.F64

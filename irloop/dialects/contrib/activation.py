@@ -64,7 +64,7 @@ class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
 
 
 class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
-    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2, for x + bias if there is a bias."""
+    """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2; a bias is first added to x."""
 
     operands = "x: float, bias?: float -> float"
 

@@ -221,9 +221,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return s.least(index, last), s.op("Not", s.op("Or", is_old, fresh < places))
 
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
-        """Gather the new cache from the old cache and the new positions.
+        """Gather the new cache from the old cache and the new positions, as `index` says.
 
-        The elements are 0 where `empty` is true.
+        Where `empty` is true, the new cache is 0.
         """
         both = s.concat(2, past, new)
         size = new.dim(3, "the size of a head")

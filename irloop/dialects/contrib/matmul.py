@@ -79,7 +79,7 @@ def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: fl
     """Apply an activation, given by the name that fused products and convolutions use.
 
     Raises:
-        CannotDecomposeError: for another name.
+        CannotDecomposeError: when no such activation is known.
     """
     match name:
         case "":

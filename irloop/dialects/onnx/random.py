@@ -63,7 +63,7 @@ class RandomUniform(_Random, type="RandomUniform", since=1, inputs=0):
 
 
 class _Like(_Random):
-    """Base of versions that take the shape from the input, and its type if `dtype` is missing."""
+    """Base of the Like operations: the shape of the input, and its type if `dtype` is missing."""
 
     dtype: ElementType | None = None
 

@@ -77,7 +77,7 @@ class AffineGrid(OnnxOp, type="AffineGrid", since=20, inputs=2):
         return [TensorType(element, Shape((items, *inner, rank)))]
 
     def _axes(self, args: Arguments) -> int | None:
-        """The number of spatial axes, as far as an input determines it."""
+        """The number of spatial axes; None if no known input shape determines it."""
         if args.rank(0) not in (None, 3):
             raise args.error("data are not matrices", "[N, r, r + 1]", str(args.shape(0)))
         rows, count = args.shape(0).dim(1), args.shape(1).count()

@@ -113,7 +113,8 @@ class GroupConvolution(Windowed, type="GroupConvolution", since=1, inputs=2):
 class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
     """Convolution of {0, 1} data with u1 filters, where 0 counts as -1 (BinaryConvolution-1).
 
-    Padding counts as `pad_value` itself: with 0 it adds nothing to a sum.
+    Padded elements are not mapped to -1 or 1: they have the value `pad_value`, so that 0 adds
+    nothing to a sum.
     """
 
     operands = "data: number, filters: u1 -> number"

@@ -104,8 +104,8 @@ class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
 class SpaceToBatch(OpenVinoOp, type="SpaceToBatch", since=2, inputs=4):
     """Pads axes with zeros, then moves blocks of them into the batch (SpaceToBatch-1).
 
-    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends. Files
-    contain it from opset2 on.
+    Inputs: data, block shape (its first number is 1), pads at the begins, pads at the ends. The
+    specification names it version 1, but the first opset that has it is opset2.
     """
 
     expands = True

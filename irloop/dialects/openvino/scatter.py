@@ -79,7 +79,7 @@ class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
     """Writes updates into the data at coordinates; inputs data, indices, updates
     (ScatterNDUpdate-3).
 
-    Files contain it from opset4 on.
+    The specification names it version 3, but the first opset that has it is opset4.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"

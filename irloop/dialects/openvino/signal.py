@@ -44,7 +44,10 @@ def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
 
 
 def _pairs(args: Arguments) -> tuple[Dim, ...] | None:
-    """The dimensions of input 0, whose last axis must hold complex pairs."""
+    """The dimensions of input 0 without the last axis, which must hold complex pairs.
+
+    None if the rank is unknown.
+    """
     dims = args.shape(0).dims
     if dims is None:
         return None
@@ -145,7 +148,7 @@ class IRDFT(OpenVinoOp, type="IRDFT", since=9, inputs=(2, 3)):
 
 
 def _one(args: Arguments, position: int) -> int | None:
-    """The element of a one-element input, as far as it is known."""
+    """The element of a one-element integer input; None if it is unknown or the input is omitted."""
     found = args.ints(position) if args.has(position) else None
     return found[0] if found else None
 

@@ -1,9 +1,8 @@
-"""Runs the steps of the onnx package that infer types in a child process, so that a crash becomes
-an error.
+"""Runs type inference of onnx in a child process, so that a crash becomes an error.
 
 The inference of onnx trusts the numbers in a model. For example, an axis that is out of range makes
 it write to memory outside of the shape, which crashes or corrupts the process. So a model that is
-not known to be sound must not be inferred in this process.
+not known to be sound must not be inferred in irloop's own process.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ class ExternalFiles:
         self._windows: dict[bytes, tuple[int, int]] = {}
 
     def keep(self, file: MappedFile, windows: dict[bytes, tuple[int, int]]) -> None:
-        """Remember the positions (offset, size) of the weights inside the model file, keyed by
-        token.
+        """Remember where the weights inside the model file are.
+
+        `windows` maps the token that stands for a weight to its offset and size in `file`.
         """
         self._own = file
         self._windows = windows

@@ -309,7 +309,7 @@ class _Copy:
         return found
 
     def define(self, nodes: list[onnx.NodeProto], names: MutableMapping[str, str]) -> None:
-        """Add a new name to `names` for each output of the nodes that has none there yet."""
+        """Add a new name to `names` for each output of the nodes that is not a key of it."""
         for node in nodes:
             for name in node.output:
                 if name and name not in names:

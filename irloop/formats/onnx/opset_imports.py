@@ -61,7 +61,7 @@ def imports_of(data: bytes) -> list[tuple[str, int]]:
 
 
 def imported_by(data: bytes) -> list[str]:
-    """The imports of a model as text, one in each line."""
+    """The opset imports of a model, as one line of text for each domain."""
     return [f"opset_import: {name or 'ai.onnx'} {version}" for name, version in imports_of(data)]
 
 

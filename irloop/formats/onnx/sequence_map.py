@@ -152,9 +152,9 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """Identity nodes for inputs whose names the body also uses, and the names of all inputs.
+    """Copy each input of `node` whose name the body also uses; return copies and all sources.
 
-    An input that one of these nodes copies gets the name of the copy.
+    The copies are Identity nodes. In the list of sources, such an input is replaced by its copy.
     """
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)

@@ -53,7 +53,7 @@ class Loaded:
         self.files = files
 
     def clear(self) -> None:
-        """Release the message; models that were read from it keep the files."""
+        """Drop the ModelProto to free memory; models that were read from it use only `files`."""
         self.proto = onnx.ModelProto()
 
 

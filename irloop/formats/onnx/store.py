@@ -101,10 +101,10 @@ class Store:
             entry.proto.raw_data = bytes(entry.tensor.raw())
 
     def save(self, proto: onnx.ModelProto) -> tuple[Path, ...]:
-        """Write the model file and, if needed, the data file; returns both.
+        """Write the model file and, if needed, the data file; return the written paths.
 
         Raises:
-            WriteError: when that fails; the old files are still there.
+            WriteError: when a file cannot be written; the old files are unchanged then.
         """
         assert self._target is not None
         target = self._target

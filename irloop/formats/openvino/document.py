@@ -74,7 +74,7 @@ class MapEntry:
 
 @dataclass(slots=True, eq=False, repr=False)
 class BackEdge:
-    """An `<edge>` of `<back_edges>`; `number` counts from 1."""
+    """An `<edge>` of `<back_edges>`; `number` is its position among the edges, from 1."""
 
     from_layer: str | None
     to_layer: str | None

@@ -103,8 +103,10 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 
 
 def overlap(first: Edit, second: Edit) -> bool:
-    """True if two edits concern the same attribute, or if one is inside an element that the other
-    removes.
+    """True if two edits cannot both be made.
+
+    They set the same attribute, they are otherwise of the same kind and at the same element, or one
+    of them is at or inside an element that the other removes.
     """
     if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
         return (first.element, first.name) == (second.element, second.name)

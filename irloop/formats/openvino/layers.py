@@ -25,7 +25,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Shared:
-    """State shared by the root and all bodies."""
+    """What the reader of an IR keeps for the root and all bodies together, such as the weights."""
 
     def __init__(
         self,

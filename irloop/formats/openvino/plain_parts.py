@@ -61,7 +61,10 @@ _UNUSUAL = (b"\r", b"_part_", b"_dims_")
 
 
 class PlainPort(NamedTuple):
-    """A port; `line` counts from the first line of its part."""
+    """A port of a layer.
+
+    `line` is counted from the line on which the text with the `<input>` and `<output>` begins.
+    """
 
     id: str
     precision: str | None

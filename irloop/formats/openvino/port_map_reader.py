@@ -1,10 +1,10 @@
 """Reads port maps and back edges: how a body is connected to its owner, with OpenVINO's precedence.
 
 OpenVINO uses the `external_port_id` of an input as an index, and sorts outputs by their
-`external_port_id`. All known writers number ports so that this gives the port with that id. If a
-file numbers them differently, the only reading that makes sense is chosen. An input with an axis is
-sliced, even if a back edge leads to it; otherwise the first back edge to its Parameter makes it a
-state.
+`external_port_id`. In the files of all known writers, this leads to the port whose id is
+`external_port_id`. In other files, input numbers are port ids if one is too large for an index, and
+output numbers that are not ascending port ids only give an order. An input with an axis is sliced,
+even if a back edge leads to it; otherwise the first back edge to its Parameter makes it a state.
 
 `Wiring` never fails: absent or malformed items are None. `port_map_record` turns it into records
 and raises the first problem; validation rules report all of them.

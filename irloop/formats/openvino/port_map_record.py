@@ -1,4 +1,4 @@
-"""Converts the connections that `port_map_reader` finds to the port map of a graph."""
+"""Builds the port map of a graph from the connections that `port_map_reader` finds."""
 
 from __future__ import annotations
 

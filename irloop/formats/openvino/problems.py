@@ -126,10 +126,9 @@ def no_result(index: NetIndex) -> Problem:
 
 
 def misspelt_type(layer: Layer) -> Problem | None:
-    """IRL108 to IRL110: the type is Const, Parameter or Result in another letter case; None if it
-    is not.
+    """IRL108 to IRL110: the type is Constant, or is Const, Parameter or Result in another case.
 
-    Only these three types are case-sensitive.
+    The result is None if the type is none of these. Only these types are case-sensitive.
     """
     if layer.type in ("Const", "Parameter", "Result"):
         return None

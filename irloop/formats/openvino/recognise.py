@@ -1,4 +1,4 @@
-"""Recognises by its first bytes what a file really is that was given as the .xml of an IR."""
+"""Recognises what a file really is if it is not the .xml of an IR, by its first bytes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _DISGUISES = (
 
 
 def disguise_of(head: bytes) -> str | None:
-    """The kind of a file whose first bytes show that it is not weights; else None."""
+    """The kind of file that the first bytes `head` indicate; None if they may be weights."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     return next((kind for text, kind in _DISGUISES if start.startswith(text)), None)
 
@@ -46,9 +46,9 @@ def default_weights(path: str | os.PathLike[str]) -> str:
 
 
 class Weights:
-    """One .bin file, opened for the first constant and mapped when bytes are first read.
+    """One .bin file. It is opened for the first constant, but its bytes are read only when needed.
 
-    So reading a model takes no time for its weights.
+    Reading a model therefore takes no longer if it has large weights.
     """
 
     def __init__(self, path: str | os.PathLike[str], file: str) -> None:

@@ -27,7 +27,8 @@ class UniqueOfNothing(
     """Unique along an axis of a tensor whose other axes are empty.
 
     What happens:
-        The process is aborted. All slices are equal, so that one of them is the result.
+        The process is aborted. By the specification the result is one slice, because empty slices
+        are all equal.
     Where:
         Unique has an axis, and another dimension of its input is 0 or not known before the model
         runs. An empty axis itself, and Unique without an axis, have no such fault.

@@ -25,13 +25,14 @@ class ViewComputedInPlace(
     """A state computed in place in the memory of a slice.
 
     What happens:
-        The plugin treats a view of a sliced parameter as memory that it may overwrite, and copies
-        the next slice there before it copies the back edge: a state contains the wrong slice.
+        The plugin computes the state in the memory of the slice. It then copies the next slice into
+        this memory before it copies the state over the back edge: the state has a wrong value.
     Where:
         The next value of a state is computed elementwise from a Reshape, Squeeze, Unsqueeze or
         Transpose of a slice or of another state.
     What irloop does:
-        Conversion to IR copies the value in the body; the pass body_barriers does so in an IR.
+        Conversion to IR copies the value in the body; for a model that is already IR, the
+        pass body_barriers does this.
     """
 
     only_with_body = True

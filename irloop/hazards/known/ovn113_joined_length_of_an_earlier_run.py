@@ -48,6 +48,9 @@ class JoinedLengthOfAnEarlierRun(
 
 
 def _is_cut(value: Value) -> bool:
-    """True when every reader of an output slices it, or reads its shape in order to slice it."""
+    """True when every reader of an output is an operation that may cut the output to its length.
+
+    These are slices, ShapeOf (the shape may decide where to cut) and If (a branch may cut).
+    """
     cutting = (Slice, StridedSlice, If, ShapeOf, ShapeOf3)
     return all(isinstance(user.op, cutting) for user in readers_of(value))

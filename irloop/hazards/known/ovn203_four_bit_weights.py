@@ -25,11 +25,11 @@ class FourBitWeights(
     """Weights of 4 bits.
 
     What happens:
-        OpenVINO 2021.4 reads the two halves of a byte in the other order.
+        OpenVINO 2021.4 swaps the two elements that are stored in a byte.
     Where:
         A constant of type u4 or i4.
     What irloop does:
-        With --target openvino-2021.4, conversion stores them in 8 bits.
+        With --target openvino-2021.4, conversion stores the elements in 8 bits.
     """
 
     def find(self, node: Node) -> Iterator[str]:

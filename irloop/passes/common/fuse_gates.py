@@ -365,8 +365,9 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
 
 
 def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
-    """Yield the reset gate of a candidate, and the value that the gate scales (None for the state
-    itself).
+    """Yield pairs of a possible reset gate of a candidate and the value that the gate scales.
+
+    The second item is None if the gate scales the state itself, before the matrix product.
     """
     yield from _factors(inner, SIGMOID)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None

@@ -94,7 +94,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
 
 
 def _reversed_port(port: Port) -> Port | None:
-    """The port in the other direction; None unless it slices a whole axis, element by element."""
+    """Reverse the direction of a port; None unless it slices a whole axis, element by element."""
     if port.axis < 0:
         return None
     wire: Any = port

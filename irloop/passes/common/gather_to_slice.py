@@ -85,7 +85,7 @@ class GatherToSlice(LoopPass):
 
 
 def _indices(number: Value) -> list[Value]:
-    """The values that equal the iteration number: itself, and one-element vectors made from it."""
+    """Return the values that hold the iteration number: `number`, and one-element vectors of it."""
     found = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0

@@ -52,7 +52,7 @@ class HoistInvariants(ModelPass):
 
 
 class _Hoist:
-    """Moves all nodes that can leave one loop out of it."""
+    """Moves nodes of one loop that compute the same in every iteration to the graph around it."""
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         self.node = node

@@ -27,8 +27,8 @@ class InlineConstantIf(MatcherPass):
 
         y = x + 1
 
-    A branch that only connects an input of the model to an output becomes a copy, because both keep
-    their names.
+    If the branch only returns an input of the model, and the If is an output of the model, a copy
+    is inserted between them, because the input and the output keep their names.
     """
 
     name = "inline_constant_if"

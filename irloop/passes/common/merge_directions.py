@@ -115,7 +115,10 @@ def _joined(one: Node, two: Node, index: int) -> Node | None:
 
 
 def _moved_before(anchor: Node, node: Node, rewriter: MatchRewriter) -> bool:
-    """Move `node` and the nodes it reads in front of `anchor`; False if one depends on `anchor`."""
+    """Move the nodes that `node` depends on in front of `anchor`, and return True.
+
+    Returns False and moves nothing if `node` is not behind `anchor`, or depends on it.
+    """
     late: set[Node] = set()
     behind = anchor.following
     while behind is not None:

@@ -1,4 +1,4 @@
-"""Rewrites operations that an old runtime reads but computes differently."""
+"""Rewrites operations that OpenVINO 2021.4 reads, but computes wrongly or not at all."""
 
 from __future__ import annotations
 

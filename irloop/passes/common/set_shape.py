@@ -90,10 +90,10 @@ class SetShape(ModelPass):
         return True
 
     def _changes(self, model: Model) -> list[tuple[Value, TensorType]]:
-        """The named inputs and their new types.
+        """The inputs that the user has named, with their new types.
 
         Raises:
-            UsageError: when no input has the name, or its rank differs.
+            UsageError: when no tensor input has one of the names, or an input has another rank.
         """
         found = []
         for name, shape in self._wanted.items():
@@ -275,8 +275,9 @@ class _ShapePropagation(Inference):
 
 
 def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
-    """The batch axis of a sequence's input, the position of its lengths, and its states' batch
-    axes.
+    """The batch axis of a recurrent sequence's input X, and the inputs that depend on the batch.
+
+    These are the position of the lengths and, for each initial state, its position and batch axis.
     """
     if isinstance(node.op, onnx_recurrent.Recurrent):
         first = getattr(node.op, "layout", 0) == 1

@@ -40,7 +40,7 @@ class ConstantMisspelt(
                 yield self.from_problem(problem)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Write Const."""
+        """Correct the type of each misspelt constant to Const."""
         for _, layer in context.layers("const", "constant"):
             if problems.misspelt_type(layer) is not None:
                 place = at_layer(layer)

@@ -84,5 +84,5 @@ class ParameterWithoutValue(
 
     @staticmethod
     def _has_edge(wiring: Wiring, layer: Layer) -> bool:
-        """True if a back edge ends in the Parameter; then IRL519 reports it."""
+        """True if a back edge ends in the Parameter; IRL519 reports such a Parameter."""
         return any(target is layer for _, _, target in wiring.back_edges)

@@ -60,7 +60,10 @@ class TwoCounts(
                     yield self._differ(wiring, entry)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Write the range with a negative start or end, for which both ways of counting agree."""
+        """Rewrite the range in the form that OpenVINO always counts alike.
+
+        A forward range gets a negative end, a backward range a negative start.
+        """
         for wiring in context.loops:
             for entry in wiring.sliced if wiring.is_iterator else ():
                 size = loop_ranges.axis_size(context, wiring, entry)

@@ -25,13 +25,14 @@ class CountsDiffer(
         output.
     Why is this bad:
         OpenVINO 2026.4 fails when it compiles the model ("There are at least two different
-        iterations numbers"); its shape inference silently uses the last one.
+        iterations numbers"); its shape inference silently uses the last
+        of the numbers.
     Bad example:
         one input sliced into 3 parts, another into 2
     Good example:
         both sliced into 3 parts
     Fix:
-        Correct the ranges, or slice one of the inputs outside.
+        Correct the ranges, or slice one of the inputs before the loop.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
