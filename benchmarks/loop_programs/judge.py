@@ -34,17 +34,12 @@ Made = TypeVar("Made")
 #: Verdicts that are faults, the worst first. A limitation of an engine is not a fault.
 FINDINGS = ("died", "hung", "crashed", "invalid", "wrong", "stale", "engine refuses", "refused")
 
-NO_STRINGS = "OpenVINO's CPU plugin computes nothing on strings and moves few of them"
+NO_STRINGS = "OpenVINO's CPU plugin runs no loop over strings"
 
 UNKNOWN_RANK = "OpenVINO's CPU plugin runs no loop over values of unknown rank"
 
 #: Messages about limitations of engines, whoever wrote the model; and their reasons.
 LIMITS = {
-    "src_prc: string": NO_STRINGS,
-    "string precision": NO_STRINGS,
-    "StringMemory": NO_STRINGS,
-    "does not support string": NO_STRINGS,
-    "packed string tensor": NO_STRINGS,
     "non-string numpy arrays": "ONNX Runtime's Python interface takes no strings beside odd types",
     "dynamic rank": UNKNOWN_RANK,
     "Could not find an implementation": "ONNX Runtime has no kernel for the element type",

@@ -167,7 +167,7 @@ def _word(block: Block) -> None:
     random, net = block.net.random, block.net
     net.features.add("strings")
     one, two = pick(block, "string").name, pick(block, "string").name
-    match random.choice(["where", "concat", "equal", "identity", "gather"]):
+    match random.choice(["where", "concat", "equal", "identity", "gather", "move", "move"]):
         case "where":
             block.add(block.op("Where", pick(block, "bool").name, one, two), "string")
         case "concat" if net.opset >= 20:
@@ -182,8 +182,32 @@ def _word(block: Block) -> None:
         case "gather":
             columns = [random.randint(0, 2) for _ in range(3)]
             block.add(block.op("Gather", one, block.ints(*columns), axis=1), "string")
+        case "move":
+            block.add(_moved_words(block, one, two), "string")
         case _:
             block.add(block.op("Identity", one), "string")
+
+
+def _moved_words(block: Block, one: str, two: str) -> str:
+    """Strings that are reversed, repeated, cut apart or replaced, in the same shape."""
+    random = block.net.random
+    block.net.features.add("moved strings")
+    match random.choice(["reversed", "repeated", "cut", "replaced"]):
+        case "reversed":
+            back, end = block.ints(-1), block.ints(-(2**31))
+            return block.op("Slice", one, back, end, block.ints(random.randint(0, 1)), back)
+        case "repeated":
+            wide = block.op("Tile", one, block.ints(1, 2))
+            start = random.randint(0, 3)
+            return block.op("Slice", wide, *(block.ints(at) for at in (start, start + 3, 1)))
+        case "cut":
+            first, rest = block.ops(
+                "Split", one, block.ints(1, 2), outputs=["first", "rest"], axis=1
+            )
+            return block.op("Concat", rest, first, axis=1)
+        case _:
+            columns = block.op("Expand", block.ints(2), block.op("Shape", one))
+            return block.op("ScatterElements", one, columns, two, axis=1)
 
 
 def _recurrent(block: Block) -> None:
