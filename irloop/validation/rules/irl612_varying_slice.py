@@ -78,7 +78,8 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
             name = entry.inner.name or ""
             stack.append((entry.inner, name))
             source = body.source(result)
-            if source is not None:
+            # A next value that does not depend on the state has one shape in all iterations.
+            if source is not None and _leads_to(body, entry.inner, source[0]):
                 stack.append((source[0], name))
     found: dict[str, str] = {}
     seen: set[int] = set()
@@ -93,6 +94,16 @@ def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[s
             elif _keeps_shape(reader) and _is_declared_alike(context, layer, reader):
                 stack.append((reader, name))
     return found
+
+
+def _leads_to(body: NetIndex, first: Layer, last: Layer) -> bool:
+    pending, seen = [first], {id(first)}
+    for layer in pending:
+        for reader in body.downstream(layer):
+            if id(reader) not in seen:
+                seen.add(id(reader))
+                pending.append(reader)
+    return id(last) in seen
 
 
 def _keeps_shape(layer: Layer) -> bool:
