@@ -14,6 +14,7 @@ from irloop.conformance.cases import (
     openvino_if,
     openvino_loop,
     openvino_plugin,
+    openvino_recurrent,
     outside,
     scan,
     scan8,
@@ -39,5 +40,6 @@ CASES: tuple[Case, ...] = (
     *openvino_if.CASES,
     *openvino_faults.CASES,
     *openvino_plugin.CASES,
+    *openvino_recurrent.CASES,
     *outside.CASES,
 )

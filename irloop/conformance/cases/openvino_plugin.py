@@ -34,7 +34,7 @@ from irloop.graph.model import Body, Model, Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-__all__ = ["CASES", "dropped_before_iteration"]
+__all__ = ["CASES", "FEATURE", "dropped_before_iteration"]
 
 FEATURE = "IR: rare forms"
 

@@ -1,4 +1,4 @@
-"""Converts Reverse, ReverseSequence, Roll and Trilu."""
+"""Converts reversing, rolling and triangles."""
 
 from __future__ import annotations
 
