@@ -425,8 +425,9 @@ def transform(
 ) -> tuple[Model, Profile]:
     """Run passes on a copy of a model; returns the result and what each pass did.
 
-    If the passes leave loops in a form that the engine of their format computes wrongly or refuses,
-    these are rewritten at the end, and the profile lists these repairs.
+    If the passes leave operations in forms that the engine of the model's format refuses or
+    computes wrongly, irloop rewrites these operations at the end, and the profile lists the
+    repairs.
 
     Args:
         model: a model, or the path of one.
@@ -440,10 +441,11 @@ def transform(
     Raises:
         ReadError: when the file is not the model it claims to be.
         UsageError: for a pass or an option that does not exist, or a pass for another dialect.
-        InferenceError: for operations that lack inputs or bodies, or naming the pass that left
-            types that contradict each other.
-        VerifyError: naming the pass that broke the graph.
-        PassError: naming the pass, and the node, that raised another exception.
+        InferenceError: when operations lack inputs or bodies, or when a pass leaves types that
+            contradict each other; the message then names the pass.
+        VerifyError: when a pass breaks the graph.
+        PassError: when a pass raises any other exception, or never ends; the message names the
+            pass, and the node if it is known.
     """
     from irloop.conversion.transform_model import transform_model
     from irloop.graph.clone import clone_model

@@ -152,7 +152,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def limits_of(seconds: float, iterations: int = ITERATIONS) -> Limits:
-    """The limits of one run: the given seconds and iterations, and the memory of the budget."""
+    """The limits of one run: seconds, iterations, and the memory limit of the current budget."""
     return Limits(
         max_iterations=iterations, max_seconds=seconds, max_memory=budget.current().memory
     )

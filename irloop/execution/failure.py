@@ -36,10 +36,11 @@ def extents_of(values: Sequence[Any]) -> tuple[Extents, ...]:
 
 
 class StepError(Exception):
-    """A node failed. It never leaves the executor: `as_error()` makes the public exception.
+    """Raised inside the executor if a node fails; `as_error()` makes the public exception.
 
-    Each enclosing loop puts its iteration in front of `iterations`. `operands` are the extents of
-    the inputs of the node if they are known to have caused the failure.
+    Each enclosing loop puts its iteration in front of `iterations`. If the kernel of the node
+    failed, `operands` holds the shape of each input, and the elements of inputs that may hold a
+    shape; otherwise it is empty.
     """
 
     def __init__(

@@ -250,10 +250,10 @@ def _tar_members(stream: Any) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile
 
 
 class _Again:
-    """Reads a stream from its beginning after its first bytes, `start`, have been read already.
+    """Reads a stream from its beginning, although its first bytes have been read already.
 
-    A web server may be unable to send these bytes again. `count` is the number of bytes that were
-    read from this object.
+    `start` holds these first bytes, because a web server may be unable to send them again. `count`
+    is the number of bytes that were read from this object.
     """
 
     def __init__(self, start: bytes, rest: Any) -> None:

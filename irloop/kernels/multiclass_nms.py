@@ -103,9 +103,11 @@ def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
 def _all(
     limits: Limits, choose: Choose, items: list[tuple[Array, Array]], *, by_class: bool
 ) -> tuple[Array, Array, Array]:
-    """Choose boxes in all items.
+    """Choose boxes in all items of the batch; each item is given as its boxes and its scores.
 
-    Returns their rows and scores, and the number of rows of each item.
+    Returns rows (item, class, box) of the chosen boxes, their scores, and the number of rows of
+    each item. With `by_class`, the order classid also sorts the rows within an item; otherwise it
+    only sorts them across the batch.
     """
     parts = []
     for item, (boxes, scores) in enumerate(items):

@@ -83,10 +83,11 @@ def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> No
 def scatter_elements(
     axis: int, reduction: str = "none", with_initial: bool = True
 ) -> Callable[[Array, Array, Array], Array]:
-    """Write updates into `data` at indices along `axis`; other coordinates are those of the update.
+    """Make a kernel that writes each update into `data`, at its index along `axis`.
 
-    Duplicates are combined by `reduction`; with none the last one wins. Without `with_initial` the
-    original element does not take part.
+    On the other axes, an update keeps its own position. Updates at the same place are combined by
+    `reduction`; if this is "none", the last one wins. Without `with_initial`, the original element
+    does not take part in the reduction.
     """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:

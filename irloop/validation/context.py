@@ -525,7 +525,11 @@ class Context:
 
 
 def _by_position(wiring: Wiring) -> dict[int, Entry]:
-    """Output entries for which both the output and the Result exist, keyed by position."""
+    """The output entries of a branch, keyed by the position of their output on the If.
+
+    Entries are left out if the output does not exist, or if the body layer is missing or not a
+    Result. If several entries name the same output, the first one counts.
+    """
     return {
         entry.position: entry
         for entry in reversed(wiring.outputs)

@@ -75,7 +75,11 @@ def refined(
 
 
 def centred_moves(c: Conversion, boxes: Value, moves: Value) -> Value:
-    """Decode boxes from priors as SSD does, by `refined` with a border of 0."""
+    """Move and scale `boxes`, such as the priors of SSD, by the offsets `moves`.
+
+    The offsets are (dx, dy, dw, dh): the centre moves by the fractions dx and dy of the box's size,
+    and the size is multiplied by exp(dw) and exp(dh). No border is added to the size.
+    """
     return refined(c, boxes, moves, 0.0, ends=False)
 
 

@@ -30,12 +30,15 @@ class RunnablePorts(LoopPass):
 
         Loop(n, true, n, y):  p: n                     a: y, a' = a + p   -> joined a, backwards
 
-    The reasons are hazards OVN117 (ports of a Loop that go backwards, together with unread ports),
-    OVN118 and OVN148 (the trip count or the first condition mapped into the body), OVN136 (an
-    unread output of a shared result) and OVN137 (a parameter before the one that receives the
-    iteration number is removed). For OVN137, the iteration number becomes the first parameter. A
-    port that dead operations still read cannot be removed: instead, values that go backwards are
-    reversed outside the Loop, and an output gets a result of its own.
+    The pass avoids these hazards: OVN117 (a Loop has ports that go backwards, and ports that
+    nothing reads), OVN118 and OVN148 (the trip count or the first condition is mapped into the
+    body), OVN136 (outputs share one body result, and nothing reads one of them) and OVN137
+    (OpenVINO removes a body parameter that comes before the iteration number). For this, it removes
+    ports that nothing reads, passes the trip count and the condition to the body through separate
+    inputs, and makes the iteration number the first parameter. A port that is read only by
+    operations that OpenVINO removes cannot be removed itself. In this case, values that go
+    backwards are reversed outside the Loop, and an output that shares its body result with another
+    gets its own result.
     """
 
     name = "runnable_ports"

@@ -259,8 +259,10 @@ class _Axis:
         return self.c.constant(number, F32)
 
     def _along(self, values: Value, data: Value, more: int) -> Value:
-        """Reshape values along this axis (and `more` axes after it) so that they broadcast over the
-        later axes.
+        """Append axes of size 1 to `values`, one for each axis of `data` that follows this one.
+
+        `values` has 1 + `more` axes: this axis, and those inserted directly behind it, such as the
+        taps of a filter.
         """
         behind = needed_rank(self.c, data) - 1 - self.axis
         if not behind:

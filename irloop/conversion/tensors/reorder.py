@@ -1,4 +1,4 @@
-"""Converts reversing, rolling and triangles."""
+"""Converts Reverse, ReverseSequence, Roll and Trilu."""
 
 from __future__ import annotations
 

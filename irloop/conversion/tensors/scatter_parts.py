@@ -145,7 +145,10 @@ def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dic
 def _completed(
     c: Conversion, f: ModuleType, part: Value, data: Value, sizes: dict[int, int]
 ) -> Value:
-    """`data` with its first elements, of these sizes, replaced by `part`."""
+    """Replace the leading block of `data` by `part`.
+
+    `sizes` gives the size of the part on each axis on which it is smaller than `data`.
+    """
     whole, open_axes = part, dict(sizes)
     for axis, size in sizes.items():
         del open_axes[axis]

@@ -1,4 +1,7 @@
-"""Products of ONNX Runtime with quantized weights: 8 bits, or blocks of 2, 4 and 8 bits."""
+"""ONNX Runtime's operations with quantized weights, most of them matrix products.
+
+The weights are 8-bit integers, or codes of 2, 4 or 8 bits; each block of codes has its own scale.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,11 @@ def unpacked(
 
 
 def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Unpack bytes that hold several codes each to one u8 per code along the last axis."""
+    """Unpack bytes that each hold several codes of `bits` bits, so that each u8 holds one code.
+
+    The last axis becomes 8 / `bits` times as long. With `high_first`, the first code is in the
+    highest bits.
+    """
     if bits == 8:
         return codes
     parts = []

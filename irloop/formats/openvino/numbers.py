@@ -103,9 +103,10 @@ def attribute_float(text: str) -> float | None:
 
 
 def attribute_number(text: str, *, is_integer: bool) -> tuple[str, str] | None:
-    """The text of the number at the start of an attribute, and the rest, which is ignored.
+    """Split an attribute into the number at its start and the rest, which OpenVINO ignores.
 
-    None if the attribute does not start with a number of 64 bits.
+    With `is_integer`, only an integer is read, so 3.5 is split into 3 and .5. Returns None if the
+    text does not start with a number that fits into 64 bits.
     """
     match = (_ATTRIBUTE if is_integer else _FLOAT).match(text)
     if match is None:

@@ -381,9 +381,10 @@ class _Builder:
         return self._outputs
 
     def _plain_ports(self, attributes: dict[str, str]) -> _Table:
-        """Add ports to the layer that is being read, from a part that was removed from the text.
+        """Add the ports that were cut out of the text of the current layer before parsing.
 
-        `attributes` holds the number of the part (see `plain_parts`).
+        The element that replaced these ports holds the number of their part in `attributes` (see
+        `plain_parts`).
         """
         part = self._parts[int(attributes[PART])]
         assert isinstance(part, Ports)

@@ -288,10 +288,11 @@ def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
 
 
 def _item_of_all(node: Node, value: Value, count: Dim, axis: int = 0) -> Any:
-    """The item along `axis` that a constant repeats for the whole batch.
+    """Return the one item that a constant repeats along `axis`, with this axis kept at size 1.
 
     Raises:
-        InferenceError: when the items differ, or the new number of items is unknown.
+        InferenceError: when the items along `axis` differ, or when `count`, the new number of
+            items, is unknown.
     """
     op = value.producer.op
     assert isinstance(op, Constant)
