@@ -72,7 +72,7 @@ class EngineReport:
     agreed.
 
     In `excused` trials all differences are explained in `Comparison.notes`. `worst` is the largest
-    difference from the expected values.
+    difference from the expected values. `late` is true if time ended a trial.
     """
 
     engine: str
@@ -83,11 +83,12 @@ class EngineReport:
     agreed: int
     excused: int = 0
     worst: float = 0.0
+    late: bool = False
 
     def __str__(self) -> str:
         name = self.engine if self.engine == "numpy" else f"{self.engine} {self.version}".rstrip()
         if not self.ran:
-            return f"{name} (did not run)"
+            return f"{name} (did not finish)" if self.late else f"{name} (did not run)"
         if self.agreed < self.ran:
             return f"{name} (differs)"
         if self.ran < self.tried:

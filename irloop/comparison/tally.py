@@ -122,7 +122,7 @@ class Tally:
 
     def engines(self) -> Iterator[EngineReport]:
         """Yield one report for each pair of a model and an engine that ran it."""
-        for lane in self._runs:
+        for lane, runs in self._runs.items():
             engine = lane.engine
             yield EngineReport(
                 engine.name,
@@ -133,6 +133,7 @@ class Tally:
                 self._agreed[lane],
                 len(self._excused.get(lane, ())),
                 self._apart[lane],
+                any(run.late and not run.refused for run in runs),
             )
 
     def _names(self) -> tuple[str, ...]:

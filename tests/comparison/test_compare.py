@@ -20,7 +20,7 @@ from irloop.comparison.runs import run_outside
 from irloop.comparison.verdict import Verdict
 from irloop.dialects.openvino.control_flow import Loop
 from irloop.dialects.openvino.elementwise import Abs
-from irloop.engines.answer import Answer
+from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import engine_of, require
 from irloop.engines.process import Process
 from irloop.errors import UsageError
@@ -298,6 +298,44 @@ def test_an_engine_gets_no_more_time_than_the_command_has_left() -> None:
     run_outside(process, [Trial("seed 0", (np.float32(1),))], seconds=60)
     given = process.run.call_args.kwargs
     assert (given["seconds"], given["loading"]) == (60, 120)
+
+
+@pytest.mark.parametrize(("seconds", "processor"), [(1, 5), (60, 5), (600, 50)])
+def test_more_seconds_for_a_run_allow_more_processor_time_for_loading(
+    seconds: float, processor: float
+) -> None:
+    process = Mock(spec=Process)
+    process.run.return_value = Answer(engine_of("openvino"), [np.float32(0)])
+    run_outside(process, [Trial("seed 0", (np.float32(1),))], seconds=seconds)
+    assert process.run.call_args.kwargs["processor"] == processor
+
+
+@pytest.mark.parametrize(
+    ("failure", "state"), [(Failure.HUNG, "did not finish"), (Failure.REFUSED, "did not run")]
+)
+def test_the_first_line_names_an_engine_that_did_not_finish(
+    monkeypatch: pytest.MonkeyPatch, failure: Failure, state: str
+) -> None:
+    """The models agree in irloop's own executor, which alone would read as a full success."""
+    answer = Answer(engine_of("onnxruntime"), None, failure, "more than 5 seconds")
+    monkeypatch.setattr(Process, "run", Mock(return_value=answer))
+    text = "m (float[2] x) => (float[2] y) { y = Tanh (x) }"
+    found = compare(model(text), model(text), engines="numpy,onnxruntime", seeds=(0,))
+    first = str(found).splitlines()[0]
+    assert first.count(f"onnxruntime {engine_of('onnxruntime').version} ({state})") == 2
+    assert f"neither model ran in the engine of its format: {answer}" in found.notes[1]
+
+
+def test_a_model_that_only_the_second_engine_does_not_finish_is_not_called_equal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = Answer(engine_of("onnxruntime"), None, Failure.HUNG, "more than 5 seconds")
+    monkeypatch.setattr(Process, "run", Mock(return_value=answer))
+    text = "m (float[2] x) => (float[2] y) { y = Tanh (x) }"
+    found = compare(model(text), model(text), engine_b="onnxruntime", seeds=(0,))
+    assert str(found).splitlines()[0].endswith("(did not finish)")
+    assert not found.equal
+    assert f"the second model did not run: {answer}" in found.problems[0]
 
 
 def test_an_engine_that_hangs_is_stopped() -> None:
