@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import irloop
 from irloop.conversion import pipelines
 from irloop.dialects.openvino import (
     comparison,
@@ -261,3 +264,36 @@ def conversions_to(element: ElementType) -> Any:
     from irloop.dialects.openvino.convert import Convert
 
     return Convert(element)
+
+
+@pytest.mark.parametrize("type", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (comparison.BitwiseAnd, np.bitwise_and),
+        (comparison.BitwiseOr, np.bitwise_or),
+        (comparison.BitwiseXor, np.bitwise_xor),
+    ],
+)
+def test_bits_of_large_and_negative_integers(
+    op: type[Any], expected: Callable[..., Array], type: type[Any], tmp_path: Path
+) -> None:
+    """Both engines compute what opset 17 expresses by arithmetic; OpenVINO gets the ONNX model.
+
+    OpenVINO computes i64 in 32 bits, which the numbers do not exceed.
+    """
+    limits = np.iinfo(np.int32 if type is np.int64 else type)
+    bounds = [limits.min, limits.min + 1, limits.max - 1, limits.max, 0, 1, 100, 2**15 - 1, 2**16]
+    if limits.min < 0:
+        bounds += [-1, -2, -100, -(2**15), -(2**16) - 1]
+    fitting = [number for number in bounds if limits.min <= number <= limits.max]
+    left, right = np.array([*product(fitting, fitting)], type).T.copy()
+    wanted = expected(left, right)
+    (found,) = run(lambda b, x, y: b(op(), x, y), 17, left, right)
+    np.testing.assert_array_equal(found, wanted)
+
+    openvino = pytest.importorskip("openvino")
+    old, _ = pipelines.to_onnx(model_of(lambda b, x, y: b(op(), x, y), [left, right]), opset=17)
+    irloop.save_model(irloop.convert(old)[0], tmp_path / "model.xml")
+    compiled = openvino.Core().compile_model(tmp_path / "model.xml", "CPU")
+    np.testing.assert_array_equal(compiled([left, right])[0], wanted)

@@ -23,21 +23,16 @@ from irloop.graph.model import Value
 from irloop.graph.op import Op
 from irloop.graph.types import ElementType
 
-#: The number of bits that are summed at a time in ONNX.
-HALF = 32
+#: The number of bits in a digit, into which integers are split in both formats.
+DIGIT_BITS = 16
 
-#: The base of the digits of 16 bits into which integers are split in OpenVINO.
-DIGIT = 2**16
+#: The base of the digits.
+DIGIT = 2**DIGIT_BITS
 
 
 def is_signed(element: ElementType) -> bool:
     """True for i8, i16, ..."""
     return element.value.startswith("i")
-
-
-def powers_of(element: ElementType) -> list[int]:
-    """The values of the bits of an integer type, without the sign bit of a signed one."""
-    return [2**bit for bit in range(element.bits - is_signed(element))]
 
 
 # OpenVINO -> ONNX
@@ -50,8 +45,15 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
             return c(logical(), left, right)
         if c.opset >= 18:
             return c(direct(), left, right)
-        chosen = _wider_type(element_of(left))
-        return forms.computed_in(c, chosen, lambda a, b: _by_bits(c, logical, a, b), left, right)
+        element = element_of(left)
+        count = max(1, element.bits // DIGIT_BITS)
+        return forms.computed_in(
+            c,
+            _wider_type(element),
+            lambda a, b: _by_digits(c, logical, count, is_signed(element), a, b),
+            left,
+            right,
+        )
 
     return rule
 
@@ -66,30 +68,54 @@ def _wider_type(element: ElementType) -> ElementType:
     return ElementType.I64 if element is ElementType.U32 else ElementType.I32
 
 
-def _by_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine two integers bit by bit, and sum the resulting bits in groups of 32.
+def _by_digits(
+    c: Conversion, logical: type[Op], count: int, signed: bool, left: Value, right: Value
+) -> Value:
+    """Combine two integers bit by bit, in `count` digits of 16 bits.
 
-    ONNX Runtime sums i64 exactly only up to 32 bits.
+    ONNX Runtime sums i64 exactly only up to 32 bits, and OpenVINO, to which the result may be
+    converted, sums, divides and takes remainders of integers exactly only up to 24 bits.
     """
     element = element_of(left)
-    powers = powers_of(element)
-    total = None
-    for start in range(0, len(powers), HALF):
-        half = powers[start : start + HALF]
-        values = c.constant(half, element)
-        parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
-        weights = c.constant(powers[: len(half)], element)
-        numbers = forms.mul(c, forms.cast(c, parts, element), weights)
-        summed = forms.reduce(c, "Sum", numbers, [-1], keep=False)
-        shifted = forms.mul(c, summed, c.constant(powers[start], element)) if start else summed
-        total = shifted if total is None else forms.add(c, total, shifted)
-    assert total is not None
-    if not is_signed(element):
-        return total
-    zero = forms.scalar(c, 0, left)
-    negative = c(logical(), forms.less(c, left, zero), forms.less(c, right, zero))
-    lowest = c.constant(integer_range(element)[0], element)
-    return forms.add(c, total, forms.mul(c, forms.cast(c, negative, element), lowest))
+    base, zero = c.constant(DIGIT, element), c.constant(0, element)
+    digits = [_exported_digits(c, value, count, signed) for value in (left, right)]
+    total: Value | None = None
+    for pair in reversed(list(zip(*digits, strict=True))):
+        digit = _combined(c, logical, *pair)
+        if total is not None:
+            total = forms.add(c, forms.mul(c, total, base), digit)
+        elif signed:
+            # The most significant digit contains the sign bit.
+            negative = forms.less(c, c.constant(DIGIT // 2 - 1, element), digit)
+            total = forms.sub(c, digit, forms.where(c, negative, base, zero))
+        else:
+            total = digit
+    assert total is not None, "an integer has at least one digit"
+    return total
+
+
+def _exported_digits(c: Conversion, value: Value, count: int, signed: bool) -> list[Value]:
+    """Split an integer into digits of 16 bits, the lowest first, as numbers of 0..65535."""
+    element = element_of(value)
+    base, zero = c.constant(DIGIT, element), c.constant(0, element)
+    digits, rest = [], value
+    for _ in range(count - 1):
+        higher = forms.floor_divide(c, rest, base)
+        digits.append(forms.sub(c, rest, forms.mul(c, higher, base)))
+        rest = higher
+    if signed:
+        negative = forms.less(c, rest, zero)
+        rest = forms.add(c, rest, forms.where(c, negative, base, zero))
+    return [*digits, rest]
+
+
+def _combined(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
+    """Combine two digits bit by bit."""
+    element = element_of(left)
+    values = c.constant([2**bit for bit in range(DIGIT_BITS)], element)
+    parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
+    numbers = forms.mul(c, forms.cast(c, parts, element), values)
+    return forms.reduce(c, "Sum", numbers, [-1], keep=False)
 
 
 def _bits(c: Conversion, value: Value, values: Value) -> Value:
