@@ -323,3 +323,42 @@ def test_a_state_that_grows_is_no_state_of_a_scan(
     assert not _check(tmp_path / "model.onnx", feeds, wanted)
     nodes = irloop.read_model(tmp_path / "model.onnx").graph.nodes
     assert ("Scan" in [node.op.type for node in nodes]) is not grows
+
+
+@pytest.mark.parametrize("loops", ["keep", "scan"])
+@pytest.mark.parametrize(
+    ("form", "scans"), [("replaced", False), ("added", True), ("replaced by its own size", True)]
+)
+def test_a_state_that_gets_another_size_is_no_state_of_a_scan(
+    form: str, scans: bool, loops: Form, tmp_path: Path
+) -> None:
+    """All sizes are unknown; `k` is an input of the same size as the state but in `replaced`."""
+    b = Builder(Graph("replaced"))
+    unknown = TensorType(ElementType.F32, Shape.of(UNKNOWN_DIM))
+    x, a, k = (b.parameter(name, unknown) for name in "xak")
+    inner = b.nested("body")
+    part = inner.parameter("p", TensorType(ElementType.F32, Shape.of(1)))
+    held, other = inner.parameter("s", unknown), inner.parameter("o", unknown)
+    inner.result(inner(Add(), other, held if form == "added" else part), "next")
+    ports = PortMap((Sliced(0, 0, 0), Carried(1, 1, 0), Invariant(2, 2)), (LastValue(0, 0),))
+    body = Body("body", inner.graph, ports)
+    initial = k if form == "replaced by its own size" else a
+    node = b.emit(TensorIterator(), x, initial, k, n_outputs=1, bodies=(body,), name="loop")
+    b.result(node.output, "out")
+    b.result(b(Add(), a, a), "twice")
+    _convert(Model(b.graph, "openvino", 11), None, loops, tmp_path / "model.onnx")
+    size = 3 if form == "replaced" else 2
+    feeds: list[dict[str, Array]] = [
+        {
+            "x": np.arange(count, dtype=np.float32),
+            "a": np.array([5, 6], np.float32),
+            "k": np.arange(size, dtype=np.float32),
+        }
+        for count in (3, 1, 4)
+    ]
+    added = [feed["a"] + len(feed["x"]) * feed["k"] for feed in feeds if form == "added"]
+    last = added or [feed["k"] + feed["x"][-1] for feed in feeds]
+    wanted = [[value, feed["a"] * 2] for value, feed in zip(last, feeds, strict=True)]
+    assert not _check(tmp_path / "model.onnx", feeds, wanted)
+    nodes = irloop.read_model(tmp_path / "model.onnx").graph.nodes
+    assert ("Scan" in [node.op.type for node in nodes]) is scans

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import count, repeat
+
 from irloop.conversion.forms import onnx_shape_forms as shape_forms
 from irloop.conversion.forms.axis_forms import merge_axes, split_axis
 from irloop.conversion.framework.translation import Conversion
@@ -18,7 +21,7 @@ from irloop.dialects.loops import is_consistent
 from irloop.graph.builder import shape_of
 from irloop.graph.clone import clone_graph
 from irloop.graph.inference import Inference
-from irloop.graph.loops import Concatenated, LastValue, Sliced
+from irloop.graph.loops import Carried, Concatenated, Invariant, LastValue, Sliced
 from irloop.graph.model import Value
 from irloop.graph.types import Shape, TensorType, ValueType
 
@@ -29,6 +32,9 @@ TO_THE_END = 2**63 - 1
 
 #: A size that hardly occurs in models, which replaces unknown dimensions.
 SOME_LENGTH = 7919
+
+#: The difference between the lengths of two values; the axes of one value have nearer lengths.
+LENGTHS_APART = 1009
 
 
 def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
@@ -65,13 +71,20 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 def _some_state_grows(plan: LoopPlan) -> bool:
     """True when an iteration changes the shape of a state that has unknown dimensions.
 
-    The types of the body are inferred with `SOME_LENGTH` for every unknown dimension, so that a
-    state which grows or shrinks gets another size.
+    The types of the body are inferred twice. With one length for all unknown dimensions, a state
+    that grows or shrinks gets another size. With a length for each unknown dimension, so does a
+    state that a value of other dimensions replaces. An operation that takes the lengths for a
+    contradiction keeps its declared types: its operands have the same size whenever the loop runs.
     """
-    types = [_of_some_length(value.type) for value in plan.body.graph.inputs]
-    states = [types[port.parameter] for port in plan.carried]
-    if states == [plan.parameter_type(port.parameter) for port in plan.carried]:
+    types = [value.type for value in plan.body.graph.inputs]
+    if all(_is_known(types[port.parameter]) for port in plan.carried):
         return False
+    one = [_of_lengths(type, repeat(SOME_LENGTH)) for type in types]
+    return _changes_a_state(plan, one) or _changes_a_state(plan, _of_own_lengths(plan))
+
+
+def _changes_a_state(plan: LoopPlan, types: Sequence[ValueType]) -> bool:
+    """True if the body returns a state of another shape when its parameters have these types."""
     body = clone_graph(plan.body.graph)
     Inference(tolerant=True).run(body, types)
     for port in plan.carried:
@@ -83,11 +96,33 @@ def _some_state_grows(plan: LoopPlan) -> bool:
     return False
 
 
-def _of_some_length(type: ValueType) -> ValueType:
+def _of_own_lengths(plan: LoopPlan) -> list[ValueType]:
+    """The types of the body's parameters, with another length for each unknown dimension.
+
+    Parameters that get the same value have the same lengths.
+    """
+    node = plan.body.graph.owner
+    assert node is not None
+    types = [value.type for value in plan.body.graph.inputs]
+    starts: dict[Value | None, int] = {}
+    ports: list[Carried | Invariant | Sliced] = [*plan.carried, *plan.invariant, *plan.sliced]
+    for port in ports:
+        start = starts.setdefault(node.inputs[port.external], len(starts) * LENGTHS_APART)
+        types[port.parameter] = _of_lengths(types[port.parameter], count(SOME_LENGTH + start, 2))
+    return types
+
+
+def _is_known(type: ValueType) -> bool:
+    return not isinstance(type, TensorType) or type.shape.dims is None or type.shape.is_static
+
+
+def _of_lengths(type: ValueType, lengths: Iterator[int]) -> ValueType:
+    """`type` with the next length for each axis in place of its unknown dimension."""
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type
-    dims = (dim if isinstance(dim, int) else SOME_LENGTH for dim in type.shape.dims)
-    return TensorType(type.element, Shape(tuple(dims)))
+    sizes = zip(type.shape.dims, lengths, strict=False)
+    dims = tuple(dim if isinstance(dim, int) else length for dim, length in sizes)
+    return TensorType(type.element, Shape(dims))
 
 
 def export_as_scan(
