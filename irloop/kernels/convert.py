@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -154,8 +155,19 @@ def _to_string(x: Array) -> Any:
         return x
     spend_each(x.size, 2000, "writing numbers as text")
     budget.reserve(256 * x.size, "writing numbers as text")
-    wide = x.astype(np.float32) if x.dtype.kind == "V" or x.dtype == np.float16 else x
-    return wide.astype(np.str_).astype(object)
+    if x.dtype.kind == "b":
+        return x.astype(np.int8).astype(np.str_).astype(object)
+    if x.dtype.kind in "iu":
+        return x.astype(np.str_).astype(object)
+    texts = [_number_as_text(number) for number in x.astype(np.float64).reshape(-1).tolist()]
+    return np.array(texts, object).reshape(x.shape)
+
+
+def _number_as_text(number: float) -> str:
+    """A float as ONNX Runtime writes it: 8 digits, and the names that Cast reads."""
+    if math.isfinite(number):
+        return f"{number:.8g}"
+    return "NaN" if math.isnan(number) else "INF" if number > 0 else "-INF"
 
 
 def _to_small_float(dtype: np.dtype[Any], saturate: bool, through_half: bool) -> Function:

@@ -94,6 +94,39 @@ def test_quantised_divisors_have_no_negative_zero(
     agree(text, [[np.array([-0.1, 0.1, -0.25, 1, -1], F32)]], engines, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "y = Sqrt (d)",
+        "b = Cast <to = 9> (d)  y = Cast <to = 1> (b)",
+        "m = Reshape (d, flat)  y = Reciprocal (m)",
+    ],
+)
+def test_codes_equal_to_the_zero_point_become_exactly_zero(
+    use: str, engines: Engines, tmp_path: Path
+) -> None:
+    """117 * 0.018 - 117 * 0.018 with one rounding is a tiny negative number, whose root is NaN."""
+    text = f"""g (uint8[256] x) => (float[N] y)
+<float step = {{0.018003248}}, uint8 zero = {{117}}, int64[1] flat = {{-1}}> {{
+  d = DequantizeLinear (x, step, zero)  {use}
+}}"""
+    agree(text, [[np.arange(256, dtype=np.uint8)]], engines, tmp_path)
+
+
+def test_divisors_are_quantised_twice_and_moved(engines: Engines, tmp_path: Path) -> None:
+    """OpenVINO fuses the arithmetic between the quantisations, and the divisor is exactly 0."""
+    text = """g (float[4, 64] x) => (float[64, 4] y)
+<float step = {0.018003248}, uint8 zero = {117}, float move = {-0.0567627}, float one = {1.0}> {
+  q = QuantizeLinear (x, step, zero)  d = DequantizeLinear (q, step, zero)
+  shifted = Add (d, move)
+  r = QuantizeLinear (shifted, step, zero)  e = DequantizeLinear (r, step, zero)
+  divisor = Transpose (e)
+  y = Div (one, divisor)
+}"""
+    drawn = np.linspace(-2.1, 2.4, 256, dtype=F32).reshape(4, 64)
+    agree(text, [[drawn]], engines, tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["int32", "int64"])
 def test_an_attention_mask_of_integers_is_added(
     kind: str, engines: Engines, tmp_path: Path

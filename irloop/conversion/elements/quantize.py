@@ -8,6 +8,7 @@ from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.conversion.neural.convolution import import_conv
+from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
@@ -18,13 +19,24 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.model import Node, Value
+from irloop.graph.model import Value
 from irloop.graph.op import Constant, Op
 from irloop.graph.tensor import ReshapedTensor
 from irloop.graph.types import ElementType
 
 #: Maximum number of operations visited to find out whether values are whole numbers.
 _MOST_PARTS = 16
+
+#: ONNX operations whose results differ much between 0, -0 and tiny numbers, as those of Div do.
+_ZERO_SHOWING = classes_of(
+    *("Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
+    *("Log", "NonZero", "Pow", "Reciprocal", "Sign", "Sqrt"),
+)
+#: ONNX operations that move elements or keep zeros.
+_ZERO_KEEPING = classes_of(
+    *("Abs", "Concat", "Expand", "Flatten", "Gather", "Identity", "Mul", "Neg", "Relu"),
+    *("Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"),
+)
 
 
 @exports(ov.FakeQuantize)
@@ -334,35 +346,52 @@ def _in_blocks(
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
-    """(x - zero point) * scale, computed in f32.
-
-    If x is i32, the difference is computed in i32, because f32 cannot represent all i32 numbers.
-    """
-    element = element_of(scale)
-    limited = _limited(c, x)
-    if limited is not None and _divides(c.node):
-        # Small negative numbers are rounded to -0, and dividing by -0 gives another infinity than
-        # dividing by the integer 0.
-        wide = ov_forms.converted(c, x, ElementType.F32)
-        if zero is not None:
-            wide = ov_forms.subtract(c, wide, ov_forms.converted(c, zero, ElementType.F32))
-    elif limited is not None and limited[1] == _shift(c, zero):
-        # QuantizeLinear added the zero point that would be subtracted here: leave out both.
-        wide = limited[0]
-    elif element_of(x) is ElementType.I32:
-        wide = x if zero is None else ov_forms.subtract(c, x, zero)
-        wide = ov_forms.converted(c, wide, ElementType.F32)
-    else:
-        wide = _centred(c, x, zero)
+    """(x - zero point) * scale, where the product is computed in f32."""
     factor = ov_forms.converted(c, scale, ElementType.F32)
-    return ov_forms.converted(c, ov_forms.multiply(c, wide, factor), element)
+    product = ov_forms.multiply(c, _difference_of_codes(c, x, zero), factor)
+    return ov_forms.converted(c, product, element_of(scale))
 
 
-def _divides(node: Node) -> bool:
-    """True if the result of an ONNX node is a divisor."""
-    for user, at in node.output.uses:
-        if isinstance(user.op, onnx_math.Reciprocal) or (isinstance(user.op, onnx_math.Div) and at):
-            return True
+def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
+    """x - zero point in f32, computed in i32 where f32 or OpenVINO makes a difference.
+
+    f32 cannot represent all i32 numbers. In f32, a small negative number is rounded to -0; and if
+    the zero point and the scale are constant, OpenVINO computes x * scale - zero point * scale with
+    one rounding, which is a tiny number instead of 0 if x is the zero point.
+    """
+    exact = _shows_zero(c.node.output)
+    limited = _limited(c, x)
+    if limited is not None and limited[1] == _shift(c, zero):
+        # QuantizeLinear added the zero point that would be subtracted here: leave out both.
+        if not exact:
+            return limited[0]
+        whole = ov_forms.convert(c, limited[0], ElementType.I32)
+        return ov_forms.convert(c, whole, ElementType.F32)
+    element = element_of(x)
+    computed = element.is_integer and not isinstance(x.producer.op, Constant)
+    if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
+        return _centred(c, x, zero)
+    codes = x if limited is None else _integers_in_f32(c, x)
+    whole = ov_forms.converted(c, codes, ElementType.I32)
+    if zero is not None:
+        whole = ov_forms.subtract(c, whole, ov_forms.converted(c, zero, ElementType.I32))
+    return ov_forms.convert(c, whole, ElementType.F32)
+
+
+def _shows_zero(value: Value) -> bool:
+    """True if a result differs much between 0, -0 and tiny numbers as elements of an ONNX value.
+
+    Operations that keep zeros may come between.
+    """
+    pending = [value]
+    for item in pending:
+        for user, at in item.uses:
+            divides = isinstance(user.op, onnx_math.Div) and at == 1
+            tests = user.op.type == "Cast" and element_of(user.output) is ElementType.BOOLEAN
+            if divides or tests or isinstance(user.op, _ZERO_SHOWING):
+                return True
+            if isinstance(user.op, _ZERO_KEEPING) and len(pending) <= _MOST_PARTS:
+                pending += user.outputs
     return False
 
 
