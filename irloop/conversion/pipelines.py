@@ -50,7 +50,7 @@ __all__ = [
 DEFAULT_ONNX_OPSET = 17
 
 #: The element types of 4-bit weights.
-_FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4})
+_FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4, ElementType.F4E2M1})
 
 #: The first opset that transposes 8-bit floats. In older opsets they are cast to f32 before a
 #: Transpose and back after it, but ONNX Runtime's optimiser exchanges the Transpose and the second

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["STAND_INS", "ConvertedTensor", "UnpackedTensor"]
+__all__ = ["STAND_INS", "CodesTensor", "ConvertedTensor", "UnpackedTensor", "numbers_of_codes"]
 
 #: For each narrow type, the closest type that every opset has and that represents all its values.
 STAND_INS = {
@@ -58,6 +58,17 @@ class ConvertedTensor(Tensor):
             return self._source.numpy().astype(self.element.numpy())
 
 
+class CodesTensor(ConvertedTensor):
+    """The codes of the 4-bit floats in another tensor, as integers."""
+
+    __slots__ = ()
+
+    def numpy(self) -> Array:
+        import numpy as np
+
+        return self._source.numpy().view(np.uint8).astype(self.element.numpy())
+
+
 class UnpackedTensor(ConvertedTensor):
     """The elements of another tensor in the replacement type from `STAND_INS`."""
 
@@ -76,3 +87,13 @@ class UnpackedTensor(ConvertedTensor):
         if elements.dtype.itemsize == 1 and not self.element.is_float:
             return elements.astype(self.element.numpy())
         return elements.astype(np.float32).astype(self.element.numpy())
+
+
+def numbers_of_codes(element: ElementType) -> Array:
+    """The numbers for which the codes 0 to 15 of a 4-bit float stand, in its replacement type."""
+    import numpy as np
+
+    codes = np.arange(16, dtype=np.uint8)
+    if element is ElementType.NF4:
+        return kernels.convert.from_nf4(codes)
+    return codes.view(element.numpy()).astype(STAND_INS[element].numpy())

@@ -151,9 +151,10 @@ def test_4_bits_stay_4_bits_unless_an_older_opset_is_asked_for(name: str) -> Non
     assert name not in stored(older)
 
 
-@pytest.mark.parametrize(("opset", "codes"), [(17, "u8"), (21, "u4")])
-def test_nf4_weights_are_stored_as_codes(opset: int, codes: str) -> None:
-    model, _ = pipelines.to_onnx(grouped_ir(WEIGHTS["nf4"]), opset=opset)
+@pytest.mark.parametrize("name", ["nf4", "f4e2m1"])
+@pytest.mark.parametrize(("opset", "codes"), [(17, "u8"), (21, "u4"), (23, "u4"), (None, "u4")])
+def test_4_bit_floats_are_stored_as_codes(name: str, opset: int | None, codes: str) -> None:
+    model, _ = pipelines.to_onnx(grouped_ir(WEIGHTS[name]), opset=opset)
     large = [
         str(node.op.tensor.element)
         for node in model.graph.nodes

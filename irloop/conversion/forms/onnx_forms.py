@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from irloop import kernels
 from irloop.conversion.forms import onnx_older_forms as older
 from irloop.conversion.forms.onnx_shape_forms import (
     as_i64,
@@ -43,7 +42,12 @@ from irloop.dialects.onnx import (
     reduction,
 )
 from irloop.dialects.onnx.base import SHORTS, TINY_FLOATS, TINY_INTEGERS
-from irloop.dialects.unpacked import ConvertedTensor, UnpackedTensor
+from irloop.dialects.unpacked import (
+    STAND_INS,
+    CodesTensor,
+    UnpackedTensor,
+    numbers_of_codes,
+)
 from irloop.graph.builder import element_of
 from irloop.graph.builder import shape_of as static_shape
 from irloop.graph.model import Value
@@ -102,8 +106,12 @@ __all__ = [
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
 
-#: More nf4 codes than this are looked up in a table. Fewer are stored as plain floats, which take
-#: no more space than a table.
+#: 4-bit floats, of which ONNX or ONNX Runtime cannot cast constants: their codes are looked up in a
+#: table.
+LISTED = frozenset({ElementType.NF4, ElementType.F4E2M1})
+
+#: More codes than this are looked up in a table. Fewer are stored as plain floats, which take no
+#: more space than a table.
 TABLE_FROM = 64
 
 UNKNOWN_TO_ONNX = frozenset({ElementType.U1, ElementType.U3, ElementType.U6, ElementType.NF4})
@@ -142,7 +150,7 @@ def representable(c: Conversion, value: Value) -> Value:
     """
     element, op = element_of(value), value.producer.op
     known = element not in UNKNOWN_TO_ONNX and c.opset >= ELEMENT_SINCE.get(element, 1)
-    if element is ElementType.NF4 and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
+    if element in LISTED and isinstance(op, Constant) and op.tensor.count > TABLE_FROM:
         return _looked_up(c, op.tensor, f"{value.producer.name}/codes")
     if isinstance(op, Constant) and (not known or element is ElementType.F4E2M1):
         # ONNX Runtime 1.31 has no Cast of f4e2m1, so its values are stored in a wider type.
@@ -152,15 +160,13 @@ def representable(c: Conversion, value: Value) -> Value:
 
 
 def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
-    """Look up a constant of nf4 codes in a table of f32 numbers.
+    """Look up a constant of 4-bit codes in a table of the numbers they stand for.
 
     The codes are stored as u4 if the opset has this type, else as u8.
     """
-    import numpy as np
-
     narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
-    codes = c.tensor(ConvertedTensor(tensor, narrow), name)
-    table = c.constant(kernels.convert.from_nf4(np.arange(16)), ElementType.F32)
+    codes = c.tensor(CodesTensor(tensor, narrow), name)
+    table = c.constant(numbers_of_codes(tensor.element), STAND_INS[tensor.element])
     return gather(c, table, c(convert.Cast6(ElementType.I32), codes), 0)
 
 

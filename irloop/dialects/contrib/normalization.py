@@ -128,7 +128,8 @@ class SkipSimplifiedLayerNormalization(
 ):
     """(x + skip + bias) / its root mean square over the last axis * gamma.
 
-    Output 3 is the sum x + skip + bias.
+    No mean is subtracted: output 1 is 0, as ONNX Runtime writes it. Output 3 is the sum
+    x + skip + bias.
     """
 
     operands = (
@@ -147,7 +148,8 @@ class SkipSimplifiedLayerNormalization(
     ) -> Sequence[Term | None]:
         total = self.sum(s, x, skip, bias)
         result, inverse = divided_by_rms(s, total, widened(s, gamma), -1, self.epsilon)
-        return s.cast(result, x.element), None, inverse, s.cast(total, x.element)
+        mean = s.op("ConstantOfShape", s.op("Shape", inverse))
+        return s.cast(result, x.element), mean, inverse, s.cast(total, x.element)
 
 
 class SimplifiedLayerNormalization(
