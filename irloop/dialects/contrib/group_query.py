@@ -28,6 +28,10 @@ __all__ = ["GroupQueryAttention"]
 #: The score of a hidden position.
 HIDDEN = -3.4028234663852886e38
 
+#: Inputs of one element type: query, key, value, cosines, sines, bias, sink, norm weights. The
+#: caches may have another.
+_ALIKE = (0, 1, 2, 7, 8, 10, 11, 14, 15)
+
 
 class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17), outputs=None):
     """Attention of queries to a cache of keys and values, to which the new ones are appended.
@@ -77,6 +81,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     def infer(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2)
+        inference.same_element(args, *_ALIKE)
+        inference.same_element(args, 3, 4)
         query = args.shape(0).dims
         element = args.element(0)
         if query is None or len(query) != 3:
@@ -89,7 +95,8 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         whole = self.num_heads * size if isinstance(size, int) else UNKNOWN_DIM
         result: ValueType = TensorType(element, Shape((*query[:2], whole)))
         cache: ValueType = TensorType(
-            element, Shape((query[0], self.kv_num_heads, UNKNOWN_DIM, size))
+            args.element(3) if args.has(3) else element,
+            Shape((query[0], self.kv_num_heads, UNKNOWN_DIM, size)),
         )
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
@@ -223,9 +230,9 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _appended(self, s: Steps, past: Term, new: Term, index: Term, empty: Term) -> Term:
         """Gather the new cache from the old cache and the new positions, as `index` says.
 
-        Where `empty` is true, the new cache is 0.
+        Where `empty` is true, the new cache is 0. It has the element type of the old one.
         """
-        both = s.concat(2, past, new)
+        both = s.concat(2, past, s.cast(new, past.element))
         size = new.dim(3, "the size of a head")
         wanted: list[int | Term] = [s.size(index, 0), self.kv_num_heads, s.size(index, 1), size]
         found = s.op("GatherElements", both, s.expand(s.unsqueeze(index, 1, 3), wanted), axis=2)

@@ -157,12 +157,48 @@ CASES = [
         tolerance=3e-3,
         **HEADS,
     ),
+    # The caches may have an element type of their own.
+    Case(
+        "GroupQueryAttention",
+        [*STEP, *half(*PAST), *lengths(5, 5)],
+        outputs=3,
+        tolerance=3e-3,
+        **HEADS,
+    ),
+    Case(
+        "GroupQueryAttention",
+        [*half(*STEP), *PAST, *lengths(5, 5), *half(COS, SIN)],
+        outputs=3,
+        do_rotary=1,
+        tolerance=3e-3,
+        **HEADS,
+    ),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_results_equal_those_of_onnx_runtime(case: Case, engines: Engines, tmp_path: Path) -> None:
     agree(case, engines, tmp_path)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 4, 7, 8])
+def test_mixed_element_types_are_found_that_onnx_runtime_refuses(at: int, tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    inputs = [*STEP, *PAST, *lengths(5, 5), COS, SIN]
+    path = tmp_path / "model.onnx"
+
+    def write() -> None:
+        case = Case("GroupQueryAttention", inputs, outputs=3, do_rotary=1, **HEADS)
+        path.write_bytes(model_of(case).SerializeToString())
+
+    write()
+    assert "ONX201" not in {item.code for item in irloop.validate(path).diagnostics}
+    onnxruntime.InferenceSession(path)
+    inputs[at] = half(inputs[at])[0]
+    write()
+    with pytest.raises(Exception, match="bound to different types"):
+        onnxruntime.InferenceSession(path)
+    assert "ONX201" in {item.code for item in irloop.validate(path).diagnostics}
 
 
 def test_norms_of_queries_and_keys_are_those_of_their_definition(
