@@ -12,7 +12,7 @@ from irloop.conversion.loops.branch_outputs import ReadBranchesBySlices, loses_a
 from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.conversion.loops.empty_values import FoldEmptyValues
 from irloop.conversion.loops.growing_states import OpenGrowingStates
-from irloop.conversion.loops.idle_loops import RemoveIdleLoops
+from irloop.conversion.loops.idle_loops import RemoveIdleLoops, is_idle_by_constants
 from irloop.conversion.loops.joined_outputs import CutJoined
 from irloop.conversion.loops.loop_outputs import ReadLoopsByCopies
 from irloop.conversion.loops.runnable_ports import RunnablePorts
@@ -47,7 +47,6 @@ from irloop.hazards.strings import MOVING, moved_strings
 from irloop.passes.common.body_barriers import BodyBarriers
 from irloop.passes.common.dead_code import DeadCode
 from irloop.passes.common.inline_constant_if import InlineConstantIf
-from irloop.passes.trips import trip_count
 
 __all__ = ["openvino_forms"]
 
@@ -63,7 +62,7 @@ def openvino_forms() -> list[Form]:
         # names.
         Form(InlineConstantIf(), is_constant),
         # OpenVINO fails to compile some Loops that never run.
-        Form(RemoveIdleLoops(), lambda node, known: trip_count(node, known.inference) == 0),
+        Form(RemoveIdleLoops(), lambda node, known: is_idle_by_constants(node, known.inference)),
         # Folded branches and states leave unused values, which are removed. If no slice of a loop
         # is read any more, the loop counts its iterations instead.
         Form(DeadCode(), tidies=True),

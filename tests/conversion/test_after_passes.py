@@ -652,6 +652,25 @@ def test_sums_of_double_constants_of_an_unrolled_loop(tmp_path: Path) -> None:
     assert "fold_double_sums" in transformed(model, "unroll", runs, tmp_path)
 
 
+def test_a_condition_that_becomes_constant_false(tmp_path: Path) -> None:
+    """OpenVINO would refuse the scalar state: "Accessing out-of-range dimension"."""
+
+    def build(b: Builder, x: Value) -> list[Value]:
+        inner = b.nested("body")
+        state = inner.parameter("a", x.type)
+        inner.result(inner.constant(True, BOOL), "go")
+        inner.result(inner(elementwise.Add(), state, state), "next")
+        ports = PortMap((Carried(2, 0, 1),), (LastValue(1, 0),), condition=0)
+        bodies = (Body("body", inner.graph, ports),)
+        go = b(comparison.Greater(), b.constant(1, F32), b.constant(2, F32))
+        made = b.emit(control_flow.Loop(), b.i64(3), go, x, n_outputs=1, bodies=bodies)
+        return [made.outputs[0]]
+
+    model = model_of(build, (F32, ()))
+    runs: Runs = [([2], [2]), ([5], [5])]
+    assert "remove_idle_loops" in transformed(model, "constant_folding", runs, tmp_path)
+
+
 def test_loops_that_have_such_a_form_already_stay() -> None:
     """A pass without a match leaves the model unchanged."""
     model = model_of(joined_backwards, (F32, (1, 2)))

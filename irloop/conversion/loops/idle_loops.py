@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from irloop.dialects.openvino import control_flow as ov
+from irloop.graph.inference import Inference
+from irloop.graph.model import Node
+from irloop.graph.op import Constant
 from irloop.passes.common.unroll import Unroll
+from irloop.passes.trips import trip_count
 
-__all__ = ["RemoveIdleLoops"]
+__all__ = ["RemoveIdleLoops", "is_idle_by_constants"]
 
 
 class RemoveIdleLoops(Unroll):
@@ -23,3 +28,17 @@ class RemoveIdleLoops(Unroll):
 
     def __init__(self) -> None:
         super().__init__(trips=0)
+
+
+def is_idle_by_constants(node: Node, inference: Inference) -> bool:
+    """True for a loop that never runs, which OpenVINO sees before it folds anything.
+
+    False for a Loop whose trip count or condition is computed from constants: OpenVINO runs it, but
+    may fail once a pass has folded them.
+    """
+    if trip_count(node, inference) != 0:
+        return False
+    if not isinstance(node.op, ov.Loop):
+        return True
+    given = [value for value in node.inputs[:2] if value is not None]
+    return all(isinstance(value.producer.op, Constant) for value in given)
