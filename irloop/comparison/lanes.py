@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from irloop import budget
 from irloop.comparison.inputs import Trial
 from irloop.comparison.runs import Run, run_outside, written
 from irloop.engines.catalogue import ENGINES, Engine, engine_of, require
-from irloop.engines.process import Process
+from irloop.engines.process import Process, size_of_files
 from irloop.engines.watch import MEMORY
 from irloop.errors import IrloopError, UsageError
 from irloop.files import scratch
@@ -118,6 +119,7 @@ class Lanes:
         self._scratch = ExitStack()
         self._folder = self._scratch.enter_context(scratch())
         self._files: dict[int, Path | IrloopError] = {}
+        self._size: float = math.inf
         self._processes = {
             lane: self.process(lane.engine) for lane in lanes if lane.engine != NUMPY
         }
@@ -147,13 +149,18 @@ class Lanes:
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:
-        """Have the processes of one model (0 or 1) load it, without waiting for them."""
-        for lane, process in self._processes.items():
-            if lane.side != number:
-                continue
-            path = self.file(number, side)
-            if not isinstance(path, IrloopError):
-                process.load(path, _weights_of(side.model))
+        """Have the processes of one model (0 or 1) load it, without waiting for them.
+
+        A larger model gets more time, but the second one never more than the first: conversion may
+        make a very large model from a small one.
+        """
+        loading = [item for lane, item in self._processes.items() if lane.side == number]
+        path = self.file(number, side) if loading else side.file
+        if path is None or isinstance(path, IrloopError):
+            return
+        self._size = min(self._size, max(size_of_files(path), _weights_of(side.model)))
+        for process in loading:
+            process.load(path, self._size)
 
     def file(self, number: int, side: Side) -> Path | IrloopError:
         """The file of a model; a model that is only in memory is first written to a file.

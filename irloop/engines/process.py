@@ -17,7 +17,7 @@ from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY, Watch, kill
 
-__all__ = ["Process"]
+__all__ = ["Process", "size_of_files"]
 
 #: How many characters from the end of an engine's output a message quotes.
 LAST_WORDS = 300
@@ -55,7 +55,7 @@ class Process:
         self._options = dict(options or {})
         self._memory = memory
         self._model: str | None = None
-        self._weights = 0
+        self._size: float | None = None
         self._ready = False
         self._failed: Answer | None = None
         self._child: subprocess.Popen[bytes] | None = None
@@ -78,12 +78,13 @@ class Process:
     ) -> None:
         self.close()
 
-    def load(self, model: str | os.PathLike[str], weights: int = 0) -> None:
+    def load(self, model: str | os.PathLike[str], size: float | None = None) -> None:
         """Let the child process load a model; returns before that is done.
 
-        `weights` is the size of the model's weights in bytes, which may be in further files.
+        `size` is the number of bytes for which loading gets time (see `run`); None means the size
+        of the model's files.
         """
-        self._model, self._weights = os.fspath(model), weights
+        self._model, self._size = os.fspath(model), size
         head = {"model": self._model, "options": self._options}
         try:
             wire.send(self._stdin, head)
@@ -112,9 +113,10 @@ class Process:
             return self._failed
         if self._child is None:
             self._start()
-            self.load(self._model, self._weights)
+            self.load(self._model, self._size)
         if not self._ready:
-            most = None if processor is None else processor + self._size() / BYTES_A_SECOND
+            size = size_of_files(self._model) if self._size is None else self._size
+            most = None if processor is None else processor + size / BYTES_A_SECOND
             loaded, _ = self._exchange(None, (), loading or seconds, Failure.REFUSED, most)
             if loaded is not None:
                 self._failed = loaded
@@ -162,15 +164,6 @@ class Process:
         if "error" in answer[0]:
             return Answer(self._engine, None, error, answer[0]["error"]), []
         return None, answer[1]
-
-    def _size(self) -> int:
-        """The size of the model's files, but at least that of its weights."""
-        assert self._model is not None
-        total = 0
-        for path in {self._model, os.path.splitext(self._model)[0] + ".bin", f"{self._model}.data"}:
-            with suppress(OSError):
-                total += os.stat(path).st_size
-        return max(total, self._weights)
 
     def _died(self, watch: Watch) -> Answer:
         assert self._child is not None
@@ -224,6 +217,16 @@ class Process:
         except OSError:
             # The child is dead; the run that reads its answer will notice.
             return
+
+
+def size_of_files(model: str | os.PathLike[str]) -> int:
+    """The bytes of a model's file and of the weights next to it, without files that are missing."""
+    path = os.fspath(model)
+    total = 0
+    for item in {path, os.path.splitext(path)[0] + ".bin", f"{path}.data"}:
+        with suppress(OSError):
+            total += os.stat(item).st_size
+    return total
 
 
 def _close(stream: IO[bytes] | None) -> None:

@@ -352,10 +352,32 @@ def test_the_size_of_the_weights_prolongs_loading(tmp_path: Path) -> None:
     weights = onnx.numpy_helper.from_array(np.ones((10, 100), np.float32), "w")
     proto.graph.initializer.append(weights)
     path = tmp_path / "m.onnx"
-    path.write_bytes(proto.SerializeToString())
+    onnx.save_model(proto, path, save_as_external_data=True, location="any", size_threshold=0)
     process = Mock(spec=Process)
     lanes = Lanes([])
     lanes._processes = {Lane(0, catalogue.engine_of("onnxruntime")): process}
     with lanes:
         lanes.load(0, Side(irloop.read_model(path), str(path)))
     process.load.assert_called_once_with(path, 4_000)
+
+
+def test_the_second_model_gets_no_more_time_to_load_than_the_first(tmp_path: Path) -> None:
+    """A small model may become a very large one by conversion."""
+    short, long = "y = Abs (x)", " ".join(f"v{n} = Abs (x)" for n in range(100)) + " y = Abs (x)"
+    processes = [Mock(spec=Process), Mock(spec=Process)]
+    lanes = Lanes([])
+    openvino = catalogue.engine_of("openvino")
+    lanes._processes = dict(zip((Lane(0, openvino), Lane(1, openvino)), processes, strict=True))
+    sides = []
+    for name, body in (("short", short), ("long", long)):
+        subject = model(f"m (float[2] x) => (float[2] y) {{ {body} }}")
+        path = tmp_path / f"{name}.onnx"
+        irloop.save_model(subject, path)
+        sides.append(Side(subject, str(path)))
+    sizes = [Path(str(side.file)).stat().st_size for side in sides]
+    assert sizes[1] > 5 * sizes[0]
+    with lanes:
+        for number, side in enumerate(sides):
+            lanes.load(number, side)
+    for process, side in zip(processes, sides, strict=True):
+        process.load.assert_called_once_with(Path(str(side.file)), sizes[0])

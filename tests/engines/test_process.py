@@ -174,12 +174,12 @@ def test_a_load_that_takes_too_much_processor_time(
 def test_weights_add_to_the_processor_time_for_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """64 KB of weights add one second; they may be in a file that the process does not know."""
+    """64 KB add one second; weights may be in a file that the process does not know."""
     if not Path("/proc/self/stat").exists():
         pytest.skip("processor time is watched on Linux only")
     name = written_module(tmp_path, monkeypatch, "def make(path):\n    while True:\n        pass\n")
     with Process(engine_of(name)) as process:
-        process.load("nowhere", weights=98_304)
+        process.load("nowhere", 98_304)
         answer = process.run([], seconds=600, processor=0.5)
     assert answer.words == "more than 2 seconds of processor time"
 
