@@ -31,6 +31,10 @@ ONNX Runtime 1.32 refused 27 (1.1 %), 17 of them for shapes of inputs that contr
 which are found since; 10 are left (0.4 %). Of 6,090 of IRs (seed 31011) 1,939 have no errors, and
 OpenVINO 2026.4 refuses 19 (1.0 %): sizes without memory, operands of types that the CPU plugin does
 not take, and two that compile without end.
+With further rules: of 10,000 mutants of ONNX models (seed 40001) 2,420 have no errors, and ONNX
+Runtime 1.32 refuses 8 (0.3 %), seven reasons; of 10,000 of IRs (seed 40002) 3,189, and OpenVINO
+2026.4 refuses 14 (0.4 %): sizes without memory, and types and axes that the CPU plugin does not
+take.
 """
 
 from __future__ import annotations
