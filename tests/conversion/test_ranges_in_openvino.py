@@ -38,6 +38,18 @@ def test_all_bounds_are_inputs(name: str, kind: str, engines: Engines, tmp_path:
     agree(text, sets, engines, tmp_path)
 
 
+def test_a_step_of_unknown_type_is_left_alone(tmp_path: Path) -> None:
+    """The step would be compared with a zero of its type; a note names the hazard instead."""
+    text = "g (float a, float b, float c) => (float[n] y) { y = Range (a, b, c) }"
+    proto = onnx.parser.parse_model(HEADER + text)
+    proto.graph.input[2].type.tensor_type.elem_type = onnx.TensorProto.UNDEFINED
+    source = tmp_path / "m.onnx"
+    source.write_bytes(proto.SerializeToString())
+    converted, notes = irloop.convert(source)
+    assert not has_op(converted.graph, Maximum)
+    assert any("OVN151" in note.message for note in notes)
+
+
 @pytest.mark.parametrize("step", [1, 3, -1, -2])
 def test_the_step_is_constant(step: int, engines: Engines, tmp_path: Path) -> None:
     text = f"""g (int64 a, int64 b) => (int64[n] y) {{

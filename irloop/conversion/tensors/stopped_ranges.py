@@ -8,6 +8,7 @@ from irloop.dialects.openvino.generate import Range, Range4
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node
 from irloop.graph.op import Constant
+from irloop.graph.types import ElementType
 from irloop.hazards.ranges import may_point_away
 from irloop.passes.forms import Emitter
 from irloop.passes.graph_rewrite import MatcherPass
@@ -57,9 +58,9 @@ class StopRangesAtTheirStart(MatcherPass):
 
 def is_unlimited(node: Node) -> bool:
     """True for a Range that the pass `StopRangesAtTheirStart` changes: its start and stop have the
-    same type.
+    same type, and the type of its step is known.
     """
     if not may_point_away(node):
         return False
-    start, stop = node.inputs[:2]
-    return start is not None and stop is not None and element_of(start) == element_of(stop)
+    kinds = [ElementType.DYNAMIC if value is None else element_of(value) for value in node.inputs]
+    return ElementType.DYNAMIC not in kinds and kinds[0] == kinds[1]
