@@ -13,8 +13,8 @@ from itertools import islice
 import numpy as np
 
 from irloop.comparison.pairing import Pairs
-from irloop.comparison.reduction.changes import Change, Pair, computed, numbered, values_of
-from irloop.comparison.reduction.substitutes import counterpart
+from irloop.comparison.reduction.changes import Change, Pair, numbered, values_of
+from irloop.comparison.reduction.substitutes import with_sources
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.onnx import elementwise as onnx_elementwise
 from irloop.dialects.onnx import shape as onnx_shape
@@ -22,7 +22,7 @@ from irloop.dialects.openvino import control_flow as ov
 from irloop.dialects.openvino import elementwise as ov_elementwise
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.op import Op, Parameter
+from irloop.graph.op import Op
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType, TensorType
@@ -83,19 +83,9 @@ def stepped(pair: Pair) -> Iterator[Change]:
     addition, a state can still change between iterations after the operations that compute its next
     value are gone.
     """
-    pairs = Pairs(*pair.models)
-    twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
     numbers = [numbered(model) for model in pair.models]
-    for value in computed(pair.models[1]):
-        mine = twin.get(value)
-        if mine is None or isinstance(mine.producer.op, Parameter):
-            continue
-        graph = value.producer.graph
-        parameters = () if graph is None else graph.inputs
-        for source in dict.fromkeys((*value.producer.inputs, *parameters)):
-            own = None if source is None else counterpart(mine, source, twin)
-            if source is None or own is None or own is mine:
-                continue
+    for mine, value, sources in with_sources(pair):
+        for own, source in sources:
             adds = source.type == value.type and own.type == mine.type
             if adds or (_same_count(source, value) and _same_count(own, mine)):
                 new = [(numbers[0][mine], numbers[0][own]), (numbers[1][value], numbers[1][source])]

@@ -22,28 +22,40 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import ElementType, TensorType
 from irloop.graph.walk import all_nodes
 
-__all__ = ["alone", "counterpart", "settled", "simpler"]
+__all__ = ["alone", "settled", "simpler", "with_sources"]
 
 _SLICES = classes_of("Slice", "StridedSlice")
 
 
-def simpler(pair: Pair) -> Iterator[Change]:
-    """Every way to replace a value of both models by a simpler one, the last values first."""
+def with_sources(pair: Pair) -> Iterator[tuple[Value, Value, list[tuple[Value, Value]]]]:
+    """Yield the computed values of both models that correspond, the last values first.
+
+    Each comes with its sources: the pairs of corresponding values, operands or parameters of the
+    same graph, from which it could be computed instead. Of two values, the first one is of the
+    first model.
+    """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
-    numbers = [numbered(model) for model in pair.models]
     for value in computed(pair.models[1]):
         mine = twin.get(value)
         if mine is None or isinstance(mine.producer.op, Parameter):
             continue
-        graph, at = value.producer.graph, (numbers[0][mine], numbers[1][value])
-        name = value.producer.name
-        yield f"{name} became a constant", replaced({0: (at[0], None), 1: (at[1], None)}), None
+        graph, sources = value.producer.graph, []
         parameters = () if graph is None else graph.inputs
         for source in dict.fromkeys((*value.producer.inputs, *parameters)):
-            own = None if source is None else counterpart(mine, source, twin)
-            if source is None or own is None or own is mine:
-                continue
+            own = None if source is None else _counterpart(mine, source, twin)
+            if source is not None and own is not None and own is not mine:
+                sources.append((own, source))
+        yield mine, value, sources
+
+
+def simpler(pair: Pair) -> Iterator[Change]:
+    """Every way to replace a value of both models by a simpler one, the last values first."""
+    numbers = [numbered(model) for model in pair.models]
+    for mine, value, sources in with_sources(pair):
+        at, name = (numbers[0][mine], numbers[1][value]), value.producer.name
+        yield f"{name} became a constant", replaced({0: (at[0], None), 1: (at[1], None)}), None
+        for own, source in sources:
             if source.type == value.type or (
                 _element(source) == _element(value) and _is_only_returned(value)
             ):
@@ -115,7 +127,7 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
     return change
 
 
-def counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
+def _counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
     """The value of the first model that corresponds to `source`, a value of the second model.
 
     The result is an operand of `mine` that has the type of `mine` and the same elements as

@@ -32,6 +32,7 @@ _ZERO_SHOWING = classes_of(
     *("Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"),
     *("Log", "NonZero", "Pow", "Reciprocal", "Sign", "Sqrt"),
 )
+_CASTING = classes_of("Cast")
 #: ONNX operations that move elements or keep zeros.
 _ZERO_KEEPING = classes_of(
     *("Abs", "Concat", "Expand", "Flatten", "Gather", "Identity", "Mul", "Neg", "Relu"),
@@ -387,7 +388,8 @@ def _shows_zero(value: Value) -> bool:
     for item in pending:
         for user, at in item.uses:
             divides = isinstance(user.op, onnx_math.Div) and at == 1
-            tests = user.op.type == "Cast" and element_of(user.output) is ElementType.BOOLEAN
+            casts = isinstance(user.op, _CASTING)
+            tests = casts and element_of(user.output) is ElementType.BOOLEAN
             if divides or tests or isinstance(user.op, _ZERO_SHOWING):
                 return True
             if isinstance(user.op, _ZERO_KEEPING) and len(pending) <= _MOST_PARTS:

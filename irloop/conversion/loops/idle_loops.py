@@ -31,10 +31,10 @@ class RemoveIdleLoops(Unroll):
 
 
 def is_idle_by_constants(node: Node, inference: Inference) -> bool:
-    """True for a loop that never runs, which OpenVINO sees before it folds anything.
+    """True if OpenVINO knows that a loop never runs as soon as it reads the model.
 
-    False for a Loop whose trip count or condition is computed from constants: OpenVINO runs it, but
-    may fail once a pass has folded them.
+    False for a Loop whose trip count or condition is still computed from constants: OpenVINO runs
+    such a Loop, but may fail after a pass has folded the computation.
     """
     if trip_count(node, inference) != 0:
         return False

@@ -72,9 +72,10 @@ def _some_state_grows(plan: LoopPlan) -> bool:
     """True when an iteration changes the shape of a state that has unknown dimensions.
 
     The types of the body are inferred twice. With one length for all unknown dimensions, a state
-    that grows or shrinks gets another size. With a length for each unknown dimension, so does a
-    state that a value of other dimensions replaces. An operation that takes the lengths for a
-    contradiction keeps its declared types: its operands have the same size whenever the loop runs.
+    that grows or shrinks gets another size. With a different length for each unknown dimension, a
+    state that is replaced by a value of other dimensions gets another size, too. An operation that
+    takes the lengths for a contradiction keeps its declared types: its operands have the same size
+    whenever the loop runs.
     """
     types = [value.type for value in plan.body.graph.inputs]
     if all(_is_known(types[port.parameter]) for port in plan.carried):
