@@ -75,6 +75,7 @@ WITHOUT_NUMPY = (
     "irloop/formats/model_files.py",
     "irloop/formats/openvino/__init__.py",
     "irloop/formats/openvino/xml.py",
+    "irloop/formats/openvino/xml_refusals.py",
     "irloop/formats/openvino/reader.py",
     "irloop/kernels/__init__.py",
     "irloop/messages/",

@@ -7,15 +7,12 @@ from irloop.conversion.elements.convert import converted_float
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
 from irloop.conversion.framework.translation import Conversion, exports, imports
-from irloop.conversion.neural.convolution import import_conv
 from irloop.dialects.classes import classes_of
-from irloop.dialects.onnx import convolution as onnx_convolution
 from irloop.dialects.onnx import elementwise as onnx_math
 from irloop.dialects.onnx import quantize as onnx
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import convert as ov_convert
 from irloop.dialects.openvino import elementwise as ov_math
-from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import quantize as ov
 from irloop.dialects.unpacked import UnpackedTensor
 from irloop.graph.builder import element_of, shape_of
@@ -118,10 +115,10 @@ def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) ->
     if block:
         return _repeated(c, parameter, x, axis % whole, block)
     behind = whole - axis % whole - 1
-    return _unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
+    return unsqueezed(c, parameter, list(range(1, behind + 1))) if behind else parameter
 
 
-def _unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
+def unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
     """Add axes to a scale or zero point; a constant is reshaped and stays a constant."""
     op = parameter.producer.op
     if not isinstance(op, Constant):
@@ -147,7 +144,7 @@ def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) 
     return ov_forms.slice_(c, result, [0], [size], [axis])
 
 
-def _saturated(c: Conversion, value: Value, element: ElementType) -> Value:
+def saturated(c: Conversion, value: Value, element: ElementType) -> Value:
     low, high = integer_range(element)
     limited = c(ov_activation.Clamp(float(low), float(high)), value)
     return ov_forms.convert(c, limited, element)
@@ -171,7 +168,7 @@ def _quantized(
         if zero is not None:
             rounded = ov_forms.add(c, rounded, _integers_in_f32(c, zero))
         if element.is_integer:
-            return _saturated(c, rounded, element)
+            return saturated(c, rounded, element)
         return converted_float(c, rounded, element, saturate=saturate)
     # Limit before the zero point is added, so that DequantizeLinear need not subtract it again.
     low, high = integer_range(element)
@@ -342,8 +339,8 @@ def _in_blocks(
         data = c.tensor(ReshapedTensor(producer.op.tensor, blocks), producer.name)
     else:
         data = ov_forms.reshape(c, x, list(blocks))
-    offset = None if zero is None else _unsqueezed(c, zero, [axis + 1])
-    return data, _unsqueezed(c, scale, [axis + 1]), offset
+    offset = None if zero is None else unsqueezed(c, zero, [axis + 1])
+    return data, unsqueezed(c, scale, [axis + 1]), offset
 
 
 def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> Value:
@@ -371,12 +368,18 @@ def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
     element = element_of(x)
     computed = element.is_integer and not isinstance(x.producer.op, Constant)
     if element is not ElementType.I32 and not (exact and computed and element.bits >= 8):
-        return _centred(c, x, zero)
+        return centred(c, x, zero)
     codes = x if limited is None else _integers_in_f32(c, x)
     whole = ov_forms.converted(c, codes, ElementType.I32)
     if zero is not None:
         whole = ov_forms.subtract(c, whole, ov_forms.converted(c, zero, ElementType.I32))
     return ov_forms.convert(c, whole, ElementType.F32)
+
+
+def centred(c: Conversion, value: Value, zero: Value | None) -> Value:
+    """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
+    wide = _integers_in_f32(c, value)
+    return wide if zero is None else ov_forms.subtract(c, wide, _integers_in_f32(c, zero))
 
 
 def _shows_zero(value: Value) -> bool:
@@ -414,132 +417,6 @@ def import_dynamic_quantize(c: Conversion, op: onnx.DynamicQuantizeLinear, x: Va
     flat = ov_forms.equal(c, step, nothing)
     scale = ov_forms.select(c, flat, ov_forms.scalar(c, 1, x), step)
     offset = round_even(c, ov_forms.divide(c, ov_forms.subtract(c, nothing, low), scale))
-    zero = _saturated(c, offset, ElementType.U8)
+    zero = saturated(c, offset, ElementType.U8)
     codes = ov_forms.add(c, round_even(c, ov_forms.divide(c, x, scale)), _integers_in_f32(c, zero))
-    return [_saturated(c, codes, ElementType.U8), scale, zero]
-
-
-def _centred(c: Conversion, value: Value, zero: Value | None) -> Value:
-    """`value` minus its zero point, in f32, which represents 8-bit differences exactly."""
-    wide = _integers_in_f32(c, value)
-    return wide if zero is None else ov_forms.subtract(c, wide, _integers_in_f32(c, zero))
-
-
-def _column(c: Conversion, parameter: Value) -> Value:
-    """Reshape a vector with one element for each row of a matrix to [rows, 1].
-
-    Other parameters are returned unchanged.
-    """
-    if shape_of(parameter).rank == 1 and shape_of(parameter).count() != 1:
-        return _unsqueezed(c, parameter, [1])
-    return parameter
-
-
-def _filters(c: Conversion, parameter: Value, filters: Value) -> Value:
-    """Reshape a vector with one element per filter so that it broadcasts with the filters."""
-    rank = shape_of(filters).rank
-    if shape_of(parameter).rank == 0 or shape_of(parameter).count() == 1:
-        return ov_forms.as_scalar(c, parameter)
-    if rank is None:
-        raise c.refuse("the rank of its filters is not known", "declare the shapes of the inputs")
-    return _unsqueezed(c, parameter, list(range(1, rank)))
-
-
-@imports(onnx.MatMulInteger)
-def import_matmul_integer(
-    c: Conversion,
-    op: onnx.MatMulInteger,
-    left: Value,
-    right: Value,
-    left_zero: Value | None = None,
-    right_zero: Value | None = None,
-) -> Value:
-    """MatMulInteger -> the product in f32, exact while sums stay below 2^24."""
-    rows = None if left_zero is None else _column(c, left_zero)
-    factors = (_centred(c, left, rows), _centred(c, right, right_zero))
-    return ov_forms.convert(c, c(ov_matmul.MatMul(), *factors), ElementType.I32)
-
-
-@imports(onnx.QLinearMatMul)
-def import_qlinear_matmul(
-    c: Conversion,
-    op: onnx.QLinearMatMul,
-    left: Value,
-    left_scale: Value,
-    left_zero: Value,
-    right: Value,
-    right_scale: Value,
-    right_zero: Value,
-    scale: Value,
-    zero: Value,
-) -> Value:
-    total = c(
-        ov_matmul.MatMul(),
-        _centred(c, left, _column(c, left_zero)),
-        _centred(c, right, right_zero),
-    )
-    factor = _factor(c, _column(c, left_scale), right_scale, scale)
-    return _requantized(c, ov_forms.multiply(c, total, factor), zero)
-
-
-def _factor(c: Conversion, left: Value, right: Value, scale: Value) -> Value:
-    wide = [ov_forms.converted(c, value, ElementType.F32) for value in (left, right, scale)]
-    return ov_forms.divide(c, ov_forms.multiply(c, wide[0], wide[1]), wide[2])
-
-
-def _requantized(c: Conversion, value: Value, zero: Value) -> Value:
-    shifted = ov_forms.add(c, round_even(c, value), ov_forms.converted(c, zero, ElementType.F32))
-    return _saturated(c, shifted, element_of(zero))
-
-
-@imports(onnx.ConvInteger)
-def import_conv_integer(
-    c: Conversion,
-    op: onnx.ConvInteger,
-    x: Value,
-    filters: Value,
-    x_zero: Value | None = None,
-    filters_zero: Value | None = None,
-) -> Value:
-    """ConvInteger -> Conv of the data and the filters, after their zero points are subtracted.
-
-    The zeros with which Conv pads then stand for the zero point of the data.
-    """
-    offset = None if filters_zero is None else _filters(c, filters_zero, filters)
-    data = _centred(c, x, None if x_zero is None else ov_forms.as_scalar(c, x_zero))
-    total = import_conv(c, _plain(op), data, _centred(c, filters, offset))
-    return ov_forms.convert(c, total, ElementType.I32)
-
-
-def _plain(op: onnx.ConvInteger | onnx.QLinearConv) -> onnx_convolution.Conv:
-    """A Conv of floats with the attributes of `op`."""
-    return onnx_convolution.Conv(
-        op.auto_pad, op.dilations, op.group, op.kernel_shape, op.pads, op.strides
-    )
-
-
-@imports(onnx.QLinearConv)
-def import_qlinear_conv(
-    c: Conversion,
-    op: onnx.QLinearConv,
-    x: Value,
-    x_scale: Value,
-    x_zero: Value,
-    filters: Value,
-    filters_scale: Value,
-    filters_zero: Value,
-    scale: Value,
-    zero: Value,
-    bias: Value | None = None,
-) -> Value:
-    data = _centred(c, x, ov_forms.as_scalar(c, x_zero))
-    weights = _centred(c, filters, _filters(c, filters_zero, filters))
-    wide = None if bias is None else ov_forms.converted(c, bias, ElementType.F32)
-    total = import_conv(c, _plain(op), data, weights, wide)
-    rank = shape_of(filters).rank
-    if rank is not None and shape_of(filters_scale).count() != 1:
-        per_channel = ov_forms.unsqueeze(c, filters_scale, list(range(1, rank - 1)))
-    else:
-        per_channel = ov_forms.as_scalar(c, filters_scale)
-    factor = _factor(c, ov_forms.as_scalar(c, x_scale), per_channel, ov_forms.as_scalar(c, scale))
-    return _requantized(c, ov_forms.multiply(c, total, factor), ov_forms.as_scalar(c, zero))
+    return [saturated(c, codes, ElementType.U8), scale, zero]

@@ -20,6 +20,7 @@ from xml.parsers import expat
 from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.files import ParsedOnce, read_regular, what_else
+from irloop.formats.openvino import xml_refusals
 from irloop.formats.openvino.document import (
     BackEdge,
     Document,
@@ -37,6 +38,7 @@ from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.plain_parts import ATTRIBUTE as PART
 from irloop.formats.openvino.plain_parts import Edges, Part, Ports, taken
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
+from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 from irloop.graph.collector import collector_paused
 from irloop.progress import listener, told
 
@@ -54,10 +56,6 @@ __all__ = [
     "parse",
 ]
 
-#: Maximum nesting depth of elements. A body takes three levels (layer, body, layers).
-MAX_DEPTH = 512
-#: Maximum nesting depth of bodies; it is limited because later stages process bodies recursively.
-MAX_BODIES = 100
 #: Maximum number of bytes of an .xml; that of a model with a million layers is smaller.
 MAX_BYTES = 1 << 30
 
@@ -181,46 +179,16 @@ class _Builder:
             self._start("", {})  # an empty tag name only processes the end tags that were collected
             told("layers parsed", self._parsed, self._parsed)
         except expat.ExpatError as error:
-            raise self._malformed(error, data) from error
+            place = Location(self.file, error.lineno)
+            started = self.net is not None
+            raise xml_refusals.malformed(place, error, data, started=started) from error
         # The parser asks Python about an encoding that it does not know, and Python raises one of
         # these if it does not support the encoding either.
         except (LookupError, ValueError) as error:
-            raise self._error(
-                f"the XML cannot be decoded: {error}",
-                expected="UTF-8, UTF-16 or an encoding with one byte per character",
-                fix="save it as UTF-8",
-            ) from error
+            raise xml_refusals.undecodable(self._place(), error) from error
 
-    def _malformed(self, error: expat.ExpatError, data: bytes) -> ReadError:
-        what = expat.ErrorString(error.code)
-        place = Location(self.file, error.lineno)
-        if self.net is not None and not data.rstrip().endswith(b"</net>") and _at_end(error.code):
-            return ReadError(
-                f"the file ends before the model does (column {error.offset + 1})",
-                location=place,
-                code="IRL101",
-                expected="</net> at the end",
-                found=f"the end of the file after {len(data)} bytes",
-                cause="the file is truncated: an interrupted download, copy or export",
-                fix="fetch or export the model again",
-            )
-        return ReadError(
-            f"the XML is not well-formed: {what} (column {error.offset + 1})",
-            location=place,
-            code="IRL101",
-            expected="well-formed XML",
-            found=what,
-            cause="the file was edited by hand, damaged, or is not XML",
-            fix="repair this line, or export the model again",
-        )
-
-    def _error(
-        self, message: str, *, expected: str = "", cause: str = "", fix: str = ""
-    ) -> ReadError:
-        place = Location(self.file, self._parser.CurrentLineNumber)
-        return ReadError(
-            message, location=place, code="IRL101", expected=expected, cause=cause, fix=fix
-        )
+    def _place(self) -> Location:
+        return Location(self.file, self._parser.CurrentLineNumber)
 
     def _make_start(self) -> Callable[[str, dict[str, str]], None]:
         """Make the handler of start tags, as a closure, because that is a third faster than a
@@ -281,57 +249,21 @@ class _Builder:
         if name:  # `parse` calls without a name at the end
             self.envelope.conforms = False
         if self.net is None:
-            self._refuse_root(name)
+            raise xml_refusals.wrong_root(self._place(), name)
         if len(self._stack) > MAX_DEPTH:
-            self._refuse_depth()
+            raise xml_refusals.too_deep(self._place())
 
     def _root(self, attributes: dict[str, str]) -> _Table:
         self.attributes = attributes
-        self._refuse_old(attributes.get("version", ""))
+        version = unsigned(attributes.get("version", ""))
+        if version is not None and 0 < version < 10:
+            raise xml_refusals.too_old(self._place(), attributes["version"])
         self.envelope.check("net", attributes)
         self.net = self._current = Net(self._parser.CurrentLineNumber, "", "net", None)
         return self._net_table
 
-    def _refuse_root(self, name: str) -> None:
-        html = name.lower() in ("html", "head", "body")
-        raise ReadError(
-            "this is an HTML page, not a model" if html else f"the root element is <{name}>",
-            location=Location(self.file, self._parser.CurrentLineNumber),
-            code="IRL102",
-            expected="<net>, the root of an OpenVINO IR",
-            found=f"<{name}>",
-            cause="the file is XML, but not an IR",
-            fix="download the file itself, not the page that shows it" if html else "",
-        )
-
-    def _refuse_old(self, version: str) -> None:
-        number = unsigned(version)
-        if number is None or not 0 < number < 10:
-            return
-        raise ReadError(
-            f"IR version {version} is not supported",
-            location=Location(self.file, self._parser.CurrentLineNumber),
-            code="IRL102",
-            expected="IR version 10 or 11",
-            found=f'<net version="{version}">',
-            cause="the model was made by OpenVINO 2020.1 or older",
-            fix="convert the original model again with OpenVINO 2020.2 or newer",
-        )
-
-    def _refuse_depth(self) -> None:
-        raise self._error(
-            f"elements are nested more than {MAX_DEPTH} deep",
-            expected=f"at most {MAX_DEPTH} levels of elements, {MAX_BODIES} of bodies",
-            cause="the file is damaged or was made to crash readers",
-        )
-
     def _entity(self, name: str, *_: object) -> None:
-        raise self._error(
-            f"the XML declares the entity {name!r}",
-            expected="no entity declarations",
-            cause="no exporter writes them; they are a way to read local files or fill memory",
-            fix="remove the DOCTYPE",
-        )
+        raise xml_refusals.entity(self._place(), name)
 
     def _doctype(self, *_: object) -> None:
         self.has_doctype = True
@@ -479,15 +411,7 @@ class _Builder:
     def _body(self, prefix: str, label: str, attributes: dict[str, str]) -> _Table:
         owner = self._layer
         if len(self._owners) >= MAX_BODIES:
-            raise ReadError(
-                f"bodies are nested more than {MAX_BODIES} deep",
-                location=Location(
-                    self.file, self._parser.CurrentLineNumber, owner.path[:200], owner.id
-                ),
-                code="IRL101",
-                expected=f"at most {MAX_BODIES} bodies inside each other",
-                cause="no exporter nests loops and branches like this; engines crash on it",
-            )
+            raise xml_refusals.too_many_bodies(self.file, self._parser.CurrentLineNumber, owner)
         self.envelope.open_child(f"{prefix}body", attributes)
         self._owners.append((self._current, owner, len(self._stack)))
         self.envelope.open_body()
@@ -538,7 +462,7 @@ class _Builder:
 
     def _start_inside(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._stack) + len(self._extras) > MAX_DEPTH:
-            self._refuse_depth()
+            raise xml_refusals.too_deep(self._place())
         self.envelope.inside(name, attributes)
         extra = Extra(name, attributes, self._parser.CurrentLineNumber)
         self._extras[-1].children.append(extra)
@@ -558,14 +482,6 @@ class _Builder:
 
 
 _NO_DATA: Mapping[str, str] = {}
-
-
-def _at_end(code: int) -> bool:
-    """True for the errors that occur at the end of the data."""
-    messages = expat.errors
-    names = (messages.XML_ERROR_NO_ELEMENTS, messages.XML_ERROR_UNCLOSED_TOKEN)
-    codes: dict[str, int] = messages.codes
-    return code in {codes[name] for name in (*names, messages.XML_ERROR_UNCLOSED_CDATA_SECTION)}
 
 
 def parse(source: str | os.PathLike[str] | bytes, *, file: str | None = None) -> Document:
