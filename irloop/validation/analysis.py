@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from irloop.errors import InferenceError, IrloopError
+from irloop.formats.openvino.document import Document, Layer, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.reader import read_document
-from irloop.formats.openvino.xml import Document, Layer, Port
 from irloop.graph.inference import FOLD_LIMIT, Inference, NodeArguments, known_dims
 from irloop.graph.model import Graph, Model, Node, Value, take_apart
 from irloop.graph.op import Constant, UnknownOp

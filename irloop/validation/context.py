@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from irloop.files import ParsedOnce
 from irloop.formats.openvino import texts
+from irloop.formats.openvino.document import Document, Layer, Net, Port
 from irloop.formats.openvino.net_index import LOOPS, NetIndex, Source
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_entry
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
-from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import UnknownOp
 from irloop.graph.types import ElementType, TensorType
 from irloop.validation.declared import (

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from irloop.diagnostics import Location
 from irloop.formats.openvino import texts
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.weights import element_count
-from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType, TensorType
 
 __all__ = [

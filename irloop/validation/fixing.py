@@ -11,8 +11,9 @@ from irloop.diagnostics import Diagnostic
 from irloop.errors import ReadError
 from irloop.files import open_regular, scratch
 from irloop.formats.detect import detect
+from irloop.formats.openvino.document import Document
 from irloop.formats.openvino.edits import Edit, edited, overlap
-from irloop.formats.openvino.xml import Document, parse
+from irloop.formats.openvino.xml import parse
 from irloop.validation.context import Context
 from irloop.validation.engine import rule_classes, validate
 from irloop.validation.repair_plan import Repair

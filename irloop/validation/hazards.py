@@ -16,7 +16,7 @@ from irloop.hazards.catalogue import Match, find_hazards
 from irloop.validation.analysis import LightInference
 
 if TYPE_CHECKING:
-    from irloop.formats.openvino.xml import Document
+    from irloop.formats.openvino.document import Document
 
 __all__ = ["hazard_findings", "hazard_findings_of_ir"]
 

@@ -18,12 +18,12 @@ from irloop.formats.openvino.attributes import (
     parse_choice,
     parse_items,
 )
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_number
 from irloop.formats.openvino.places import at_data, describe
 from irloop.formats.openvino.problems import Problem
 from irloop.formats.openvino.texts import ELEMENT_NAMES
-from irloop.formats.openvino.xml import Layer
 
 __all__ = ["Operation", "attribute_problems", "operation_of"]
 

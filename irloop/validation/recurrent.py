@@ -8,9 +8,9 @@ from typing import NamedTuple
 from irloop.dialects.openvino import FAMILIES, OPENVINO
 from irloop.dialects.openvino import recurrent as openvino
 from irloop.formats.openvino.attributes import parse_words
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_integer
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 
 __all__ = ["Recurrent", "activations", "has_joined_weights", "recurrent_layers"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from irloop.formats.openvino.document import Document, Edge, Layer, Net, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
-from irloop.formats.openvino.xml import Document, Edge, Layer, Net, Port
 from irloop.validation.errors import Errors
 
 __all__ = ["repaired"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from irloop.formats.openvino.document import Layer, Port
 from irloop.formats.openvino.edits import Edit, RemoveElement, SetAttribute
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.declared import constant_of
 
 __all__ = ["as_scalar"]

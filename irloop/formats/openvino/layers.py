@@ -9,13 +9,13 @@ from irloop.dialects.openvino import OPENVINO
 from irloop.dialects.openvino.opsets import opset_of
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.attributes import AttributeProblem, codec_of
+from irloop.formats.openvino.document import Document, Layer, Net, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import dim_integer
 from irloop.formats.openvino.places import at_layer, at_port
 from irloop.formats.openvino.port_map_reader import Wiring
 from irloop.formats.openvino.texts import element_of_precision, parse_dim, parse_shape
 from irloop.formats.openvino.weights import Weights
-from irloop.formats.openvino.xml import Document, Layer, Net, Port
 from irloop.graph.op import Op, UnknownOp
 from irloop.graph.types import UNKNOWN_SHAPE, Shape, TensorType
 

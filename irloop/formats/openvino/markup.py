@@ -8,7 +8,7 @@ from typing import Any
 from xml.parsers import expat
 
 from irloop.errors import WriteError
-from irloop.formats.openvino.xml import Extra
+from irloop.formats.openvino.document import Extra
 
 __all__ = [
     "attributes_of_info",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from irloop.formats.openvino.xml import Edge, Layer, Net, Port
+from irloop.formats.openvino.document import Edge, Layer, Net, Port
 
 __all__ = ["LOOPS", "NetIndex", "PortFacts", "Source"]
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from irloop.diagnostics import Location
-from irloop.formats.openvino.xml import BackEdge, Edge, Layer, MapEntry, Net, Port, PortMapSection
+from irloop.formats.openvino.document import (
+    BackEdge,
+    Edge,
+    Layer,
+    MapEntry,
+    Net,
+    Port,
+    PortMapSection,
+)
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from irloop.formats.openvino.document import BackEdge, Layer, MapEntry, Port, PortMapSection
 from irloop.formats.openvino.net_index import LOOPS, NetIndex
 from irloop.formats.openvino.numbers import signed, unsigned
-from irloop.formats.openvino.xml import BackEdge, Layer, MapEntry, Port, PortMapSection
 
 __all__ = ["NUMBERS", "Entry", "Wiring", "mapped_again", "positions"]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from irloop.errors import IrloopError
+from irloop.formats.openvino.document import Net
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
-from irloop.formats.openvino.xml import Net, parse
+from irloop.formats.openvino.xml import parse
 from irloop.graph.model import Node
 
 __all__ = ["WirePlace", "WirePlaces"]

@@ -42,19 +42,7 @@ from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 from irloop.graph.collector import collector_paused
 from irloop.progress import listener, told
 
-__all__ = [
-    "SECTIONS",
-    "BackEdge",
-    "Document",
-    "Edge",
-    "Extra",
-    "Layer",
-    "MapEntry",
-    "Net",
-    "Port",
-    "PortMapSection",
-    "parse",
-]
+__all__ = ["SECTIONS", "parse"]
 
 #: Maximum number of bytes of an .xml; that of a model with a million layers is smaller.
 MAX_BYTES = 1 << 30

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.places import at_data, at_element, describe
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 

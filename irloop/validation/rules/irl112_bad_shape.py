@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
-from irloop.formats.openvino.xml import Layer
+from irloop.formats.openvino.document import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.document import Layer, Port
 from irloop.formats.openvino.markup import parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
-from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.rule import NET, Rule
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import edge_problems
-from irloop.formats.openvino.xml import Layer, Port
+from irloop.formats.openvino.document import Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import edge_problems
+from irloop.formats.openvino.document import Edge, Layer
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.xml import Edge, Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.openvino import problems
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.recurrent import has_joined_weights
 from irloop.validation.rule import Rule

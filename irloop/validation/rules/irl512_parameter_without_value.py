@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.places import at_entry, at_layer, describe
 from irloop.formats.openvino.port_map_reader import Wiring
-from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.repair_plan import Repair

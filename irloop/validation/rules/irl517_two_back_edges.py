@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.document import BackEdge
 from irloop.formats.openvino.edits import RemoveElement
 from irloop.formats.openvino.places import at_back_edge, describe
-from irloop.formats.openvino.xml import BackEdge
 from irloop.validation.context import Context
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule

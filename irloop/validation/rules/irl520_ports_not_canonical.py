@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.document import Layer, Port
 from irloop.formats.openvino.edits import SetAttribute
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_edge, at_entry, at_port, describe
-from irloop.formats.openvino.xml import Layer, Port
 from irloop.validation.context import Context
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule

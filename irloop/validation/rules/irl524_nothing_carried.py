@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.edits import AddElement
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_layer, describe
 from irloop.formats.openvino.port_map_reader import Wiring
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule

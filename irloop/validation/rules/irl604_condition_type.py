@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.places import at_layer, at_port, describe
-from irloop.formats.openvino.xml import Layer
 from irloop.graph.types import ElementType
 from irloop.validation.context import Context
 from irloop.validation.declared import Declared

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.openvino import OPENVINO, activation
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.places import at_entry, describe
 from irloop.formats.openvino.port_map_reader import Wiring
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.rule import Rule
 

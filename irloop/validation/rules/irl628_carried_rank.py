@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Location, Severity
+from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.places import at_back_edge, at_entry, describe
-from irloop.formats.openvino.xml import Layer
 from irloop.validation.context import Context
 from irloop.validation.declared import Declared
 from irloop.validation.rule import Rule

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from irloop.errors import ReadError
-from irloop.formats.openvino.xml import Document, Layer, Net, parse
+from irloop.formats.openvino.document import Document, Layer, Net
+from irloop.formats.openvino.xml import parse
 from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "ir"
