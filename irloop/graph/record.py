@@ -27,6 +27,7 @@ def attribute(
     entries: tuple[int, int | None] = (0, None),
     needed: bool = False,
     absent: str | None = None,
+    written: tuple[Any, ...] = (),
 ) -> Any:
     """A dataclass field with the properties of an attribute that its type does not express.
 
@@ -42,6 +43,8 @@ def attribute(
             default; irloop reads such a file with the default.
         absent: the text that OpenVINO 2026.4 uses (measured) if a file lacks the attribute,
             although files should have it.
+        written: the entries that are written for an empty list, because OpenVINO fails on files
+            that leave the default out.
     """
     metadata = {
         "name": name,
@@ -51,6 +54,7 @@ def attribute(
         "entries": entries,
         "needed": needed,
         "absent": absent,
+        "written": written,
     }
     if default is MISSING:
         return field(metadata=metadata)

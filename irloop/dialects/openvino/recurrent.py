@@ -252,6 +252,7 @@ class LSTMSequence(_Lstm, type="LSTMSequence", since=5, inputs=7, outputs=3):
     )
     meanings = (Lengths(3, data=0, axis=1),)
 
+    activations: tuple[str, ...] = attribute(default=(), written=_Lstm.DEFAULTS)
     direction: str = "forward"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -274,6 +275,7 @@ class GRUSequence(_Gru, type="GRUSequence", since=5, inputs=6, outputs=2):
     )
     meanings = (Lengths(2, data=0, axis=1),)
 
+    activations: tuple[str, ...] = attribute(default=(), written=_Gru.DEFAULTS)
     direction: str = "forward"
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -295,6 +297,7 @@ class RNNSequence(_Rnn, type="RNNSequence", since=5, inputs=6, outputs=2):
     )
     meanings = (Lengths(2, data=0, axis=1),)
 
+    activations: tuple[str, ...] = attribute(default=(), written=_Rnn.DEFAULTS)
     direction: str = "forward"
 
     def infer(self, args: Arguments) -> list[ValueType]:

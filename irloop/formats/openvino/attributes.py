@@ -190,6 +190,8 @@ class _Field(Record):
     #: The value that OpenVINO assumes if a required attribute is missing; None if it refuses the
     #: file.
     absent: str | None = None
+    #: The entries that are written for an empty list.
+    written: tuple[Any, ...] = ()
 
     def value(self, text: str) -> Any:
         """The value of the field; `_IGNORED` for a text that readers ignore.
@@ -259,6 +261,7 @@ class Codec:
                 *_text_forms(hints[item.name]),
                 default=item.default,
                 absent=item.metadata.get("absent"),
+                written=item.metadata.get("written", ()),
             )
             for item in fields(cls)
         )
@@ -298,6 +301,8 @@ class Codec:
         texts = {}
         for item in self.fields:
             value = getattr(op, item.field)
+            if value == ():
+                value = item.written
             if value is not None and (value != () or item.default != ()):
                 texts[item.name] = item.write(value)
         return texts

@@ -26,7 +26,8 @@ class ActivationsMissing(
     Good example:
         <data hidden_size="4" direction="forward" activations="sigmoid,tanh,tanh"/>
     Fix:
-        Write the default: sigmoid,tanh,tanh (LSTM), sigmoid,tanh (GRU), tanh (RNN).
+        Write the default: sigmoid,tanh,tanh (LSTM), sigmoid,tanh (GRU), tanh (RNN). irloop writes
+        it whenever it saves an IR.
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:

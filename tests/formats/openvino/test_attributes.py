@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from irloop.dialects.openvino import OPENVINO
+from irloop.dialects.openvino.recurrent import GRUSequence, LSTMSequence, RNNCell, RNNSequence
 from irloop.formats.openvino.attributes import AttributeProblem, Codec, codec_of
 from irloop.formats.openvino.texts import (
     element_of_name,
@@ -44,6 +45,21 @@ def value(name: str, text: str) -> Any:
     op, unknown = Codec(Everything).read({name: text})
     assert not unknown
     return getattr(op, "hyphen" if name == "exclude-pad" else name)
+
+
+@pytest.mark.parametrize(
+    ("op", "written"),
+    [
+        (LSTMSequence(4), "sigmoid,tanh,tanh"),
+        (GRUSequence(4), "sigmoid,tanh"),
+        (RNNSequence(4), "tanh"),
+        (RNNSequence(4, ("relu",)), "relu"),
+        # OpenVINO knows the default activations of cells.
+        (RNNCell(4), None),
+    ],
+)
+def test_default_activations_of_sequences_are_written(op: Op, written: str | None) -> None:
+    assert codec_of(type(op)).write(op).get("activations") == written
 
 
 @pytest.mark.parametrize(

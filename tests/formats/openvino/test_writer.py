@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from lxml import etree
 
+from benchmarks.engines import Engines
 from irloop.dialects.openvino.control_flow import If, Loop, TensorIterator
 from irloop.dialects.openvino.elementwise import Add, Negative
 from irloop.errors import IrloopError, UsageError, WriteError
@@ -374,3 +376,21 @@ def test_a_parameter_that_is_a_result_loses_its_tensor_names_in_version_10(tmp_p
     assert port.get("names") is None
     (port,) = written(graph, tmp_path, 11).iterfind("layers/layer/output/port")
     assert port.get("names") == "x,y"
+
+
+def test_openvino_runs_a_sequence_whose_activations_were_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("openvino")
+    rng = np.random.default_rng(5)
+    shapes = ((1, 3, 2), (1, 1, 4), (1, 4, 2), (1, 4, 4), (1, 4))
+    x, h, w, r, b = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    model = read(FIXTURES.parent / "rules" / "irl808" / "bad_none.xml")
+    xml, _ = write(model, tmp_path / "out.xml")
+    with contextlib.closing(Engines()) as engines:
+        inputs = [x, h, np.array([3], np.int32), w, r, b]
+        every, last = engines.run_all("openvino", xml, [inputs], tmp_path)[0]
+    state, expected = h[0], []
+    for step in x[0]:
+        state = np.tanh(step @ w[0].T + state @ r[0].T + b[0])
+        expected.append(state)
+    np.testing.assert_allclose(every[0, 0], np.concatenate(expected), rtol=1e-5)
+    np.testing.assert_allclose(last[0], state, rtol=1e-5)
