@@ -62,8 +62,10 @@ class Baseline:
         return cls.read(path) if os.path.exists(path) else cls(path, Counter())
 
     def new(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The findings that are not in the baseline. A finding that the baseline has twice is new
-        only from its third occurrence on.
+        """Return the findings that are not in the baseline.
+
+        If the baseline contains a finding twice, its first two occurrences are not new, but the
+        third one is.
         """
         left = self.known.copy()
         found = []

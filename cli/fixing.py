@@ -121,7 +121,11 @@ def _proof(model: str, weights: str | None, fixed: Fixed) -> str:
 
 
 def _write(path: str, bin_file: str, fixed: Fixed) -> None:
-    """Replace the model; first append to its weights if a fix requires it."""
+    """Write the fixed model in place of the model file at `path`.
+
+    If the fixes added weights, the weights file is replaced in the same step, by one with the new
+    bytes at its end.
+    """
     try:
         if not fixed.added:
             with replacing(path) as (file,):

@@ -41,7 +41,11 @@ def _diagnostic(item: Diagnostic, excerpt: Excerpt | None) -> dict[str, Any]:
 
 
 def _range(line: int, excerpt: Excerpt | None) -> dict[str, Any]:
-    """The range of a finding; lines and columns count from 1, columns in bytes of UTF-8."""
+    """Return the range of a finding in the form that the format requires.
+
+    Lines and columns count from 1, and columns count bytes of UTF-8. Without an excerpt, the range
+    has only a line.
+    """
     if excerpt is None:
         return {"start": {"line": line}}
     columns = [len(excerpt.text[:at].encode()) + 1 for at in (excerpt.start, excerpt.end)]

@@ -76,9 +76,9 @@ def find_settings() -> Settings:
 
 
 def _may_have_table(data: bytes) -> bool:
-    """False if a pyproject.toml certainly has no table of irloop.
+    """Search a pyproject.toml for signs of a table of irloop; return False if it has none.
 
-    This is a quick search: parsing TOML takes longer, and most projects have no such table.
+    This is quicker than parsing TOML, and most projects have no such table.
     """
     text = data.translate(None, b" \t\"'")
     inline = text.startswith((b"tool=", b"tool.irloop")) or b"\ntool=" in text

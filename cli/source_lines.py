@@ -32,7 +32,7 @@ class Excerpt(NamedTuple):
 
 
 class Excerpts:
-    """The lines of many findings; each file is read only once."""
+    """Holds the source lines to which findings refer; each file is read only once."""
 
     def __init__(self, findings: Iterable[Diagnostic]) -> None:
         wanted: dict[str, set[int]] = {}

@@ -42,7 +42,7 @@ Examples:
 
 
 class _Moment(NamedTuple):
-    """A moment: before or after (`when`) the pass with this name."""
+    """The moment before or after the pass `name`; `when` is "before" or "after"."""
 
     when: str
     name: str
@@ -345,7 +345,11 @@ def _paths(model: Model) -> dict[str, str]:
 def _compared(
     original: Model | str, result: Model, steps: list[tuple[str, Model]], how: dict[str, Any]
 ) -> tuple[Comparison, str | None]:
-    """Compare two models, and find the first pass after which the results differ."""
+    """Compare two models and, if they differ, find the first pass that changed the results.
+
+    `steps` holds the name of each pass and the model after it. The second result is the name of the
+    pass; it is None if the models do not differ, or if no model in `steps` differs.
+    """
     from irloop import compare
 
     comparison = compare(original, result, **how)

@@ -73,7 +73,10 @@ class Allowance:
 
     @contextmanager
     def _enforced(self) -> Iterator[None]:
-        """Enter the budget, and turn the exceptions of the system's limits into `LimitError`."""
+        """Limit the time, memory and steps of the code in a `with` block.
+
+        Exceptions for exceeded limits, which a budget or the system raises, become `LimitError`.
+        """
         # The budget does not count the temporaries of single steps, so it gets only a third of the
         # memory.
         budget = Budget(self.memory // 3, self.seconds, self.all_steps, self.steps)

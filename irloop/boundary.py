@@ -69,7 +69,7 @@ def _failure(
     args: tuple[object, ...],
     keywords: dict[str, object],
 ) -> IrloopError:
-    """A usage error if an argument is not of the annotated type, otherwise an internal error.
+    """Make a usage error if an argument lacks the annotated type, else an internal error.
 
     Arguments are checked only after a failure, so a successful call takes no longer.
     """

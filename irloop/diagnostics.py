@@ -218,7 +218,8 @@ class Cap:
 class Report:
     """All findings of one validation of one or more models, in the order they were found.
 
-    `suppressed` are those that the model itself suppresses.
+    `suppressed` are the findings that a model itself tells irloop to suppress; they are not in
+    `diagnostics`.
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -416,7 +416,10 @@ def _new_scratch(folder: str) -> tuple[str, int | None]:
 
 
 def _opened_folder(path: str) -> int | None:
-    """A descriptor for locking a folder; Windows has none."""
+    """Open a folder for locking; return its descriptor, or None if it cannot be opened.
+
+    On Windows, folders cannot be opened.
+    """
     if not hasattr(os, "O_DIRECTORY"):
         return None
     with suppress(OSError):

@@ -30,7 +30,10 @@ def end_with(lifeline: int) -> None:
 
 
 def end_group() -> None:
-    """Kill the group of this process if it leads one."""
+    """Kill this process and all others of its process group if it leads the group.
+
+    Otherwise, and on systems without POSIX process groups, do nothing.
+    """
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
 

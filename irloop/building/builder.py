@@ -244,7 +244,7 @@ class LoopBuilder(LoopBody, GraphBuilder):
 
 
 class _BranchBody(GraphBuilder):
-    """One of the two bodies of a branch."""
+    """Builds one of the two bodies of an If."""
 
     def __init__(self, outer: GraphBuilder, label: str, capture: Callable[[Value], int]) -> None:
         super().__init__(outer._inner.nested(label), outer._target, outer)

@@ -51,7 +51,10 @@ class Part:
 
 @dataclass(slots=True, eq=False)
 class Last:
-    """An output: `inner`, or the next value of `state`, in the last iteration."""
+    """An output of a loop: the value of `inner` in the last iteration.
+
+    With `state`, the output is the last value of this state.
+    """
 
     inner: Value
     output: Value
@@ -162,10 +165,10 @@ def openvino_wires(
 def onnx_wires(
     wires: Wires, body: Graph, first: int, add_result: Callable[[Value], None], *, loop: bool
 ) -> Wired:
-    """The port map of an ONNX Loop (with `loop`) or Scan; parameters of the body are put in order.
+    """Make the port map of an ONNX Loop, or of a Scan if `loop` is False.
 
-    ONNX has an output for every state; if the user added none for a state, the output is a new
-    value without readers.
+    The parameters of the body are sorted as ONNX requires. ONNX has an output for every state; if
+    the user added none for a state, the output is a new value without readers.
     """
     order = [] if wires.iteration is None else [wires.iteration]
     if loop:

@@ -121,7 +121,7 @@ def compare(
 
 
 def _with_refusals(trials: Sequence[Trial], own: Sequence[Run]) -> list[Trial]:
-    """The trials, each with the reason why irloop's own executor refused it, if it did."""
+    """Return the trials; those that irloop's own executor refused carry the reason."""
     pairs = zip(trials, own, strict=True)
     return [replace(trial, refused=run.reason) if run.refused else trial for trial, run in pairs]
 
@@ -308,10 +308,11 @@ class _Work:
         own: Sequence[Run],
         shown: int | None,
     ) -> Evidence | None:
-        """The evidence from one trial: the two models, the inputs, and the tolerance.
+        """Collect the evidence from one trial: the two models, the inputs, and the tolerance.
 
-        The trial is, in this order of preference: one that shows the difference, one in which a
-        model failed, one that ran. If there is no such trial, the result is None.
+        This is the trial that shows the difference. If there is none, it is a trial in which a
+        model failed, or else a trial in which irloop's executor ran the model. If there is no such
+        trial either, the result is None.
         """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)

@@ -336,7 +336,11 @@ class _Differ:
 
 
 def _are_alike(old: Node, new: Node) -> bool:
-    """True when one operation may be a changed version of another."""
+    """Return whether one operation may be a changed version of the other.
+
+    Both have no bodies, have equal numbers of inputs and outputs, and are neither inputs nor
+    constants.
+    """
     plain = not (old.bodies or new.bodies)
     inner = not isinstance(old.op, Parameter | Constant) and not isinstance(
         new.op, Parameter | Constant
@@ -346,9 +350,10 @@ def _are_alike(old: Node, new: Node) -> bool:
 
 
 def _parameters(old: Graph, new: Graph) -> list[tuple[Node, Node]]:
-    """Pairs of corresponding inputs.
+    """Return pairs of corresponding inputs (Parameter nodes) of two graphs.
 
-    Inputs of bodies correspond by name if both bodies have the same names, all others by position.
+    The inputs of two bodies correspond by name if the bodies have the same set of names. All other
+    inputs correspond by position.
     """
     names = {node.name: node for node in new.parameters}
     by_name = [(node, names[node.name]) for node in old.parameters if node.name in names]
@@ -406,9 +411,10 @@ def _change_in_words(before: Any, after: Any) -> str:
 
 
 def _fingerprints(graph: Graph, places: Mapping[Node, int] | None = None) -> dict[Node, bytes]:
-    """For each node, a digest of its computation from the parameters of the graph, without names.
+    """Compute a digest of what each node computes from the parameters of the graph.
 
-    `places` gives a number to each parameter; by default this is its position.
+    Names do not affect the digests. `places` gives the number that stands for each parameter; by
+    default it is the position of the parameter.
     """
     found: dict[Node, bytes] = {}
     for at, node in enumerate(graph.parameters):
@@ -436,7 +442,7 @@ def _source(value: Value | None, found: dict[Node, bytes]) -> bytes:
 
 
 def _are_exchanged(old: Sequence[Body], new: Sequence[Body]) -> bool:
-    """True if each of two branches computes what the other one computed."""
+    """Return whether the two branches of an If have been exchanged between `old` and `new`."""
     if len(old) != 2 or len(new) != 2 or [item.label for item in old] != [x.label for x in new]:
         return False
     before, after = ([_body_print(item, "") for item in bodies] for bodies in (old, new))

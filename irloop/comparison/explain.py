@@ -140,10 +140,10 @@ class Explainer:
         )
 
     def _is_other_even_in_double(self, number: int, place: int, exact: Any, own: float) -> bool:
-        """True if an error of the second model remains when the model is computed in double
-        precision.
+        """Return whether the second model is wrong at output `place` even in double precision.
 
-        The error is then not one of rounding, and every engine that runs the second model has it.
+        `exact` is the expected output, and `own` the error of an engine. If the error in double
+        precision is of similar size, it is not a rounding error but part of the second model.
         """
         second = self._double("double", number, 1)
         error = None if second is None else _error(second[self.judge.places[place]], exact)
@@ -175,10 +175,11 @@ class Explainer:
         return any(isinstance(node.op, (*_QUANTIZED, ContribOp)) for node in nodes)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
-        """The output as computed by other engines and by NumPy in the declared precision.
+        """Collect other values of one output.
 
-        Each value comes with a phrase that names its origin. The distance of the values from the
-        result in double precision shows how hard the output is to compute.
+        They come from the other engines, and from NumPy in the declared precision. Each value comes
+        with a phrase that names its origin. If these values are far from the result in double
+        precision, the output is hard to compute.
         """
         values = [
             (f"the {other.model} model in {other.engine.name} is", self.judge.ordered(other, run))
@@ -241,10 +242,10 @@ class Explainer:
     def _saturated(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason "integer sums saturate", if ONNX Runtime agrees once it adds exactly.
+        """The reason "integer sums saturate", if ONNX Runtime agrees when it adds exactly.
 
-        On x64 processors without VNNI, its default kernels add two products of u8 and i8 in i16,
-        where the sum saturates.
+        On x64 processors without VNNI, the default kernels of ONNX Runtime add two products of u8
+        and i8 in i16, where the sum saturates.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
             return None

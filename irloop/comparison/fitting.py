@@ -47,7 +47,10 @@ class Attempt(Record):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """The sort key of attempts; the largest is the best."""
+        """A sort key: better attempts have larger keys.
+
+        Better outputs count first. Then a failure at a later node counts as better.
+        """
         return self.worth, self.node
 
 
@@ -99,8 +102,9 @@ class _Search:
         return None if found.late else found
 
     def better(self, sizes: Sizes, best: Attempt) -> tuple[Sizes, Attempt] | None:
-        """The first change that lets the model run further than `best`: its sizes and its run, or
-        None.
+        """Find the first change of the sizes with which the model runs further than `best`.
+
+        Returns the changed sizes and the new attempt; None if no change helps.
         """
         for changed in self._proposals(sizes, best):
             found = self.run(changed)

@@ -100,9 +100,9 @@ def made_trials(
 
 
 def other_trials(model: Model, sizes: Sizes, seed: int) -> list[Trial]:
-    """Make further trials, which may reach more of the model.
+    """Make trials with further kinds of inputs, which may reach more of the model.
 
-    Their conditions are random, and their numbers differ in sign and magnitude.
+    Boolean inputs that serve as conditions are random; the numbers differ in sign and in magnitude.
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]

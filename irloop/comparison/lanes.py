@@ -110,8 +110,9 @@ def _weights_of(model: Model) -> int:
 
 
 class Lanes:
-    """The processes of all lanes except those of irloop's own executor; all are started
-    immediately.
+    """Starts a process for each lane, except for lanes of irloop's own executor.
+
+    The processes start when the object is created, and end with the `with` block.
     """
 
     def __init__(self, lanes: Sequence[Lane], memory: int | None = MEMORY) -> None:
@@ -181,9 +182,10 @@ class Lanes:
     def start(
         self, number: int, trials: Sequence[Trial], seconds: float
     ) -> dict[Lane, Future[list[Run]]]:
-        """Start the trials of model `number` in each of its processes, and return the futures.
+        """Start the trials of model `number` in the process of each of its lanes.
 
-        The processes work at the same time. None runs longer than the budget of this thread allows.
+        Return the futures of the runs, keyed by lane. The processes work at the same time, and only
+        as long as the budget of this thread allows.
         """
         end = time.monotonic() + budget.current().seconds_left()
         return {

@@ -1,5 +1,6 @@
-"""Matches the inputs and outputs of two models, and refines the input shapes of one by those of the
-other.
+"""Matches the inputs and outputs of two models by name or position.
+
+It also refines the input shapes of one model by the input shapes of the other.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ def input_positions(first: Graph, second: Graph) -> list[int | None]:
 
 
 def output_positions(first: Graph, second: Graph) -> list[int | None]:
-    """The position in the second graph of each output of the first: by name, else by position."""
+    """For each output of the first graph, return the position of its match in the second.
+
+    Outputs are matched by name or, failing that, by position. The position is None if no output
+    matches.
+    """
     return _matched(list(map(_names, first.results)), list(map(_names, second.results)))
 
 

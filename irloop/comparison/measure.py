@@ -30,7 +30,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Allowance(NamedTuple):
-    """The difference allowed for values of some element types, with the reason."""
+    """How much the values of some element types may differ, and the reason."""
 
     types: tuple[str, ...]
     relative: float
@@ -234,8 +234,10 @@ def _largest(x: Array) -> float:
 
 
 def _apart(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """For each element, the absolute difference, the relative difference, and the smallest
-    tolerance that would be enough.
+    """Compare two arrays element by element; return three measures of the difference.
+
+    These are the absolute difference, the difference relative to `x`, and the smallest tolerance t
+    with which the elements would count as equal: abs(x - y) <= t + t * abs(x).
     """
     a, b = _wide(x), _wide(y)
     with np.errstate(all="ignore"):
@@ -298,7 +300,10 @@ _FLOATS = tuple(map(np.dtype, (np.float16, np.float32, np.float64, ml_dtypes.bfl
 
 
 def _ordered(x: Array) -> Array:
-    """Convert floats to integers that number the representable values in ascending order."""
+    """Convert floats to integers so that adjacent floats become adjacent integers.
+
+    The order stays the same; 0 and -0 both become 0.
+    """
     bits = np.ascontiguousarray(x).view(_BITS[x.dtype.itemsize])
     width = 8 * x.dtype.itemsize
     magnitude = (bits & bits.dtype.type((1 << (width - 1)) - 1)).astype(np.int64)

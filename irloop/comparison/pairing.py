@@ -159,7 +159,10 @@ class Pairs:
         self._add(name, first, second)
 
     def loops(self) -> Iterable[tuple[Node, Node]]:
-        """Yield nodes with bodies that have equal names, or that return corresponding values."""
+        """Yield pairs of corresponding nodes with bodies, one node of each model.
+
+        The two nodes have equal names, or return values that correspond.
+        """
         yield from self._named_loops()
         yield from self._loops_of(self.of_second)
 
@@ -168,7 +171,10 @@ class Pairs:
         yield from ((left[name], right[name]) for name in left if name in right)
 
     def _loops_of(self, values: Iterable[Value]) -> Iterator[tuple[Node, Node]]:
-        """The corresponding loops that return these values of the second model."""
+        """Yield the pairs of corresponding loops whose outputs are among the values.
+
+        `values` are values of the second model that have a counterpart in the first model.
+        """
         for value in values:
             nodes = _loop_of(self.first_by_name[self.of_second[value]]), _loop_of(value)
             if nodes[0] is not None and nodes[1] is not None:
@@ -206,7 +212,10 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
 
 
 def _known(names: Mapping[Value, str], value: Value) -> str:
-    """The name of the pair that contains `value` or a copy of it; empty if there is none."""
+    """Return the name of the pair to which `value` or a copy of it belongs; empty if none.
+
+    A pair consists of corresponding values of the two models.
+    """
     alike = (value, unchanged(value), *copies(value))
     return next((names[item] for item in alike if item in names), "")
 
@@ -330,8 +339,9 @@ def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
 
 
 def _integers_agree(x: Array, y: Array) -> bool:
-    """True if integers of different types are equal; integers that mean "no limit" count as
-    equal.
+    """Return whether integers of different types are equal.
+
+    Very large integers, which mean "no limit", are equal to each other whatever their values.
     """
     left, right = (item.reshape(-1).astype(np.float64) for item in (x, y))
     is_small = np.maximum(np.abs(left), np.abs(right)) < NO_LIMIT

@@ -91,7 +91,7 @@ class Recording:
         return self._counts.get((loop, at), 0), (loop, at) in self._ended
 
     def _keep_outer(self, value: Value, at: Iterations, made: Any) -> None:
-        """Record a captured value also as a value outside the body, with the same elements.
+        """Record the value of a body parameter also for the outer value that it captures.
 
         This must happen early: the loop or branch around the body has not ended yet, and never ends
         if a node inside it fails.

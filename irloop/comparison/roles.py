@@ -63,9 +63,10 @@ _COUNTING = classes_of(
 
 @dataclass(slots=True)
 class Role:
-    """The role of one input. `bound` is the size of the smallest axis that it indexes.
+    """What a model uses one input for, such as a trip count, a condition, an index or a size.
 
-    A `mask` is recognised by its name alone, because models use it like any other input.
+    All values of the input must be less than `bound`; None means that no bound is known. A `mask`
+    is recognised by its name alone, because models use it like any other input.
     """
 
     trip: bool = False
@@ -128,9 +129,10 @@ def _classify(role: Role, node: Node, position: int) -> None:
 
 
 def _axis_size(node: Node, data: int) -> int | None:
-    """The size of the axis that indices refer to; the smallest known size if the axis is unknown.
+    """Return the size of the axis to which the indices of a node refer, or None.
 
-    The result is None if the size is unknown.
+    If it is not known which axis this is, return the smallest known size of all axes. The result is
+    None if no size is known.
     """
     axis = getattr(node.op, "axis", None)
     if not isinstance(axis, int) and len(node.inputs) > 2 and isinstance(node.op, _GATHERS):

@@ -114,8 +114,8 @@ def run_trials(
 ) -> list[Run]:
     """Run every trial in irloop's own executor; all outputs together have a memory limit.
 
-    `affordable` is called after the first trial that no limit refuses, because engines may load the
-    model then.
+    `affordable` is called after the first trial that was not refused by a limit. From then on, it
+    makes sense that other engines load the model.
     """
     runs: list[Run] = []
     memory = budget.current().memory

@@ -120,8 +120,9 @@ class Settler:
         return best
 
     def resized(self, settled: Settled) -> list[Trial]:
-        """One trial with other sizes of the unknown dimensions; no trial if the model cannot run
-        with them.
+        """Make one trial in which the unknown dimensions have other sizes than in `settled`.
+
+        The list is empty if the model cannot run with other sizes.
         """
         for sizes in other_sizes(settled.sizes, self._groups, self._given):
             found = replace(settled, sizes=sizes)

@@ -73,7 +73,10 @@ def image_axes(type: TensorType) -> range:
 
 
 def key_of(dim: DynamicDim, image: bool) -> DynamicDim | int:
-    """The key of a dimension in `Sizes`; all unnamed, unbounded sizes of images have one key."""
+    """Return the key under which `Sizes` stores the size of a dimension.
+
+    With `image`, all dimensions without a name and bounds have the key IMAGE.
+    """
     return IMAGE if image and dim == DynamicDim() else dim
 
 
@@ -129,7 +132,10 @@ def sizes_of(
 
 
 def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
-    """The sizes, with an additional entry for every unknown axis of the inputs."""
+    """Return a copy of `sizes` with an additional entry for every unknown axis of the inputs.
+
+    The key of this entry is the position of the input and the axis.
+    """
     found = dict(sizes)
     for at, value in enumerate(model.graph.inputs):
         type = _tensor(value.type)
@@ -216,7 +222,7 @@ def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
 
 
 def _tensor(type: ValueType) -> TensorType:
-    """The type of a tensor, or of the tensors in a sequence or optional."""
+    """Return the type of a tensor, or of the tensors that a sequence or an optional holds."""
     while isinstance(type, SequenceType | OptionalType):
         type = type.item
     return type

@@ -113,7 +113,10 @@ class Tally:
         yield from _grouped(self._skipped)
 
     def not_compared(self) -> Iterator[str]:
-        """A line for each output that no trial compared; none if nothing was compared at all."""
+        """Yield a line for each output that no trial compared because it was empty or all NaN.
+
+        If no output was compared at all, nothing is yielded.
+        """
         if not self._shown:
             return
         for at, name in enumerate(self._names()):
@@ -140,7 +143,11 @@ class Tally:
         return self._judge.names[0]
 
     def _without_reference(self, number: int, trial: Trial) -> None:
-        """Report or skip a trial for which no engine has run the first model."""
+        """Record a trial in which no engine ran the first model.
+
+        The trial is reported as a problem if an engine ran the second model on inputs that the
+        caller gave. Otherwise the trial is skipped, because the inputs may be invalid.
+        """
         runs = [(lane, item[number]) for lane, item in self._runs.items()]
         reason = next((run.reason for lane, run in runs if lane.side == 0), "no engine")
         ran = any(run.outputs is not None for lane, run in runs if lane.side == 1)
@@ -189,9 +196,10 @@ class Tally:
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """True if a trace in irloop's executor may show the difference in this output.
+        """Return whether the difference in this output may appear in irloop's executor.
 
-        Other engines cannot be traced.
+        Only this executor can trace a run. The result is false if another engine shows the
+        difference, and the executor has run the second model.
         """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
@@ -224,7 +232,9 @@ class Tally:
     ) -> list[OutputReport]:
         """Compare the outputs of one engine (`lane`) with the wanted values in a trial.
 
-        Outputs that are equal, or whose difference has a known excuse, are reported as equal.
+        Returns a report for each output, with all details if the output differs. Outputs whose
+        difference has a known excuse are left out, and so are differing outputs without a defined
+        value.
         """
         found = self._judge.ordered(lane, self._runs[lane][number])
         undefined = any(runs[number].undefined for runs in self._runs.values())
@@ -245,7 +255,7 @@ class Tally:
     def _is_excused(
         self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
     ) -> bool:
-        """True when a difference has a reason other than the conversion; adds a note."""
+        """True if a difference is not due to the conversion; a note then gives the reason."""
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
             words = (
                 "both models return the same values in their engines, but different values in numpy"

@@ -51,13 +51,13 @@ def tried(
     widen: bool | None,
     affordable: Callable[[], None],
 ) -> tuple[list[Trial], list[Run]]:
-    """Make trials for `runner` and run each in irloop's executor; return the trials and the runs.
+    """Make trials for `runner`, run them in irloop's executor, and return trials and runs.
 
-    `model` is `runner` with everything that is known about the shapes of its inputs. The first
-    trials have sizes for which every output is finite and not empty. Trials with other sizes
+    `model` is the same model, but its inputs have all sizes that are known from both models. The
+    first trials have sizes for which every output is finite and not empty. Trials with other sizes
     follow, then trials that reach branches and trip counts that no earlier trial reached.
-    `affordable` is called after the first trial that no limit refuses, or at once if irloop's
-    executor cannot run the model.
+    `affordable` is a function. It is called after the first trial that exceeds no limit, or at once
+    if irloop's executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)
@@ -93,7 +93,10 @@ def _further_trials(
     runs: Sequence[Run],
     seconds: float,
 ) -> Iterator[tuple[Trial, Run]]:
-    """Further trials, which reach branches and trip counts that `runs` did not reach."""
+    """Make and run further trials; yield those that reach something that `runs` did not reach.
+
+    This may be a branch, or a trip count of a loop.
+    """
     missed = set(reachable(runner)) - reached(runs)
     if not missed or any(run.late for run in runs):
         return

@@ -54,8 +54,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """An array without elements, given by its shape, because a nested list cannot express the
-    shape.
+    """An array without elements, given by its shape.
+
+    A nested list cannot express such a shape, [2, 0] or [0, 2] for example.
     """
 
     shape: tuple[int, ...]

@@ -144,8 +144,7 @@ class IrLoop:
         self._leaving.append((value, LastValue(0, len(self._leaving))))
 
     def last_of(self, state: Value) -> None:
-        """Add an output: the state after the loop, which is its initial value if the body never
-        ran.
+        """Add an output with the last value of a state, or its initial value after no iteration.
 
         The state gets its own Result, because a Result that several states share has no initial
         value of its own.

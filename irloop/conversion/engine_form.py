@@ -1,4 +1,7 @@
-"""An entry of a list of engine forms: a pass, and a test for the form that it rewrites."""
+"""Defines `Form`: a pass for an engine, and a test for the nodes that the pass rewrites.
+
+The pass rewrites nodes that the engine refuses or computes wrongly.
+"""
 
 from __future__ import annotations
 

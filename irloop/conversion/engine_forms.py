@@ -65,9 +65,9 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """Return a test for the nodes that have a form now, when this function is called.
+    """Return a test that is true for the nodes that have a form when this function is called.
 
-    The test stays true for such a node as long as the node keeps its operation type.
+    It stays true for such a node as long as the node keeps its name and its operation type.
     """
     nodes = (*model.graph.parameters, *all_nodes(model.graph))
     found = {(node.name, node.op.type) for node in nodes if test(node, known)}
@@ -75,7 +75,10 @@ def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
 
 
 def _grouped(forms: Sequence[Form]) -> list[Pass]:
-    """Make the passes of `forms`, in order; neighbours that have a pattern share one walk."""
+    """Make the passes of `forms`, in order.
+
+    Adjacent forms whose passes match patterns become one pass, which walks the graph only once.
+    """
     made: list[Pass] = []
     for is_matcher, group in groupby(forms, lambda form: form.matches is not None):
         members = list(group)
@@ -84,10 +87,10 @@ def _grouped(forms: Sequence[Form]) -> list[Pass]:
 
 
 class _Matchers(GraphRewrite):
-    """Rewrites single operations in one walk, if the graph has any of them.
+    """Rewrites single operations in one walk over the graph.
 
-    Looking for the operations first avoids the inference of types, which takes longer in a large
-    model.
+    Before the walk, the pass looks for such operations. If there are none, it saves the inference
+    of types, which takes longer in a large model.
     """
 
     name = "operation_forms"
@@ -105,10 +108,11 @@ class _Matchers(GraphRewrite):
         return found and super().run(model, config)
 
     def _tests(self, kinds: set[type[Op]]) -> dict[type[Op], list[Callable[[Node], bool]]]:
-        """Collect, for each operation class, the tests that tell which nodes need another form.
+        """Collect the tests of the engine forms for each operation class in `kinds`.
 
-        `kinds` holds the operation classes that occur in the model. The test of a form is left out
-        if the model has no operation of the types in `Form.beside`.
+        A test returns True for a node that needs another form. `kinds` holds the operation classes
+        that occur in the model. The test of a form is left out if the model has no operation of the
+        types in `Form.beside`.
         """
         tests: dict[type[Op], list[Callable[[Node], bool]]] = {kind: [] for kind in kinds}
         for form in self._forms:

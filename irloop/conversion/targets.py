@@ -136,15 +136,18 @@ def adapt(model: Model, target: Target) -> None:
 
 
 def _may_stay(node: Node) -> bool:
-    """True for a TensorIterator that the oldest runtime runs unchanged."""
+    """Return whether a TensorIterator needs no conversion to a Loop for the oldest runtime.
+
+    This is the case if it contains neither hazard OVN111 nor hazard OVN121.
+    """
     return not any(True for code in ("OVN111", "OVN121") for _ in hazards()[code]().find(node))
 
 
 def _separate_names(model: Model) -> None:
-    """Give layers that make model outputs names other than those of the inputs.
+    """Rename layers that make an output of the model and have the name of an input.
 
     OpenVINO 2021.4 identifies an output by the layer that makes it, and would confuse it with the
-    input.
+    input. If an output is an input or another output itself, a Convert is inserted to make it.
     """
     rewriter = Rewriter(model.graph)
     taken = {node.name for node in model.graph.parameters}

@@ -252,9 +252,10 @@ def _joined_shape(
 def infer_branches(
     args: Arguments, widen: Callable[[ValueType, ValueType], ValueType] = widen_types
 ) -> list[ValueType]:
-    """Output types of an If: those of the branch that a constant condition selects, else of both.
+    """Return the output types of an If.
 
-    `widen` returns a type that covers the types of an output in both branches.
+    If the condition is constant, these are the types of the branch that it selects. Otherwise
+    `widen` returns, for each output, a type that covers the types in both branches.
     """
     condition = args.constant(0)
     if condition is None or condition.size != 1:

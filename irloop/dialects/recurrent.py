@@ -77,8 +77,10 @@ def by_position(
 def in_order(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """The activations with their parameters, as ONNX reads them: only activations with a parameter
-    consume an entry of the lists.
+    """Pair the activations with their parameters from `alphas` and `betas`, by ONNX's rule.
+
+    An activation takes the next entry of a list only if it has that parameter: after Tanh, which
+    has none, Affine still takes the first alpha and the first beta.
 
     Raises:
         ValueError: for an unknown activation.

@@ -1,4 +1,4 @@
-"""Shape inference for searches, shared by both dialects."""
+"""Shape inference that operations of both dialects share, above all the searches (TopK)."""
 
 from __future__ import annotations
 

@@ -100,9 +100,11 @@ def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
 
 
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of input 0; a single element is repeated to the output's length.
+    """Return the dimensions that input 0 contains, one for each element of the output.
 
-    None if they are not known, or the output is not a vector of known length.
+    A single element is repeated. The result is None if the elements or the length of the output are
+    unknown, if the output is not a vector, or if there are more elements than one but not as many
+    as the output has.
     """
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:

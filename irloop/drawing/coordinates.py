@@ -72,7 +72,10 @@ def _aligned(
     conflicts: set[tuple[int, int]],
     count: int,
 ) -> list[int]:
-    """The root of the block of each vertex; a block is a chain of median neighbours."""
+    """Align vertices with median neighbours, and return the root of each vertex.
+
+    Aligned vertices form a chain, called a block; its first vertex is the root of all of them.
+    """
     at = _positions(layers)
     root = list(range(count))
     taken = [False] * count
@@ -92,7 +95,10 @@ def _aligned(
 
 
 def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: float) -> list[float]:
-    """Move blocks as far to the left as possible, then to the right if that opens no gap."""
+    """Place the blocks as far left as possible, then as far right as their neighbours allow.
+
+    Returns the position of each vertex.
+    """
     left: dict[int, dict[int, float]] = {}
     right: dict[int, dict[int, float]] = {}
     for layer in layers:
@@ -113,7 +119,10 @@ def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: fl
 
 
 def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> list[int]:
-    """Sort the blocks so that each comes after all blocks to its left."""
+    """Sort the blocks so that each one follows the blocks to its left.
+
+    `before` maps a block to the blocks to its left, with distances.
+    """
     order: list[int] = []
     seen: set[int] = set()
     stack = [(block, False) for block in reversed(blocks)]
@@ -129,7 +138,10 @@ def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> lis
 
 
 def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
-    """Align four placements to the narrowest; return, for each vertex, the mean of its two middle
+    """Combine four placements of the vertices into one.
+
+    Even placements are shifted to the left border of the narrowest placement, odd ones to its right
+    border. The result for each vertex is the mean of the second and third of its four sorted
     positions.
     """
     if not widths:

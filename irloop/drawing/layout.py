@@ -42,7 +42,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A link from point to point; it bends between layers. `back` marks a back edge."""
+    """A line of the drawing; it goes through `points`, and `back` marks a back edge."""
 
     points: tuple[Point, ...]
     back: bool = False
@@ -121,10 +121,10 @@ def _edges(links: Sequence[Link]) -> list[Edge]:
 
 
 def _ranked(scene: Scene) -> tuple[list[Link], list[int]]:
-    """The links to draw, and the layer of each box.
+    """Return the links to draw, and the layer of each box.
 
-    If the links had too many bends, long ones are left out. A line of text in the box that such a
-    link leads to then names what the box reads.
+    If the links would have too many bends in total, long links are left out. The box at the end of
+    such a link then gets a line of text, which names what the box reads.
     """
     rank = ranks(len(scene.boxes), _edges(scene.links), scene.first, scene.last)
     spans = [rank[link.target] - rank[link.source] for link in scene.links]

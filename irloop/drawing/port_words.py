@@ -32,7 +32,7 @@ _ROLES: dict[type[Op], tuple[str, ...]] = {
 
 
 def input_label(node: Node, position: int) -> tuple[str, ...]:
-    """The role or the position of an input, and its value if it is constant."""
+    """Return the texts that label an input: its role or position, and the value of a constant."""
     roles = _ROLES.get(type(node.op), ())
     title = roles[position] if position < len(roles) else f"input {position}"
     value = node.inputs[position]

@@ -96,7 +96,10 @@ def scene_of(graph: Graph, style: Style) -> Scene:
 
 
 def _depth(graph: Graph, style: Style) -> int:
-    """The depth down to which bodies are drawn without exceeding the limit of operations."""
+    """Return the depth down to which bodies are drawn; 0 means only the graph itself.
+
+    It is the largest depth that exceeds neither the limits of `style` nor `DEEPEST`.
+    """
     counts: list[int] = []
     level = [graph]
     while level and (style.depth is None or len(counts) <= style.depth):

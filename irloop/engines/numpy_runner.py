@@ -14,7 +14,7 @@ __all__ = ["NumpyRunner"]
 
 
 class NumpyRunner:
-    """A model in irloop's own executor; variables are kept from run to run."""
+    """Runs a model in irloop's own executor; variables keep their values from run to run."""
 
     def __init__(self, path: str) -> None:
         read = ir_reader.read if detect(path) == "openvino" else onnx_reader.read

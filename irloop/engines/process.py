@@ -220,7 +220,10 @@ class Process:
 
 
 def size_of_files(model: str | os.PathLike[str]) -> int:
-    """The bytes of a model's file and of the weights next to it, without files that are missing."""
+    """Return the size in bytes of a model's file and the weights next to it.
+
+    Missing files count as 0.
+    """
     path = os.fspath(model)
     total = 0
     for item in {path, os.path.splitext(path)[0] + ".bin", f"{path}.data"}:

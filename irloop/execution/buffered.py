@@ -191,7 +191,10 @@ def _stable(
 def _escaping(
     steps: Sequence[Step], keep: Collection[int], fixed: Collection[int], stable: set[int]
 ) -> set[int]:
-    """The slots whose values, or views of them, may be kept after the iteration."""
+    """Return the slots whose value, or a view of it, may be needed after the iteration.
+
+    Their memory must not be reused in the next iteration.
+    """
     escaping = set(keep)
     for step in reversed(steps):
         if _writes(step):

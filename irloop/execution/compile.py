@@ -128,7 +128,10 @@ def without_value(graph: Graph) -> list[Diagnostic]:
 
 
 def _refusal(node: Node) -> str | None:
-    """The reason why a node cannot be run, "" if there are no details; None if it can be run."""
+    """Return the reason why a node cannot be run; None if it can be run.
+
+    The reason is an empty string if there are no details.
+    """
     if isinstance(node.op, UnknownOp):
         return reason_of(node.op)
     # A node that nothing reads is not run, so it does not matter whether it can be run.

@@ -44,7 +44,7 @@ class Feed(NamedTuple):
 
 
 class Gather(NamedTuple):
-    """A body result that every iteration adds to `stack`."""
+    """The slot of a body result, and the stack to which every iteration adds its value."""
 
     slot: int
     stack: Stack
@@ -204,8 +204,10 @@ class Iterations:
         return not truth(self._plan.node, condition, "the condition that the body returns")
 
     def _carry(self) -> None:
-        """Move results to states. This is done before an iteration, so that the results of the last
-        iteration are kept.
+        """Copy the results of the previous iteration to the states.
+
+        This is done at the beginning of an iteration, so that after the last iteration both the
+        states and the results can be read.
         """
         # Read all values before writing any, because the specification updates all states at once.
         slots = self._slots
@@ -271,9 +273,10 @@ class Iterations:
         return result
 
     def _stretch(self, first: int, end: int) -> tuple[int, bool]:
-        """Run iterations `first` to `end`; stop early if a state changes its size.
+        """Run iterations from `first` up to, but not including, `end`.
 
-        Returns the number of the next iteration, and True if the loop has ended.
+        Stop earlier if a state changes its size, or if the condition ends the loop. Returns the
+        number of the next iteration, and True if the loop has ended.
         """
         plan, slots, feeds = self._plan, self._slots, self._feeds
         if self._fast is not None:

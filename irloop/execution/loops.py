@@ -51,8 +51,10 @@ class LoopBody:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a loop: the results of the last iteration, the number of iterations, and the
-    concatenated outputs.
+    """The outcome of a loop.
+
+    It consists of the results of the last iteration, the number of iterations, and the concatenated
+    outputs.
     """
 
     results: list[Any]
@@ -220,11 +222,13 @@ class Loop:
         return Outcome([slots[slot] for slot in self.program.outputs], count, gathered)
 
     def _require_end(self, stop: int | None) -> None:
-        """Raise for a loop that never ends, if the budget limits steps and nothing limits
-        iterations.
+        """Refuse a loop that never ends if the budget limits its steps, but not its iterations.
 
-        Without a budget such a loop runs, because a caller may read its first iterations and then
-        stop.
+        If the budget has no limit of steps, such a loop runs, because a caller may read its first
+        iterations and then stop.
+
+        Raises:
+            StepError: when the loop is refused.
         """
         if budget.current().operations is None or (stop is not None and stop <= ENDLESS):
             return
@@ -251,7 +255,11 @@ class Loop:
     def _at_once(
         self, context: Context, slots: list[Any], feeds: Sequence[Feed], trip: int | None
     ) -> list[Feed]:
-        """Process all slices at once where possible; return the feeds for the remaining steps."""
+        """Run the steps that can compute the slices of all iterations at once.
+
+        `trip` limits the number of slices; None means all. Return what the steps that remain for
+        each iteration must be fed with: input slices and slices of the computed values.
+        """
         for slot, source, _ in feeds:
             slots[slot] = source if trip is None else source[:trip]
         try:

@@ -140,7 +140,10 @@ def _strings_of(type: ValueType) -> int:
 
 
 class _Given(NodeArguments):
-    """`NodeArguments` whose values are all known."""
+    """Arguments for type inference of a node whose input values are all known.
+
+    The types and constants are those of the values.
+    """
 
     __slots__ = ("_values",)
 

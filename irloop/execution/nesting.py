@@ -54,9 +54,7 @@ def refuse_too_many(levels: Sequence[Level]) -> None:
 
 
 def _repeats_equally(node: Node) -> bool:
-    """True if each iteration of the enclosing loop runs this loop for the same number of
-    iterations.
-    """
+    """Return whether a nested loop runs equally often in each iteration of the loop around it."""
     if isinstance(node.op, onnx.Loop | ov.Loop):
         return node.inputs[0] is not None and _is_constant(node.inputs[0])
     values = [

@@ -158,7 +158,11 @@ class BatchedScan(OnnxScan):
     def _item(
         self, context: Context, inputs: Sequence[Any], length: int, longest: int
     ) -> list[Any]:
-        """The outputs of one batch item; scan outputs are padded with zeros to the longest item."""
+        """Run the Scan for one batch item and return its outputs.
+
+        `length` is the number of iterations for this item. The scan outputs are padded with zeros
+        to the length `longest` of the longest item.
+        """
         if length == 0:
             found = self.without_iterations(context, inputs)
             outputs = list(found) if isinstance(found, tuple) else [found]

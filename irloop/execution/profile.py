@@ -72,9 +72,10 @@ class RunProfile:
         return sorted(self._nodes.values(), key=lambda item: -item.own)
 
     def operations(self) -> list[Timing]:
-        """The times of all types of operations, the longest own time first.
+        """Return the times of each type of operation, the longest own time first.
 
-        `total` is the same as `own`, because the time of a body is that of the operations in it.
+        Here `total` equals `own`: the time that a loop spends in its body is counted for the types
+        of the operations in the body.
         """
         found: dict[str, Timing] = {}
         for item in self._nodes.values():

@@ -277,7 +277,10 @@ def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> 
 
 
 def _as_value(value: Any) -> Any:
-    """Convert strings and Python numbers from a kernel to arrays."""
+    """Convert a string or a Python number to an array.
+
+    Return arrays, NumPy scalars, lists (sequences) and None unchanged.
+    """
     if value is None or isinstance(value, np.ndarray | np.generic | list):
         return value
     return np.asarray(value, dtype=object if isinstance(value, str | bytes) else None)

@@ -26,9 +26,10 @@ _PRODUCTS = (onnx_matmul.MatMul, openvino_matmul.MatMul)
 
 
 def over_whole_axis(node: Node, kernel: Kernel, whole: Sequence[bool]) -> Kernel | None:
-    """The kernel that runs a step on all slices at once; None if that is not possible.
+    """Return a kernel that computes a node once for all slices of a loop, instead of one by one.
 
-    `whole` marks the inputs that hold all slices.
+    `kernel` computes the node for one slice. An entry of `whole` is true if that input holds all
+    slices. The result is None if the node cannot be computed in this way.
     """
     op = node.op
     if len(node.outputs) != 1:

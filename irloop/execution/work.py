@@ -1,8 +1,8 @@
-"""Estimates the work of program steps from the sizes of their values, in steps of the budget.
+"""Estimates how many steps of the budget a program step takes, from the sizes of its values.
 
-Kernels themselves charge for work of more than one pass over their operands, such as products,
-windows, sorting and strings. This module charges each step for its call, and for the bytes that it
-reads and writes.
+This module charges a program step for the call of its kernel, and for the bytes that the kernel
+reads and writes once. Kernels that do more work than one pass over their operands, such as
+products, windows, sorting and strings, charge the rest themselves.
 """
 
 from __future__ import annotations
@@ -42,23 +42,27 @@ def call_work(node: Node) -> float:
 
 
 def work_of(node: Node, operands: Sequence[Any], results: Sequence[Any]) -> float:
-    """The steps of the budget for what a kernel computes, without the cost of the call itself.
+    """Return how many steps of the budget a kernel's computation costs.
 
-    A result that is a view of an operand costs nothing. A view of another array costs as much as
-    the array, because the kernel made it.
+    The cost of the call itself is not included. A result that is a view of an operand costs
+    nothing. A view of another array costs as much as that array, because the kernel made it.
     """
     return steps_of_values(operands, results, parts=node.op.cost == "parts")
 
 
 def viewed_work(results: Sequence[Any]) -> float:
-    """The budget's steps for computing all elements of `results`; views count, too."""
+    """Return the steps of the budget that computing all elements of `results` would take.
+
+    Elements of views count like all others.
+    """
     return sum(map(bytes_of, results)) / MADE
 
 
 def known_work(node: Node, types: Mapping[Value, ValueType]) -> float:
-    """Estimate the budget steps for a call of a node, and for the values it reads and makes.
+    """Estimate how many steps of the budget one call of a node takes.
 
-    A value counts only if its size is known from its type.
+    The steps pay for the call and for the bytes of the values that the node reads and makes. A
+    value counts only if its size is known from its type.
     """
     made = sum(_bytes_of_type(types.get(value, value.type)) for value in node.outputs)
     call = call_work(node)

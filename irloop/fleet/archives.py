@@ -111,7 +111,7 @@ def _paired(found: Iterator[tuple[str, int]], mark: str) -> Iterator[Member]:
 
 
 def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str]:
-    """Extract members to files; missing members are left out.
+    """Extract members of an archive to files; members that it does not have are left out.
 
     Args:
         address: the archive.
@@ -119,8 +119,8 @@ def extract(address: str, wanted: Mapping[str, str], most: int) -> dict[str, str
         most: the largest allowed size of a file in bytes.
 
     Returns:
-        The problem of each member that is larger or cannot be read, keyed by its name; its file is
-        incomplete or missing.
+        A message for each member that is larger than `most` or cannot be read, keyed by its name.
+        The file of such a member is incomplete or missing.
 
     Raises:
         UsageError: when the archive cannot be read.

@@ -131,8 +131,8 @@ class _Model:
     """A model of a request, with the results that a step leaves for later steps.
 
     `file` is parsed only once, unless validation finds errors: then conversion reads the file
-    itself, as it would without validation. `converted` has the names of the converted files, and
-    `unconverted` the answer of a conversion that would end in the same way again.
+    itself, as it would without validation. `converted` holds the names of the converted files. If a
+    conversion failed and would fail again, `unconverted` holds its answer.
     """
 
     def __init__(self, request: Job) -> None:

@@ -62,10 +62,10 @@ NOT_RUN = frozenset({"unavailable", "too-big", "lfs-pointer", "no-model"})
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of a sweep. Models whose verdict is in `again` are processed again.
+    """The settings of a sweep.
 
-    A worker runs only one model of `big` bytes or more at a time; files of more than `most` bytes
-    are not fetched.
+    Models with an earlier verdict in `again` are processed again. A worker runs only one model of
+    `big` bytes or more at a time. Files of more than `most` bytes are not fetched.
     """
 
     sources: tuple[str, ...]
@@ -367,7 +367,10 @@ class _Sweep:
             place.fs.rm_file(place.path)
 
     def _batches(self) -> Iterator[_Batch]:
-        """Batches of the remaining models, each of about `BATCH_SECONDS`."""
+        """Yield batches of the models that remain to be done, each of about `BATCH_SECONDS`.
+
+        A big model is a batch of its own.
+        """
         listed = self._jobs()
         ahead: deque[Job] = deque()
         jobs: list[Job] = []

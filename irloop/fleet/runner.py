@@ -102,7 +102,7 @@ class Task:
 
     @property
     def left(self) -> Sequence[str]:
-        """The steps without an answer."""
+        """The steps of this task that the worker has not answered yet."""
         return self.steps[len(self.answers) :]
 
 

@@ -115,7 +115,11 @@ def _lines(address: str) -> Iterator[str]:
 
 
 def _named(source: str) -> Iterator[Entry]:
-    """The models in a source that is a file, an archive or a folder."""
+    """List the models in a source that is a file, an archive or a folder.
+
+    Raises:
+        UsageError: when there is no such file or folder.
+    """
     place = place_of(source)
     name = place.path.lower()
     if is_local(source) and not os.path.lexists(place.path):
@@ -176,7 +180,10 @@ def _translated(pattern: str) -> str:
 
 
 def _translated_set(piece: str) -> str:
-    """The regular expression for a set of characters such as ``[a-c]``; none matches a slash."""
+    """Translate a set of characters such as ``[a-c]`` to a regular expression.
+
+    The expression never matches a slash.
+    """
     # Without what stands around the set: (?s:...) and the mark of the end.
     return f"(?!/){fnmatch.translate(piece)[4:-3]}"
 

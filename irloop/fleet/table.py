@@ -111,8 +111,10 @@ def exists(target: str) -> None:
 
 
 def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[str, list[Any]]]]:
-    """Read columns piece by piece; each piece is a tuple of its day, its step, and its values,
-    keyed by column.
+    """Yield the rows of the table in pieces, as tuples (day, step, values of each column).
+
+    Only the given columns are read. The third item of a tuple maps each column to a list with one
+    value for each row.
 
     Raises:
         UsageError: when a file cannot be read.

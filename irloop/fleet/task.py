@@ -139,7 +139,7 @@ def run_batch(orders: Orders, batch: bytes, *, big: bool = False) -> bytes:
 
 
 def _facts(step: str, orders: Orders) -> tuple[str, str]:
-    """The options and the versions on which the result of a step depends."""
+    """Return the settings and the versions that influence the result of a step."""
     return settings_of(step, orders.to), versions_of(step, dict(orders.versions))
 
 
@@ -170,7 +170,10 @@ def warm(limits: Limits, steps: Sequence[str]) -> None:
 
 @contextmanager
 def _runner(limits: Limits) -> Iterator[Runner]:
-    """An idle child process of this worker, or a new one."""
+    """Provide a child process for a block: an idle one with equal limits, or else a new one.
+
+    After the block, the process becomes idle. If the block fails, the process is closed.
+    """
     runner = None
     with suppress(IndexError):
         runner = _IDLE.pop()
@@ -226,14 +229,20 @@ def _ahead(found: Iterator[Fetched]) -> Iterator[Fetched | None]:
 
 @dataclass(slots=True)
 class _Model(Task):
-    """A task for the child, the fetched model, and the columns that all its rows share."""
+    """A task for the child process: one fetched model.
+
+    `head` holds the columns that are equal in all rows of the model.
+    """
 
     found: Fetched = field(kw_only=True)
     head: Row = field(kw_only=True)
 
 
 class _Work:
-    """Runs the steps on the models of a batch; converted files are written to `folder` first."""
+    """Runs the steps on the models of a batch and makes the rows of the table.
+
+    Converted files are first written to the temporary `folder`.
+    """
 
     def __init__(self, orders: Orders, known: Known, runner: Runner, folder: str) -> None:
         self._orders = orders
@@ -338,7 +347,7 @@ class _Work:
         return head | more
 
     def _keep(self, output: str) -> None:
-        """Move converted files to the results, the model last."""
+        """Move a converted model to the folder of results, first its weights, then the model."""
         folder = os.path.dirname(_kept_at(output, self._orders.to))
         for path in _files_of(output):
             if not os.path.isfile(path):
@@ -439,7 +448,7 @@ def _copy(path: str, target: str) -> None:
 
 
 def _checked(answer: Row) -> Row:
-    """The columns for the table from a child's answer, with their types checked.
+    """Convert the answer of a child to columns of the table, and check the types of its values.
 
     The child has read a hostile file, so its answer is not trusted.
     """

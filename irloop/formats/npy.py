@@ -44,12 +44,13 @@ class _Header(NamedTuple):
 
 
 def arrays_in(path: str | os.PathLike[str]) -> tuple[bool, dict[str, Array]]:
-    """True if a file is a .npz, and its arrays, keyed by name; the single array of a .npy is called
-    "".
+    """Read a .npz or .npy; return whether it is a .npz, and its arrays, keyed by name.
+
+    The single array of a .npy has an empty name.
 
     Raises:
-        UsageError: when the file cannot be read, is neither, is damaged or encrypted, contains
-            objects, or would take more than `MOST_BYTES`.
+        UsageError: when the file cannot be read, is neither a .npz nor a .npy, is damaged or
+            encrypted, contains objects, or would take more than `MOST_BYTES`.
     """
     name = os.fspath(path)
     try:

@@ -89,7 +89,7 @@ class Arguments(Protocol):
         """
 
     def constant_result(self, body: Any, result: int) -> Array | None:
-        """The value of a body result that `infer_body` found constant, or None."""
+        """Return the value of a body result that `infer_body` found to be constant, else None."""
 
     def errors_ignored(self) -> AbstractContextManager[None]:
         """Drop the errors found in the block; a body that never runs may contradict itself."""

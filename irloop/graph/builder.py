@@ -40,10 +40,10 @@ class Names:
         self._taken.add(name)
 
     def keep_originals(self, names: Iterable[str]) -> None:
-        """State the names of the model that is converted.
+        """Reserve the names of the original model, from which this model is converted.
 
-        `fresh` returns such a name only if it is the wish. A name that both models have then
-        means the same value in both.
+        `fresh` returns a reserved name only if it is asked for exactly this name. So a name that
+        occurs in both models belongs to the same value in both.
         """
         self._originals.update(names)
 

@@ -485,11 +485,12 @@ class Inference:
 
 
 def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
-    """The output types of the operation.
+    """Return the output types of a node's operation.
 
     Raises:
-        InferenceError: if it contradicts itself. Other exceptions of `infer` are converted to this
-            one, because attributes and inputs in a file may have any value.
+        InferenceError: when the operation, its attributes and its inputs contradict each other.
+            Other exceptions of `infer` are converted to an InferenceError, because attributes and
+            inputs in a file may have any value.
     """
     wrong = misfit(node)
     if wrong is not None:
@@ -523,7 +524,10 @@ def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
 
 
 def _reads_codes(node: Node) -> bool:
-    """True if an input is stored as codes (nf4), which a kernel would wrongly read as values."""
+    """Return whether an input of the node has the type nf4.
+
+    Such an input is stored as codes, which a kernel would wrongly take for values.
+    """
     types = (value.type for value in node.inputs if value is not None)
     return any(isinstance(t, TensorType) and t.element is ElementType.NF4 for t in types)
 

@@ -91,8 +91,9 @@ class LastValue(Record):
 class Concatenated(Record):
     """Output `external` joins body result `result` of all iterations along `axis`.
 
-    With a negative `stride` part i is at position n-1-i. `start` and `end` determine the number of
-    iterations of a TensorIterator that slices no input.
+    With a negative `stride` the parts are joined in reverse order: the part of iteration 0 comes
+    last. `start` and `end` determine the number of iterations of a TensorIterator that slices no
+    input.
     """
 
     result: int

@@ -94,8 +94,9 @@ class Rewriter:
         self._changed(node)
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
-        """Make every reader of `old` read `new`. Unless disabled, the tensor names of `old` move to
-        `new`.
+        """Make every reader of `old` read `new` instead.
+
+        With `keep_names`, the tensor names of `old` move to `new`.
         """
         if old is new:
             return

@@ -100,7 +100,10 @@ class Tensor(ABC):
         return bytes(raw[:count]), bytes(raw[-count:])
 
     def loaded(self) -> Array:
-        """Like `numpy`, but in memory that later changes of a file do not affect."""
+        """Return the array as `numpy` does, but never as a view of a file.
+
+        So later changes of the file do not affect it.
+        """
         return self.numpy()
 
     def __repr__(self) -> str:
@@ -276,8 +279,10 @@ class _Descriptor:
 
 
 class _Descriptors:
-    """The files that were read last. They stay open until newer files replace them. A thread that
-    reads holds a reference to the descriptor, so that no other thread closes it.
+    """Keeps the descriptors of the files that were read last.
+
+    A file stays open until newer files replace it. A thread that reads a file holds a reference to
+    its descriptor, so that no other thread closes it.
     """
 
     def __init__(self) -> None:
@@ -457,7 +462,10 @@ class StringTensor(Tensor):
 
 
 def _string_table(values: Sequence[bytes]) -> memoryview:
-    """OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes."""
+    """Encode strings as OpenVINO stores them: positions, then the bytes of all strings.
+
+    The positions are i32 numbers: the count, 0, and the position where each string ends.
+    """
     ends, total = [], 0
     for value in values:
         total += len(value)

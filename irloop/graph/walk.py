@@ -47,10 +47,10 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def kinds_of(graph: Graph) -> set[type[Op]]:
-    """The operation classes of the nodes of a graph and its bodies.
+    """The operation classes of all nodes in a graph and in its bodies.
 
-    Parameters and results are left out. A graph counts its operations, so this takes no time for a
-    graph without bodies, however large.
+    Parameters and Results are left out. Every graph keeps a count of each operation class, so this
+    visits the graphs but not their nodes.
     """
     return {kind for each in all_graphs(graph) for kind in each.kinds}
 

@@ -1,4 +1,4 @@
-"""Finds the hazards of an engine and version, and the nodes of a model that have their patterns."""
+"""Finds the hazards of an engine version, and the nodes of a model that match their patterns."""
 
 from __future__ import annotations
 

@@ -84,7 +84,11 @@ def _entered(node: Node, at: int) -> list[Value]:
 
 
 def _returned(result: Node) -> Sequence[Value] | None:
-    """The values outside a body that depend on one of its results; None for model outputs."""
+    """Return the outputs of a loop or branch node that depend on a result of its body.
+
+    Through the condition or a back edge, all outputs depend on the result. The result is None for a
+    Result of the model itself.
+    """
     owner = None if result.graph is None else result.graph.owner
     if owner is None:
         return None

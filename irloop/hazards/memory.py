@@ -118,10 +118,10 @@ MOVES = (
 def needs_barrier(
     value: Value, own: Value, parameters: AbstractSet[Value], moving: AbstractSet[Value]
 ) -> bool:
-    """True if `value`, the next value of the state with parameter `own`, must be copied.
+    """Return whether the next value of a state must be copied.
 
-    `parameters` are all parameters of the body, `moving` those whose memory the next iteration
-    overwrites.
+    `value` is the next value, and `own` is the body parameter of the state. `parameters` are all
+    parameters of the body. `moving` are the parameters whose memory the next iteration overwrites.
     """
     if is_copy(value):
         return False

@@ -16,8 +16,10 @@ _NARROW = frozenset({ElementType.F16, ElementType.BF16})
 
 
 def squares_widened_data(node: Node) -> bool:
-    """True for the Pow of a layer normalisation of 16-bit data that are cast to a wider type, if
-    the result is multiplied by a scale in the wider type.
+    """Return whether `node` squares widened data in a layer normalisation.
+
+    The data are cast from 16 bits to a wider type, and `node` is the Pow that squares their
+    distance from the mean. The normalised data are multiplied by a scale in the wider type.
     """
     if not isinstance(node.op, Pow) or not _is_two(node.inputs[1]):
         return False

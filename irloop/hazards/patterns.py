@@ -63,14 +63,14 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
 
 
 def same_memory(value: Value) -> Value:
-    """The value whose memory `value` may share, found by following reshapes and the like."""
+    """Follow views such as reshapes back from `value`; return the value that owns the memory."""
     while is_view(value.producer) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value
 
 
 def one_of_several(value: Value) -> bool:
-    """True for an output of a node that has several outputs."""
+    """Return whether the node that computes `value` has several outputs."""
     return len(value.producer.outputs) > 1
 
 
@@ -215,10 +215,11 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """The positions of body parameters that OpenVINO removes after it has read a model.
+    """Return the positions of parameters that OpenVINO removes before the iteration number.
 
-    They come before the parameter of the iteration number. They enter nested bodies, and no output
-    of the model depends on them.
+    OpenVINO removes a parameter after it has read the model, if no output of the model depends on
+    it. Only parameters that come before the parameter of the iteration number, and that enter
+    nested bodies, are returned. If the body has no iteration number, the result is empty.
     """
     body = node.body()
     iteration = body.ports.iteration

@@ -98,11 +98,11 @@ def sums_double_constants(node: Node) -> bool:
 
 
 def reduced_wrongly(node: Node) -> int | None:
-    """The axis of a reduction that OpenVINO computes wrongly, or None for other nodes.
+    """Return the axis along which OpenVINO reduces wrongly, or None for other nodes.
 
-    It is a reduction of a tensor of rank 3 along one constant axis, the first or the last.
-    Arithmetic with a constant of more than one element follows it, and only elementwise operations
-    may be between the two.
+    Such a reduction has an operand of rank 3 and one constant axis, the first or the last.
+    Arithmetic with a constant of more than one element reads its result, directly or after
+    elementwise operations.
     """
     if not isinstance(node.op, Reduction) or len(node.inputs) < 2:
         return None
@@ -185,10 +185,10 @@ def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
 
 
 def _keeps_old_address(reader: Node, is_inner: bool) -> bool:
-    """True for a reader that keeps the old address of a loop output whose memory moved.
+    """Return whether `reader` keeps the old address of a loop output whose memory has moved.
 
     A view, or arithmetic that OpenVINO may remove (such as x + 0), keeps the address if a reader of
-    its result does. The result is also True if more than `_READERS` operations would have to be
+    its result does. True is also returned if more than `_READERS` operations would have to be
     examined.
     """
     pending = [reader]
@@ -216,11 +216,12 @@ def is_in_loop(node: Node) -> bool:
 
 
 def joined_repeatedly(value: Value) -> list[tuple[Node, int]]:
-    """All readers of a loop output if a Concat gets the output more than once; otherwise none.
+    """Return the readers of a loop output if a Concat of the output may come out incomplete.
 
-    This holds only if the size of the output is known and that of another input or output of the
-    loop is not. The plugin places all parts of such a Concat in the memory of its result, and the
-    loop fills only one part.
+    This needs a Concat that gets the output more than once; the size of the output must be known,
+    and the size of another output or of an input of the loop unknown. The plugin then places all
+    parts of the Concat in the memory of its result, and the loop fills only one part. For any other
+    value the list is empty.
     """
     if not is_loop(value.producer) or not shape_of(value).is_static:
         return []

@@ -54,9 +54,10 @@ def scales_a_vector_product(node: Node) -> bool:
 
 
 def scaled_by_a_computed_value(node: Node) -> bool:
-    """True for a Convert of constant weights of at most 8 bits with a computed scale or zero point.
+    """Return whether `node` converts constant weights that are then scaled by computed values.
 
-    The scaled weights must feed a product or a convolution.
+    The weights have at most 8 bits. The scale or the zero point is computed, and the scaled weights
+    feed a product or a convolution.
     """
     if not isinstance(node.op, Convert) or not _is_narrow(node.inputs[0]):
         return False
@@ -91,7 +92,10 @@ def _by_computed(node: Node, weights: Value) -> Iterator[Node]:
 
 
 def _reaches_weights(node: Node, depth: int = _DEPTH) -> bool:
-    """True if a product or a convolution reads the result, possibly after moves and conversions."""
+    """Return whether a product or a convolution reads an output of `node`.
+
+    At most `depth` operations that only move or convert elements may be between the two.
+    """
     readers = [reader for value in node.outputs for reader, _ in value.uses]
     if any(isinstance(reader.op, _WEIGHTED) for reader in readers):
         return True

@@ -129,7 +129,11 @@ def _keeps_sign(node: Node) -> bool:
 
 
 def _deciding(node: Node) -> Sequence[Value | None]:
-    """The inputs of a node that decide whether its result may be negative."""
+    """Return the inputs of a node that decide whether its result may be negative.
+
+    Of an operation that only chooses elements, such as Gather, this is the first input. The results
+    of ShapeOf and Abs are never negative, so these operations have no such input.
+    """
     if isinstance(node.op, _SIZES):
         return ()
     return node.inputs[:1] if isinstance(node.op, _CHOOSING) else node.inputs

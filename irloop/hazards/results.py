@@ -1,6 +1,6 @@
 """Finds the results of ONNX bodies that ONNX Runtime computes wrongly unless they are copied.
 
-Hazards use it to find their patterns; the pass `separate_results` copies what it finds.
+Hazards report these results, and the pass `separate_results` copies them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["iteration_numbers", "joined_strings", "passed_on", "repeated", "to_c
 
 
 def to_copy(node: Node, body: Body) -> Iterator[Node]:
-    """Yield the results of a body that must be copied for ONNX Runtime."""
+    """Yield the Results that must return copies of values, because of faults of ONNX Runtime."""
     if isinstance(node.op, onnx.Loop):
         yield from iteration_numbers(body)
         yield from joined_strings(body)

@@ -46,7 +46,7 @@ def moved_strings(node: Node) -> tuple[int, ...]:
 
 
 def gathers_parts_of_strings(node: Node) -> bool:
-    """True for a Gather of ONNX that may select parts of several strings each."""
+    """Return whether an ONNX Gather of strings may copy slices that contain several strings."""
     data = node.inputs[0] if isinstance(node.op, OnnxGather) else None
     if data is None or not isinstance(node.op, OnnxGather):
         return False

@@ -61,11 +61,10 @@ def _product(left: Array, right: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def _visible_keys(how: Attention, queries: int, keys: int, offset: Any) -> Array | None:
-    """A mask [queries, keys]: true if the query may attend to the key, by their positions.
+    """Return a mask [queries, keys] that is true where a query may attend to a key.
 
-    None means that each query may attend to all keys.
-
-    `offset` is the position of the first query.
+    The mask depends only on positions; `offset` is the position of the first query. None means that
+    each query may attend to all keys.
     """
     if not how.causal and how.left < 0 and how.right < 0:
         return None

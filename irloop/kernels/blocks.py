@@ -51,7 +51,10 @@ def of_blocks(step: BlockStep) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def block_step(kernel: Callable[..., Any]) -> BlockStep | None:
-    """The function that computes one block for a kernel marked with `of_blocks`, else None."""
+    """Return the function that computes one block of a kernel's result, or None.
+
+    Only kernels that are marked with `of_blocks` have such a function.
+    """
     found: BlockStep | None = getattr(kernel, "block_step", None)
     return found
 

@@ -186,7 +186,10 @@ def transposed(
 
 
 def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
-    """Multiply each element by the filter and add up the overlapping copies, without cropping."""
+    """Compute a transposed convolution of `x` with the filters `w`, before it is cropped.
+
+    Each element is multiplied by the filter, and the overlapping results are added.
+    """
     items, channels = x.shape[:2]
     sizes = x.shape[2:]
     depth = channels // groups

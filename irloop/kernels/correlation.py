@@ -115,7 +115,10 @@ def correlate(
 
 
 def _has_long_rows(layout: _Layout, outputs: int) -> bool:
-    """True for an image with rows so long that one matrix product for each of them is fastest."""
+    """Return whether one matrix product per row is the fastest way to convolve the data.
+
+    This is so for images with long rows.
+    """
     window, counts = layout.window, layout.counts
     if len(counts) != 2 or not layout.few_positions:
         return False
@@ -193,7 +196,11 @@ class _Layout(NamedTuple):
         return self.steps[0]
 
     def places(self) -> tuple[tuple[Dims, int], ...]:
-        """For each position of the kernel, its plane and its offset in the plane, in elements."""
+        """Return where the elements for each position of the kernel begin.
+
+        Each entry is the index of a plane (one for each stride phase, see `planes`) and an offset
+        in this plane, in elements.
+        """
         return _places(self.window, self.steps)
 
     def planes(self, x: Array, phases: Sequence[Dims], fill: Any) -> Array:
@@ -367,7 +374,10 @@ class _ExactColumns(_Columns):
 
 
 def _windows(x: Array, layout: _Layout, fill: Any) -> Array:
-    """A view [C, kernel..., counts...] of the padded data."""
+    """Pad the data with `fill`, and return a view of all windows: [C, kernel..., counts...].
+
+    `counts` is the number of windows along each axis.
+    """
     window = layout.window
     size = tuple(
         (count - 1) * stride + window.extent(axis)

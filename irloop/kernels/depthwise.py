@@ -95,9 +95,9 @@ class _Shifted:
                 self._pairs.append((image[:, low:high, first:last], place))
 
     def block(self, first: int) -> Array:
-        """The padded images of at most `most` channels, from the channel `first` on.
+        """Return the padded images of up to `most` channels, starting at channel `first`.
 
-        The next call overwrites them.
+        The next call overwrites the returned array.
         """
         count = min(self.most, len(self._x) - first)
         for target, place in self._pairs:

@@ -119,7 +119,10 @@ def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]
 
 
 def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list[tuple[int, int]]:
-    """The best rows over all classes, limited to `how.kept` and grouped by class."""
+    """Keep the `how.kept` rows (class, box) with the highest scores, and group them by class.
+
+    If `how.kept` is negative or there are not more rows, all rows are returned as they are.
+    """
     if how.kept < 0 or len(rows) <= how.kept:
         return rows
     ranked = sorted(rows, key=lambda row: (-scores[row[1], row[0]], row[1]))[: how.kept]

@@ -128,7 +128,10 @@ def mean(*operands: Array) -> Any:
 
 
 def _bounded(function: Function) -> Function:
-    """Extend a function of floats to integers, which are computed in f64 and rounded to nearest."""
+    """Wrap a function of floats so that it also accepts integers.
+
+    Integers are computed in f64, and the result is rounded to the nearest integer.
+    """
 
     @wraps(function)
     def apply(x: Array) -> Any:

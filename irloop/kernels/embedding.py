@@ -55,7 +55,7 @@ def _bags(
     default: Array | None,
     weights: Array | None,
 ) -> tuple[Array, Array]:
-    """Sum embeddings by segment, and count the embeddings of each segment.
+    """Return the sum of the embeddings of each segment, and the number of embeddings in each.
 
     `default` is the index of the row of `table` that an empty segment gets; if it is negative or
     None, an empty segment gets zeros.

@@ -26,9 +26,9 @@ Function = Callable[..., Any]
 
 
 def _places(keys: Array, x: Array) -> tuple[Array, Array]:
-    """The index of each element among the keys, and whether it is a key. NaN equals NaN.
+    """Look up the elements of `x` in `keys`; return the indices, and which elements were found.
 
-    If keys are equal, the last one counts.
+    If keys are equal, the last one counts. NaN equals NaN.
     """
     order = np.argsort(keys, kind="stable")
     ranked = keys[order]

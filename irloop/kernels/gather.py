@@ -157,7 +157,10 @@ def gather_tree(ids: Array, parents: Array, lengths: Array, end_token: Array) ->
 
 
 def compress(axis: int | None) -> Callable[[Array, Array], Array]:
-    """The slices of `axis` where a condition is true; None: elements of the flattened data."""
+    """Make a Compress kernel: it keeps the slices along `axis` where the condition is true.
+
+    If `axis` is None, it keeps elements of the flattened data.
+    """
 
     def run(data: Array, condition: Array) -> Array:
         return np.compress(condition.reshape(-1), data, axis=axis)

@@ -127,7 +127,10 @@ def one_hot(axis: int, wrap: bool) -> Callable[[Array, Array, Array, Array], Arr
 
 
 def one_hot_values(axis: int) -> Callable[[Array, Array, Array], Array]:
-    """Like `one_hot`, with [off, on] as one input; negative indices count from the end."""
+    """Make a kernel like that of `one_hot`, but with the values [off, on] in one input.
+
+    Negative indices count from the end.
+    """
     run = one_hot(axis, wrap=True)
 
     def pick(indices: Array, depth: Array, values: Array) -> Array:

@@ -37,9 +37,9 @@ def _loss(
 
 
 def negative_log_likelihood(reduction: str, ignore: int | None) -> Function:
-    """Negative log-likelihood, weighted by class; `reduction` is none, sum or mean.
+    """Make a kernel that computes the negative log-likelihood, weighted by class.
 
-    Elements of the class `ignore` do not count.
+    `reduction` is none, sum or mean. Elements whose class is `ignore` do not count.
     """
 
     def apply(x: Array, target: Array, weight: Array | None = None) -> Any:

@@ -86,7 +86,11 @@ def spend_product(left: Array, right: Array) -> None:
 
 
 def multiplications(left: Array, right: Array) -> int:
-    """The number of multiplications of a matrix product; batches that only broadcast count once."""
+    """The number of multiplications in a matrix product.
+
+    The number of batches is that of one operand, the one for which the result is larger; the
+    broadcast of batch axes of both operands is not considered.
+    """
     columns = right.shape[-1] if right.ndim > 1 else 1
     rows = left.shape[-2] if left.ndim > 1 else 1
     return max(left.size * columns, right.size * rows)

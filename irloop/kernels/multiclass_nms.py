@@ -47,7 +47,10 @@ class Limits:
     dtype: np.dtype[Any]
 
     def first(self, scores: Array, chosen: Array) -> Array:
-        """The best `self.best` of the `chosen` boxes, best first."""
+        """Return the chosen boxes with the highest scores, at most `self.best`, best first.
+
+        A negative `self.best` means no limit.
+        """
         ranked = chosen[np.argsort(-scores[chosen], kind="stable")]
         return ranked if self.best < 0 else ranked[: self.best]
 
@@ -91,7 +94,11 @@ def _collected(
 
 
 def _sorted(limits: Limits, rows: Array, values: Array) -> Array:
-    """The indices that sort all rows across the batch."""
+    """Return the indices that sort the rows of the whole batch, as `limits.order` requires.
+
+    For "score" the best scores come first; for "classid" the rows are sorted by class, then by item
+    and score. For any other order the rows stay in place.
+    """
     item, label, box = rows.T
     if limits.order == "score":
         return np.lexsort((box, label, item, -values))
@@ -128,7 +135,7 @@ def _all(
 
 
 def _listed(rows: Array, values: Array, boxes: Array, dtype: np.dtype[Any]) -> Array:
-    """Join the columns of rows [K, 6]: class, score and box."""
+    """Return an array [K, 6] with the class, the score and the box of each detection."""
     columns = (rows[:, 1:2].astype(np.float32), values[:, None], boxes)
     return np.concatenate(columns, axis=1).astype(dtype)
 

@@ -65,7 +65,10 @@ def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
 
 
 class Suppression:
-    """Suppression within one class: `keep` returns box indices and scores, best first."""
+    """Non-maximum suppression among the boxes of one class.
+
+    `keep` returns the indices and the scores of the kept boxes, best first.
+    """
 
     def __init__(
         self, *, share: Share, iou: float, sigma: float = 0.0, equal_suppresses: bool = False

@@ -237,7 +237,10 @@ def lrn(
 
 
 def lrn_channels(alpha: float, beta: float, bias: float, size: int) -> Callable[[Array], Any]:
-    """`lrn` along axis 1; the larger half of an even window comes after the element."""
+    """Like `lrn`, along axis 1.
+
+    If `size` is even, the window has one more element after its centre than before it.
+    """
     before = (size - 1) // 2
     inner = lrn(alpha, beta, bias, size, before=before, after=size - 1 - before)
     axes = np.array([1])

@@ -36,7 +36,10 @@ def pad(data: Array, begins: Sequence[int], ends: Sequence[int], mode: str, fill
 
 
 def _inside(positions: Array, size: int, mode: str) -> Array:
-    """The source position, on an axis of `size` elements, of each padded position."""
+    """Map padded positions to source positions on an axis of `size` elements.
+
+    `mode` is edge, wrap, reflect or symmetric.
+    """
     if mode == "edge" or size == 1:
         inside: Array = np.clip(positions, 0, size - 1)
         return inside
@@ -64,7 +67,10 @@ def _pad_constant(data: Array, begins: Sequence[int], ends: Sequence[int], fill:
 
 
 def openvino_pad(mode: str) -> Callable[..., Array]:
-    """Padding with begins, ends and an optional fill value as inputs."""
+    """Make the kernel of OpenVINO's Pad.
+
+    It takes the data, the begins, the ends and an optional fill value (0 by default).
+    """
 
     def run(data: Array, begins: Array, ends: Array, fill: Array | None = None) -> Array:
         value = 0 if fill is None else fill.reshape(-1)[0]
@@ -105,7 +111,11 @@ def pad_by_input(mode: str) -> Callable[..., Array]:
 
 
 def center_crop_pad(axes: tuple[int, ...] | None) -> Callable[[Array, Array], Array]:
-    """Crop or zero-pad around the centre to the sizes given as an input."""
+    """Return a function that crops or zero-pads data to the sizes in its second input.
+
+    Elements are removed or added at both ends of each axis. There is one size for each of `axes`;
+    None means all axes.
+    """
 
     def run(data: Array, sizes: Array) -> Array:
         chosen = range(data.ndim) if axes is None else axes

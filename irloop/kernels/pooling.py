@@ -310,10 +310,11 @@ def adaptive_max(dtype: Any = np.int64) -> Function:
 
 
 def max_unpool(shape_of: Callable[[Sequence[int]], list[int]]) -> Function:
-    """Write the data to the positions of an index tensor, with zeros elsewhere.
+    """Make a kernel that writes data to the positions in an index tensor, with zeros elsewhere.
 
-    `shape_of(shape)` is the shape that the flat indices refer to. If the third operand is given,
-    the result is padded or cropped at the ends to that shape.
+    The positions are flat indices into the shape `shape_of(shape)`, where `shape` is the shape of
+    the data. If there is a third operand, it is the wanted shape: the result is then padded or
+    cropped at the end of each axis.
     """
 
     def apply(x: Array, index: Array, shape: Array | None = None) -> Any:

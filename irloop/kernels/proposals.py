@@ -96,7 +96,11 @@ def _clipped(boxes: Array, height: float, width: float) -> Array:
 
 
 def _overlap(border: float) -> Function:
-    """A function for the overlap of boxes with one box; boxes that do not touch have no overlap."""
+    """Return a function (boxes, box) that computes the IoU of `box` with each of `boxes`.
+
+    A width or height is the difference of two coordinates plus `border`. Boxes that do not touch
+    have an overlap of 0.
+    """
 
     def share(boxes: Array, box: Array) -> Array:
         one = boxes.dtype.type(border)

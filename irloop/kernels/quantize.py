@@ -102,7 +102,10 @@ def quantize(
 
 
 def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) -> Function:
-    """(x - zero point) * scale, in the type of the scale, or in `dtype`."""
+    """Make a kernel that computes (x - zero point) * scale.
+
+    The result has the type `dtype` or, if `dtype` is None, the type of the scale.
+    """
 
     def apply(x: Array, scale: Array, zero: Array | None = None) -> Any:
         factor = _spread(scale, x.shape, axis, block)

@@ -134,9 +134,9 @@ def _cubic(distance: Array, a: float) -> Array:
 
 
 def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """The taps and weights as in the Pillow library.
+    """Compute the indices and weights of a resize that works as in the Pillow library.
 
-    The filter is wider if the axis becomes shorter. Elements outside of the input have no weight.
+    If the axis becomes shorter, the filter is wider. Elements outside of the input have weight 0.
     """
     ratio = plan.size / plan.count
     spread = max(ratio, 1.0)
@@ -286,7 +286,10 @@ def onnx_plans(
     policy: str,
     roi: Sequence[float],
 ) -> list[Axis]:
-    """Plans for the resized axes, from scales or from target sizes (ONNX Resize)."""
+    """Plan the resize of each axis in `axes` by the rules of ONNX Resize.
+
+    The new sizes are `wanted`, adapted by `policy`; if `wanted` is None, they follow from `scales`.
+    """
     inner = [sizes[axis] for axis in axes]
     if wanted is None:
         assert scales is not None, "there are scales where no sizes are"

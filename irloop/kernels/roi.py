@@ -34,9 +34,9 @@ Function = Callable[..., Any]
 
 
 def _places(first: Array, end: Array, size: int) -> tuple[Array, Array]:
-    """The elements [bins, longest] of each bin, and which bins are empty.
+    """Return the indices [bins, longest] of the elements in each bin, and which bins are empty.
 
-    A bin shorter than the longest one repeats its last element.
+    `longest` is the size of the largest bin. A smaller bin repeats its last index.
     """
     first, end = np.clip(first, 0, size), np.clip(end, 0, size)
     empty = end <= first

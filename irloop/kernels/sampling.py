@@ -50,9 +50,10 @@ def cubic_weights(fraction: Array, a: float) -> list[Array]:
 
 
 def weighted_corners(data: Array, corners: Sequence[Corners]) -> Array:
-    """Weighted sum of elements of [N, C, ...]; indices and weights of each axis are [N, P].
+    """Compute weighted sums of elements of `data` [N, C, ...] at P positions: [N, C, P].
 
-    Returns [N, C, P].
+    `corners` lists, for each spatial axis, the indices and weights of the elements that take part;
+    each is [N, P].
 
     Raises:
         LimitError: when the budget has fewer steps left than this takes.
@@ -167,9 +168,12 @@ def grid_sample(mode: str, padding: str, *, align: bool) -> Function:
 
 
 def affine_grid(*, align: bool) -> Function:
-    """Positions of an image of size [N, C, D1, ..., Dr], transformed by matrices [N, r, r + 1].
+    """Make a kernel that computes a grid of positions, as AffineGrid does.
 
-    Returns [N, D1, ..., Dr, r]; the last coordinate of a position belongs to the axis D1.
+    The kernel transforms the positions of an image of size [N, C, D1, ..., Dr] by matrices [N, r, r
+    + 1], and returns [N, D1, ..., Dr, r]. The last coordinate of a position belongs to the axis D1.
+    With `align`, -1 and 1 are the centres of the outer elements of an axis, otherwise their outer
+    edges.
     """
 
     def apply(theta: Array, size: Array) -> Any:

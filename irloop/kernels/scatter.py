@@ -66,7 +66,11 @@ def _neutral(dtype: np.dtype[Any], reduction: str) -> Any:
 
 
 def _mean(result: Array, where: Index, updates: Array, with_initial: bool) -> None:
-    """Replace written elements by the mean of the values written there (integers: rounded down)."""
+    """Replace each element to which updates are written by the mean of these updates.
+
+    With `with_initial`, the old element takes part in the mean; without it, the old element must be
+    0. The mean of integers is rounded down.
+    """
     spend_each(updates.size, 60, "counting updates")
     budget.reserve(9 * result.size, "counting updates")
     counts = np.zeros(result.shape, dtype=np.int64)

@@ -195,7 +195,7 @@ def broadcast_bidirectional(data: Array, target: Array, unused: Array | None = N
 
 
 def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
-    """Broadcast `data` to the shape `target`, with its axes at the positions `mapping`."""
+    """Broadcast `data` to the shape `target`; axis i of `data` becomes axis `mapping[i]`."""
     shape = listed(target)
     aligned = [1] * len(shape)
     for axis, dim in zip(listed(mapping), data.shape, strict=True):
@@ -204,9 +204,9 @@ def broadcast_explicit(data: Array, target: Array, mapping: Array) -> Array:
 
 
 def broadcast_pdpd(axis: int) -> Callable[..., Array]:
-    """Broadcast `data` to the shape `target`, with its first axis at position `axis`.
+    """Make a kernel that broadcasts `data` to the shape `target` in the mode pdpd.
 
-    -1 aligns the last dimensions.
+    The first axis of `data` is aligned with axis `axis` of the target; -1 aligns the last axes.
     """
 
     def run(data: Array, target: Array, unused: Array | None = None) -> Array:

@@ -150,7 +150,11 @@ def classifier(
 
 
 def _probabilities(won: Array, count: int) -> Array:
-    """Probabilities [N, classes] from those of class pairs [N, pairs], by libsvm's iteration."""
+    """Compute the probabilities [N, classes] of classes by libsvm's iteration.
+
+    `won` [N, pairs] holds, for each pair of classes, the probability that the first class of the
+    pair is right.
+    """
     budget.reserve(12 * len(won) * count * count, "comparing classes")
     share = np.zeros((len(won), count, count), np.float32)
     for column, (one, other) in enumerate(combinations(range(count), 2)):

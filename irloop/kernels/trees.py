@@ -234,7 +234,10 @@ def of_numbers(
 
 
 def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
-    """The index of each wanted (tree, node) among the keys; -1 if it is not there."""
+    """Find the index in `keys` of each pair (tree, node) in `wanted`; -1 marks a missing pair.
+
+    `keys` and `wanted` each consist of two arrays: the trees and the nodes.
+    """
     base = 1 + max(int(item.max(initial=0)) for item in (keys[1], wanted[1]))
     have, want = (pair[0] * base + pair[1] for pair in (keys, wanted))
     if not have.size:
@@ -268,10 +271,12 @@ def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
 def ensemble(
     build: Callable[[], Forest], *, how: str, base: Array, transform: str, dtype: Any = None
 ) -> Function:
-    """Scores [N, targets] of rows [N, F]: aggregate the leaves, add `base`, transform.
+    """Return a function that computes the scores [N, targets] of rows [N, F].
 
-    `how` is SUM, AVERAGE, MIN or MAX. Without a `dtype` the scores have the type of the rows. The
-    trees are built when the first rows arrive, which raises ValueError if their lists do not match.
+    It aggregates the leaves that a row reaches in all trees, adds `base` and applies `transform`.
+    `how` is SUM, AVERAGE, MIN or MAX. If `dtype` is None, the scores have the type of the rows. The
+    trees are built when the function is first called; that call raises ValueError if the attributes
+    of the trees do not match each other.
     """
     forest = cache(build)
 
@@ -290,10 +295,11 @@ def ensemble(
 def classifier(
     build: Callable[[], Forest], *, labels: Array, base: Array, transform: str
 ) -> Function:
-    """The label with the most votes for rows [N, F], and the scores of all labels as f32.
+    """Return a function that classifies rows [N, F] by the votes of trees.
 
-    If there are two labels and all votes are for one of them, the votes count as scores of the
-    second label.
+    Its results are the label with the most votes for each row, and the scores of all labels as f32.
+    If there are two labels but the trees vote for only one of them, the sum of these votes is the
+    score of the second label.
     """
     forest = cache(build)
 

@@ -136,7 +136,10 @@ def steps_of_values(
 
 
 def _owner(value: Any) -> Any:
-    """The array whose memory a view shows."""
+    """Return the object that owns the memory of an array.
+
+    For an array that is not a view, and for any other value, this is the value itself.
+    """
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return value

@@ -22,9 +22,10 @@ WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Mark a kernel that can write its result into an existing array.
+    """Return a decorator that marks a kernel as able to write its result into an existing array.
 
-    `choose` takes the operands and returns the function that does so, or None.
+    `choose` takes the operands and returns the function that writes the result; None if no function
+    can for these operands.
     """
 
     def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,9 +36,9 @@ def writes(choose: Choose) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def writer_of(kernel: Callable[..., Any]) -> Choose | None:
-    """The function that selects a writer of a kernel; None if the kernel has no writers.
+    """Return the function that selects a writer for `kernel`; None if the kernel has no writers.
 
-    A writer computes the result into an array that exists already.
+    A writer computes the same function as the kernel, but stores the result in an existing array.
     """
     if isinstance(kernel, np.ufunc):
         return partial(_itself, kernel) if kernel.nout == 1 else None
@@ -52,7 +53,10 @@ def new_result(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def makes_new(kernel: Callable[..., Any]) -> bool:
-    """True if a kernel always returns a new array: for ufuncs of NumPy and marked kernels."""
+    """Return whether a kernel always returns a new array.
+
+    This is so for ufuncs of NumPy and for kernels with the attribute `makes_new`.
+    """
     return isinstance(kernel, np.ufunc) or getattr(kernel, "makes_new", False) is True
 
 

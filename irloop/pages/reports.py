@@ -140,9 +140,9 @@ def _engines(result: Comparison) -> dict[str, Any]:
 
 
 def _worst(item: EngineReport) -> float | str | None:
-    """The largest difference; None if it is 0 although some trials differ.
+    """Return the largest difference, or None if it is 0 although some trials differ.
 
-    The table of outputs describes these differences.
+    Trials may differ without a number, for example in a shape; the table of outputs describes this.
     """
     return _number(item.worst) if item.agreed == item.ran or item.worst else None
 
@@ -256,7 +256,10 @@ def _diff(result: ModelDiff, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _changed_place(change: Change, drawn: Sequence[dict[str, Any]]) -> tuple[int, str]:
-    """The model that contains a change, and the path of the changed node."""
+    """Return the index of the drawn model that shows a change, and the path of the changed node.
+
+    A removed node is in the first model, any other changed node in the last.
+    """
     at = 0 if change.kind == "removed" else len(drawn) - 1
     return max(at, 0), _shown_place(change.path, drawn[at : at + 1]) if drawn else ""
 

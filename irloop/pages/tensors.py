@@ -30,11 +30,11 @@ Made = Mapping[tuple[int, ...], Any]
 
 @dataclass(slots=True)
 class Row:
-    """A tensor of one model, or two corresponding tensors; `error` is None if the tensor has no
-    counterpart.
+    """A row of a page: a tensor of one model, or two corresponding tensors.
 
-    `first` is the first iteration that differs, one number for each loop around the tensors, and
-    `largest` the largest magnitude in each model.
+    `error` is the difference of the tensors, None if the tensor has no counterpart. `first` is the
+    first iteration that differs, with one number for each loop around the tensors. `largest` is the
+    largest magnitude in each model.
     """
 
     name: str

@@ -45,7 +45,7 @@ class Values:
             self._keep(value, event.iterations, made)
 
     def add_outputs(self, results: list[Node], outputs: list[Any]) -> None:
-        """Add the values of the model's outputs, because possibly no node reads them."""
+        """Add the outputs of a run as the values of the model's Result nodes."""
         for node, made in zip(results, outputs, strict=False):
             if node in self._numbers:
                 self._kept[self._numbers[node], ()] = {0: described(made)}

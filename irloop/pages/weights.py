@@ -1,4 +1,7 @@
-"""Describes constants by their range, NaNs and a histogram; of large ones, it reads only a part."""
+"""Describes constants by their range, their NaNs and a histogram.
+
+For a large constant, only a part of the elements is read.
+"""
 
 from __future__ import annotations
 

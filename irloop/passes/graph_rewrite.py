@@ -39,7 +39,10 @@ class MatcherPass(Pass):
 
     @abstractmethod
     def pattern(self) -> Pattern:
-        """The pattern; called once for each run."""
+        """Return the pattern of the nodes that `rewrite` changes.
+
+        Each run of the pass calls this once.
+        """
 
     @abstractmethod
     def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
@@ -113,7 +116,7 @@ class GraphRewrite(Pass):
 
 
 def _operations(root: Graph) -> Iterable[Op]:
-    """One operation of each type in a graph and its bodies."""
+    """Return one operation of each type that occurs in a graph or its bodies."""
     found: dict[type[Op], Op] = {}
     for graph in all_graphs(root):
         for node in (*graph.parameters, *graph.nodes, *graph.results):

@@ -188,7 +188,11 @@ def describe(cls: type[Pass]) -> PassInfo:
 
 
 def _drawing(title: str, text: str) -> tuple[str, str]:
-    """The indented block below ``title::``, and the text without this block."""
+    """Cut a drawing out of a docstring: the indented block below the line ``title::``.
+
+    Returns the drawing without indentation, and the rest of the text. The drawing is empty if there
+    is none.
+    """
     found = re.search(rf"^{title}\b[^\n]*::\n\n((?:(?: {{4}}.*)?\n?)*)", text, re.MULTILINE)
     if found is None:
         return "", text

@@ -57,10 +57,10 @@ class _Held(Op, type="Held", inputs=1, outputs=0):
 
 
 class _Ends:
-    """Provides a use of each value for which a pass adds a wire.
+    """Holds the values that new wires of a loop refer to, so that they count as used.
 
-    The reader is a node that is in no graph. It is released once the new loop reads the value
-    itself.
+    Each value is held by a node that is in no graph and reads it. The nodes are released once the
+    new loop reads the values itself.
     """
 
     def __init__(self) -> None:
@@ -257,7 +257,7 @@ class LoopWires:
 
     @property
     def goes_on(self) -> Value | None:
-        """The body value that decides whether another iteration follows."""
+        """The body value that decides whether another iteration follows; None if there is none."""
         return None if self._goes_on is None else _at(self._goes_on)
 
     @goes_on.setter
@@ -305,7 +305,10 @@ class LoopWires:
         return self.enter(outer, name, Invariant(0, 0), outer.type)
 
     def number(self, name: str) -> Value:
-        """Return the parameter of the iteration number; add it as i64 if there is none."""
+        """Return the body parameter that receives the iteration number.
+
+        If the loop has none, add an i64 parameter with this name.
+        """
         if self.iteration is None:
             self.iteration = self.graph.add_parameter(name, _NUMBER, location=self.node.location)
         return self.iteration
@@ -414,11 +417,12 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """The body result that each state, and each output of the loop, needs.
+        """Determine which body result each state, and each output of the loop, needs.
 
-        Returns one mapping for the states and one for the outputs. If the loop does not run, a
-        result that several states share returns the initial value of the first of them. So if
-        another of these states has an output, this state needs a result of its own.
+        Return one mapping for the states and one for the outputs. Several states may share a
+        result. If the loop does not run, an output of such a result gets the initial value of the
+        first of these states. Therefore every other one of these states that has an output needs a
+        result of its own.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}

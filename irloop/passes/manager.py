@@ -87,8 +87,9 @@ class Manager(Pass):
         return self._run_all(model, config, self, 0)
 
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
-        """Run all passes as a part of the manager `outer`, with the observers and checks of
-        `outer`.
+        """Run all passes; observe and check each of them as the manager `outer` does.
+
+        `depth` is the number of managers in which this one is nested.
         """
         self.records = []
         if not depth:

@@ -74,8 +74,9 @@ class MatchRewriter(Rewriter):
             new.names = (*own, *(name for name in new.names if name not in own)) if own else ()
 
     def take_inserted(self) -> list[Node]:
-        """The nodes inserted since the last call that are still in the graph, in order of
-        creation.
+        """Return the nodes that were inserted since the last call, in order of creation.
+
+        Nodes that have been removed from the graph again are left out.
         """
         if not self._inserted:
             return []

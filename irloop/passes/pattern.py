@@ -77,7 +77,7 @@ class Match:
         return False
 
     def mark(self) -> tuple[int, int]:
-        """A point to which `back_to` returns if an alternative fails."""
+        """Return the state of the match, to which `back_to` returns if an alternative fails."""
         return len(self._bound), len(self.nodes)
 
     def back_to(self, mark: tuple[int, int]) -> None:
@@ -272,7 +272,10 @@ def optional(
 
 
 def either(*patterns: Pattern) -> Pattern:
-    """Matches the first of `patterns` that matches."""
+    """Return a pattern that matches wherever at least one of `patterns` matches.
+
+    The patterns are tried in order; the first one that matches provides the match.
+    """
     return _Either(patterns)
 
 

@@ -25,9 +25,9 @@ _COLUMNS = (
 class PassRecord(Record):
     """The record of one pass.
 
-    `matches` counts the matches of each matcher, `nodes` the nodes of the model (bodies included)
-    before and after; `seconds` excludes inference, verification and observers, except that the time
-    of a manager includes everything in it.
+    `matches` counts the matches of each matcher. `nodes` counts the nodes of the model, bodies
+    included, before and after the pass. `seconds` excludes inference, verification and observers;
+    but for a pass manager it is the time of everything that the manager runs.
     """
 
     name: str

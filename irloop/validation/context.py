@@ -65,8 +65,8 @@ class Context:
     def close(self, *, keep_document: bool = False) -> None:
         """Close the weights, and break reference cycles so that memory is freed at once.
 
-        With `keep_document`, those of the document are left. Without cycles, the memory of a large
-        file need not wait for the garbage collector.
+        Without cycles, the memory of a large file need not wait for the garbage collector. With
+        `keep_document`, the cycles inside the document are not broken.
         """
         self.weights.close()
         first: Analysis | None = self.__dict__.get("first_analysis")
@@ -112,7 +112,7 @@ class Context:
 
     @cached_property
     def by_net(self) -> dict[int, NetIndex]:
-        """Indexes, keyed by the identity of their net."""
+        """The `NetIndex` of each net, keyed by the `id()` of the net."""
         return {id(index.net): index for index in self.nets}
 
     def layers(self, *names: str) -> Iterator[tuple[NetIndex, Layer]]:
@@ -182,11 +182,11 @@ class Context:
 
     @cached_property
     def open_inputs(self) -> list[tuple[Layer, Port, bool]]:
-        """List the input ports without an edge.
+        """The input ports to which no edge leads, each with its layer and a boolean.
 
-        The boolean is True if no later port of the layer is connected. A layer with as many edges
-        as ports is skipped: if one of its ports has no edge, one of its edges names a wrong port,
-        and the finding is about that edge.
+        The boolean is True if no later port of the layer is connected either. A layer with as many
+        edges as ports is skipped: if one of its ports has no edge, then one of its edges names a
+        wrong port, and another rule reports this edge.
         """
         found = []
         for index in self.nets:
@@ -214,8 +214,10 @@ class Context:
 
     @cached_property
     def readable_constants(self) -> list[Constant]:
-        """Constants whose bytes are all in the .bin, one for each combination of range and element
-        type.
+        """The constants whose bytes are all in the .bin, without duplicates.
+
+        Of several constants with the same range of bytes and the same element type, only the first
+        one is included.
         """
         size = self.weights.size
         if not size or self.weights.disguise is not None:
@@ -363,7 +365,11 @@ class Context:
         return None
 
     def _outer_source(self, index: NetIndex, layer: Layer) -> tuple[NetIndex, Source | None] | None:
-        """The outer source of an invariant body Parameter; None if it is not invariant."""
+        """Return the source that feeds an invariant body Parameter, and the net of this source.
+
+        The source is None if the input of the loop is not connected. The result is None if the
+        Parameter is not invariant.
+        """
         owner, outer = index.net.owner, index.parent
         if owner is None or outer is None:
             return None

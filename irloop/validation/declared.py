@@ -67,9 +67,9 @@ UNKNOWN = Declared(None, None)
 
 
 class BranchOutput(NamedTuple):
-    """One output of an If and what both branches declare for it.
+    """One output of an If, and what each of the two branches declares for it.
 
-    `place` is the location of its entry in the port map of the else branch.
+    `place` is the location of the output's entry in the port map of the else branch.
     """
 
     layer: Layer

@@ -263,7 +263,10 @@ def _classes() -> list[type[OpenVinoOp]]:
 
 
 def _data() -> Iterator[str]:
-    """The declarations of the attributes of all operations."""
+    """Yield the lines of the XML schema type `data`.
+
+    The type declares the attributes of all operations.
+    """
     found: dict[str, list[tuple[str, Attribute]]] = {}
     for cls in _classes():
         for attribute in attributes_of(cls).values():
@@ -291,7 +294,12 @@ def _data() -> Iterator[str]:
 
 
 def _type_of(users: list[Attribute], fixed: str) -> list[str]:
-    """The type of an attribute: it allows the values of all operations that have the attribute."""
+    """Return the lines of XSD that define the type of an attribute.
+
+    `users` are the attributes of this name in all operations; the type allows the values of each of
+    them. If Const or Parameter has the attribute, too, `fixed` is its type there, and any text is
+    allowed; otherwise `fixed` is empty.
+    """
     kinds = {item.kind for item in users}
     if fixed or len(kinds) > 1:
         kinds = {"text"}

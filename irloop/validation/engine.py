@@ -321,8 +321,9 @@ def _run(context: Context | OnnxContext, group: str, selection: _Selection) -> I
 
 
 def _pointless(context: Any) -> tuple[str, ...]:
-    """Prefixes of the rules about operations that the model does not have; these rules are not
-    imported.
+    """Return code prefixes of rules that need not be imported for this model.
+
+    These are the rules about operations that the model does not contain.
     """
     types = {name for index in context.nets for name in index.by_type}
     return tuple(group for group, needed in _ABOUT.items() if needed.isdisjoint(types))

@@ -59,7 +59,10 @@ def _layer_key(place: Location) -> str:
 
 
 def _net_key(place: Location) -> str:
-    """The key of the net that contains the innermost layer or the edge of a location."""
+    """Return the key of the net to which a location belongs.
+
+    This is the innermost net around the layer or edge of the location.
+    """
     element = place.element
     cut = max(element.rfind("/layers/"), element.rfind("/edges/"))
     return f"{element if cut < 0 else element[:cut]} net"

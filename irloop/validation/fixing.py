@@ -103,7 +103,10 @@ def fixed(
 
 
 def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
-    """The weights file, or a copy of it in `folder` with the bytes that repairs append."""
+    """Append the bytes of repairs to a copy of the weights file in `folder`.
+
+    Return the path of the copy; if the repairs append nothing, return `bin_file`.
+    """
     added = b"".join(repair.weights for repair in made)
     if not added:
         return bin_file

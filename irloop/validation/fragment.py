@@ -62,9 +62,9 @@ def document_of(file: str) -> Document | None:
 
 
 def _precisions(net: Net) -> Iterator[SetAttribute]:
-    """Yield edits that set the precision of output ports without one to dynamic.
+    """Yield edits that set a missing precision of an output port to dynamic.
 
-    The layers that specifications show as examples leave it out.
+    The examples in specifications show layers without precisions.
     """
     for layer in net.layers:
         for port in layer.outputs:

@@ -46,9 +46,9 @@ def hazard_findings(
 def hazard_findings_of_ir(
     document: Document, weights: str, engines: Iterable[str], reported: Collection[str]
 ) -> Iterator[Diagnostic]:
-    """The warnings for an IR, even one with errors.
+    """Yield the hazards of `engines` in an IR, even if the IR has errors.
 
-    If the errors prevent building a graph, there is one note instead.
+    If the errors prevent building a graph, yield one note instead.
     """
     try:
         graph = read_document(document, weights).graph

@@ -71,7 +71,11 @@ def has_wrong_direction(entry: Entry) -> bool:
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """True if shape inference and the CPU plugin get the same trip count for every axis size."""
+    """Return whether an entry's range has a form that OpenVINO always counts alike.
+
+    OpenVINO's shape inference and CPU plugin then compute the same trip count, for every size of
+    the axis.
+    """
     if entry.reverse:
         return entry.start < 0 <= entry.end
     return entry.end < 0 <= entry.start

@@ -93,10 +93,10 @@ class InferredBody(Record):
         )
 
     def resized_states(self) -> Iterator[tuple[int, Shape]]:
-        """States of a Loop that a branch in the body returns in another size than declared.
+        """Find states of a Loop that get another size than declared from a branch in the body.
 
-        Yields the position of the body input, and the shape that the branch returns if the state
-        has the declared one.
+        Yield the position of the body input, and the shape that the branch returns when the state
+        enters the body with its declared shape.
         """
         types = _parameter_types(self._owner, self._inner, self._inference)
         own = range(2, len(self.body.input_types))
@@ -114,7 +114,7 @@ class InferredBody(Record):
                     break
 
     def two_iterations(self) -> tuple[list[ValueType], list[ValueType]]:
-        """The types of the outputs in the first and in the second iteration of a loop."""
+        """Infer the types of the body's outputs in the first and in the second iteration."""
         types = _parameter_types(self._owner, self._inner, self._inference)
         constants: dict[int, Any] = {}
         for port in self._inner.ports.inputs:

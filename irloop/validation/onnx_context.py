@@ -53,10 +53,10 @@ def shape_of(type: ValueType) -> Shape | None:
 
 
 def scan_shape(type: ValueType) -> Shape | None:
-    """The declared shape of a scan output, or of the body output that it stacks.
+    """Return the declared shape of a scan output or of a body output; None if it is unknown.
 
-    None if it is unknown or has no dimensions: many files declare no dimensions where they mean an
-    unknown shape.
+    A shape without dimensions counts as unknown, because many files declare such a shape where they
+    mean an unknown one.
     """
     found = shape_of(type)
     return found if found is not None and found.rank else None
@@ -142,7 +142,11 @@ class OnnxContext:
         return list(zip(outer, before, after, strict=False))
 
     def source(self, graph: OutlineGraph, name: str) -> str:
-        """Follow Identity nodes of `graph` back from `name`, and return the first name."""
+        """Return the name of the value that `name` is a copy of.
+
+        This follows Identity nodes of `graph` back from `name`. Without such a node the result is
+        `name`.
+        """
         makers = self._makers(graph)
         for _ in graph.nodes:
             node = makers.get(name)
@@ -156,8 +160,9 @@ class OnnxContext:
         return {name: node for node in graph.nodes for name in node.outputs if name}
 
     def stays_true(self, body: OutlineGraph) -> bool:
-        """True if the body never ends the Loop, since it returns constant true or its own
-        condition.
+        """Return whether the condition that a Loop body returns is true in every iteration.
+
+        The body then returns a constant true, or the condition that it gets as an input.
         """
         name = self.source(body, body.outputs[0])
         if name == body.inputs[1]:

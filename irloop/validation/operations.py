@@ -58,7 +58,10 @@ def operation_of(type_name: str, version: str) -> Operation | None:
 
 
 def attribute_problems(nets: Iterable[NetIndex]) -> Iterator[Problem]:
-    """All problems of the attributes in `data` of all layers."""
+    """Yield the problems of the attributes of all layers.
+
+    An Assign to a variable that no ReadValue reads is a problem, too.
+    """
     # Many layers are equal, so equal type, version and attributes are checked only once.
     sound: set[tuple[object, ...]] = set()
     for index in nets:

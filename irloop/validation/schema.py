@@ -91,10 +91,10 @@ def check(root: etree._Element) -> list[SchemaFinding]:
 
 
 def _pieces(work: etree._Element) -> Iterator[etree._Element]:
-    """Split the net into nets with a few hundred layers or edges each.
+    """Yield the net in pieces with at most a few hundred layers or edges each.
 
     libxml2 counts siblings to report where an error is, which takes quadratic time in a long list
-    of them.
+    of them. The last piece is what remains of `work` itself.
     """
     for section in list(work.iterchildren("layers", "edges")):
         children = list(section)
@@ -157,7 +157,7 @@ def _collect(
 
 
 def _by_whole_name(path: str) -> str:
-    """Change the XPath `path` so that it compares names as text, prefixes included.
+    """Change the XPath `path` so that it compares prefixed names as text, including the prefix.
 
     A prefix cannot be resolved, because it may stand for different namespaces in one file.
     """

@@ -81,7 +81,10 @@ def slice_before(
 
 
 def _new_names(net: NetIndex, stem: str, endings: Sequence[str]) -> list[str]:
-    """A layer name for each of `endings`: `stem` with this ending, made unique in the net."""
+    """Return a new layer name for each of `endings`.
+
+    A name is the stem followed by the ending, changed if necessary so that it is unique in the net.
+    """
     taken = {layer.name for layer in net.net.layers}
     number = 0
     while True:

@@ -22,7 +22,11 @@ class BranchCauses:
         self._seen = seen
 
     def of(self, first: Node, second: Node) -> Cause | None:
-        """The cause if branches return values that correspond to others, else None."""
+        """Return the cause if an If returns values of its branches in wrong places, else None.
+
+        Either the two branches are exchanged, or a branch of `second` returns, for one output, the
+        value that corresponds to another output of this branch in `first`.
+        """
         if not second.bodies or isinstance(second.op, LOOPS):
             return None
         if self._seen.loops.get(second) is not first:
@@ -79,6 +83,9 @@ class BranchCauses:
 
 
 def _result(body: Body, output: int) -> Value | None:
-    """The value of a body that becomes an output of its node."""
+    """Return the body value that becomes output number `output` of the node.
+
+    The result is None if no body value does.
+    """
     port = next((port for port in body.ports.outputs if port.external == output), None)
     return None if port is None else body.graph.results[port.result].inputs[0]

@@ -419,9 +419,10 @@ class _Search:
         second: tuple[Node, Value],
         at: tuple[int, ...],
     ) -> Cause | None:
-        """The cause if two corresponding nodes read different values as input `number`, else None.
+        """Return the cause if two corresponding nodes read different values as input `number`.
 
-        If both read the same parameter, the cause is at the source of that parameter.
+        If both nodes read the same parameter, the cause is at the source of that parameter. Returns
+        None if the values do not differ.
         """
         if self._seen.is_exchanged(first[1], second[1], at):
             return self._of_other_input(number, first, second)

@@ -52,7 +52,11 @@ class Cause(Record):
 
     @property
     def signature(self) -> str:
-        """The part of the cause that stays the same while the models are reduced."""
+        """A text that identifies the cause, even after the models have been reduced.
+
+        It contains the kind, the last name in `path` (not for outputs) and the message, but nothing
+        that a reduction may change, such as names of values, lines, iterations and numbers.
+        """
         kind, name, message = self.kind, self.path.rpartition("/")[2], self.message
         if kind == "output" or (kind == "wire" and _LEAVES.search(message)):
             kind, name = "output", ""
@@ -134,10 +138,9 @@ class Evidence:
         return False
 
     def nearly_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True if two values are paired.
+        """Return whether two values are paired, or take their elements from paired values.
 
-        Two values also count as paired if the values from which they take their elements are
-        paired.
+        Operations that only pass elements on are skipped for this.
         """
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
@@ -221,7 +224,11 @@ class Evidence:
 
 
 def _labels(models: tuple[Model, Model]) -> tuple[str, str]:
-    """Short names of both models: their file names if these differ."""
+    """Return short names of both models: their file names or, if these are equal, their paths.
+
+    If the paths do not differ either, or are not known, the names are "the first model" and "the
+    second model".
+    """
     sources = [model.source for model in models]
     names = [None if source is None else os.path.basename(source) for source in sources]
     if names[0] == names[1]:

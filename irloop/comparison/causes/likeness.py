@@ -51,7 +51,10 @@ def may_correspond(first: Op, second: Op) -> bool:
 
 
 def _computed_by(kind: type[Op]) -> str:
-    """The function that an elementwise operation or a reduction computes; "" for other classes."""
+    """Return the name of the function that an elementwise operation or a reduction computes.
+
+    The name is an empty string for other classes.
+    """
     if issubclass(kind, _REDUCTIONS) or (kind.elementwise and not getattr(kind, "function", "")):
         return kind.type.lower()
     return getattr(kind, "function", "")
@@ -119,9 +122,10 @@ def content(value: Value | None) -> str:
 
 
 def operands(node: Node) -> Sequence[Value | None]:
-    """The inputs of an operation in an order that both formats share.
+    """Return the inputs of an operation in an order that is the same for both formats.
 
-    Only those of OpenVINO's Slice are reordered: the steps come last, and missing axes are None.
+    Only the inputs of OpenVINO's Slice change their order: the step comes last, after the axes. If
+    the axes are omitted, None is in their place.
     """
     if not isinstance(node.op, Slice):
         return node.inputs
@@ -130,7 +134,10 @@ def operands(node: Node) -> Sequence[Value | None]:
 
 
 def attribute_changes(first: Node, second: Node) -> Iterator[tuple[str, Any, Any]]:
-    """The attributes in which two operations of one class differ, with both values."""
+    """Yield the name and both values of each attribute that differs in two operations.
+
+    Nothing is yielded if the operations have different classes, or are unknown to irloop.
+    """
     if isinstance(first.op, UnknownOp) or type(first.op) is not type(second.op):
         return
     op: Any = first.op

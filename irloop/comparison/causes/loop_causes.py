@@ -41,7 +41,10 @@ class LoopCauses:
         self._seen = seen
 
     def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
-        """The cause if `value` differs and is a body parameter or a slice gathered from one."""
+        """Return the cause if `value` differs and comes from outside a loop body, else None.
+
+        Such a value is a parameter of the body, or a slice that the body gathers from a parameter.
+        """
         mine = self._seen.twin.get(value)
         if mine is None or not self._seen.differ(mine, value, at):
             return None
@@ -95,11 +98,11 @@ class LoopCauses:
         return found or self._of_captured(*outer)
 
     def _of_captured(self, first: Value, second: Value) -> Cause | None:
-        """The cause if two body values are captured from outer values that cannot correspond.
+        """Return the cause if two body values stand for outer values that cannot correspond.
 
-        In an IR, a value that a body reads from outside enters through a parameter of the body.
-        Returns None if neither value is captured, if the outer values may correspond, or if the
-        loops do not correspond.
+        A body value stands for an outer value if it is a parameter that has the same value in every
+        iteration. Returns None if neither value is such a parameter, if the outer values may
+        correspond, or if the loops do not correspond.
         """
         (left, mine), (right, its) = self._entered(0, first), self._entered(1, second)
         shown = its or mine
@@ -150,7 +153,12 @@ class LoopCauses:
     def is_computed_wrong(
         self, first: Body, second: Body, numbers: tuple[int, int], at: tuple[int, ...]
     ) -> bool:
-        """True when the back edges correspond but the value they carry was computed wrongly."""
+        """Return whether a back edge carries a value that the two bodies compute differently.
+
+        The back edges are those of one parameter; `numbers` are its positions in the bodies. The
+        value is compared with its counterpart in the iteration before `at`. If it has no known
+        counterpart, it must differ from every value of the second body.
+        """
         port = first.ports.by_parameter.get(numbers[0])
         other = second.ports.by_parameter.get(numbers[1])
         if not isinstance(port, Carried) or not isinstance(other, Carried):
@@ -178,10 +186,11 @@ class LoopCauses:
         return self._seen.cause("constant", message, first, second)
 
     def of_endless(self) -> Cause | None:
-        """The cause if a loop runs a different number of times in the two models, else None.
+        """Return the cause if a loop runs a different number of times in the two models.
 
-        A loop of the second model need not have ended when the trace ended, if it had already run
-        more iterations than that of the first model.
+        A trace may stop before a loop of the second model ends. Such a loop counts only if it has
+        already run more iterations than the loop of the first model. Returns None if no loop
+        differs.
         """
         for second, first in self._seen.loops.items():
             places = {event.at for event in self._seen.recordings[0].events if event.node is first}
@@ -251,7 +260,11 @@ class LoopCauses:
         return None if slices is None else self._seen.worded("wire", slices)
 
     def _value_in_words(self, side: int, value: Value | None) -> str:
-        """A value in words, with its operation if the other model has no such value."""
+        """Return the text for a value in a message: a number, "absent" for None, or the name.
+
+        If no value of the other model corresponds to it, the type of its operation precedes the
+        name.
+        """
         partners = self._seen.other if side == 0 else self._seen.twin
         text = content(value)
         if value is None or value in partners or not value.producer.inputs:
@@ -261,7 +274,7 @@ class LoopCauses:
     def _of_constant_condition(
         self, nodes: tuple[Node, Node], ends: tuple[Value, Value]
     ) -> Cause | None:
-        """The cause if the condition of one of two loops is the constant False."""
+        """Return a cause if the condition of one of two loops is the constant False, else None."""
         for side, value in enumerate(ends):
             op = value.producer.op
             if not isinstance(op, Constant) or op.tensor.numpy().any():
@@ -366,9 +379,9 @@ class LoopCauses:
         return None if alike else self._of_outputs_between(first, second)
 
     def _of_outputs_between(self, first: Node, second: Node) -> Cause | None:
-        """The cause of the first difference between the outputs of two corresponding loops.
+        """Return the cause of the first difference between the outputs of two matching loops.
 
-        It is used if the models have different formats. Returns None if the outputs do not differ.
+        This is for loops of models in different formats. Returns None if the outputs do not differ.
         """
         for value in second.outputs:
             mine = self._seen.twin.get(value)

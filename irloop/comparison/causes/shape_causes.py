@@ -96,7 +96,10 @@ class ShapeCauses:
         return self._definition(first, second)
 
     def _above(self, pair: _Pair) -> Iterator[_Pair]:
-        """The pairs of values from which the two values of a pair are computed."""
+        """Yield the pairs of corresponding operands from which a pair of values is computed.
+
+        For results of loops, these are the body values; for body parameters, the outer values.
+        """
         first, second, at = unchanged(pair[0]), unchanged(pair[1]), pair[2]
         pair = first, second, at
         nodes = first.producer, second.producer
@@ -190,9 +193,11 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _carried(self, pair: _Pair) -> _Pair | None:
-        """The values of the previous iteration that two states carry.
+        """Return the values that two states took over from the previous iteration, else None.
 
-        Returns None if the values are not two states, or in the first iteration.
+        `pair` holds the two states and the numbers of the current iteration; the result holds the
+        body results that the states took over and the numbers of the previous iteration. The result
+        is None in the first iteration, or if one of the two values is not a state.
         """
         at = pair[2]
         if not at or not at[-1]:
@@ -239,8 +244,10 @@ class ShapeCauses:
         yield from ((*at, number) for number in range(min(counts)))
 
     def _joined(self, pair: _Pair) -> Cause | None:
-        """The cause if two loops of different formats concatenate matching parts along different
-        axes.
+        """Return the cause if two loops concatenate the same parts along different axes.
+
+        The loops belong to models of different formats, so that one may stack parts and the other
+        may concatenate parts with an axis of size 1. In all other cases, the result is None.
         """
         first, second, at = pair
         nodes = first.producer, second.producer
@@ -292,7 +299,10 @@ def _alike(first: Node, second: Node) -> bool:
 
 
 def _is_slice(value: Value) -> bool:
-    """True for a body parameter that receives a slice, directly or captured from an outer body."""
+    """Return whether `value` is a body parameter that receives a slice of a loop's input.
+
+    This includes a slice of an outer loop, if the inner body captures it.
+    """
     body = _body_of(value)
     if body is None or not isinstance(value.producer.op, Parameter):
         return False

@@ -42,7 +42,7 @@ class Way(NamedTuple):
         return self.first == (0 if self.step > 0 else -self.part)
 
     def of_turned(self) -> Way:
-        """Describe slices of a reversed input as slices of the input before its reversal."""
+        """Return this way of slicing as a way of slicing the tensor before it was reversed."""
         first = -self.part if self.step > 0 else 0
         return self._replace(step=-self.step, first=first, turned=True)
 
@@ -102,10 +102,10 @@ def is_backwards(node: Node) -> bool:
 
 
 def turned_before(value: Value, axis: int) -> Value | None:
-    """The input of the Slice that makes `value` by reversing `axis`; None for any other `value`.
+    """If `value` is a Slice that reverses `axis`, return the input of this Slice, else None.
 
-    Conversion adds such a Slice in front of a Loop if a sliced input is read backwards and the Loop
-    must read it forwards.
+    Conversion adds such a Slice before a Loop that can only slice forwards, if the original loop
+    slices the input backwards.
     """
     node = value.producer
     axes = 3 if isinstance(node.op, OnnxOp) else 4

@@ -69,8 +69,9 @@ class Moved(NamedTuple):
 
 
 class WireSide(NamedTuple):
-    """One of the two loops: its node, the body whose wires are compared, and the lines of the wires
-    in its file.
+    """One of two compared loops or Ifs: its node, one of its bodies, and the lines of its wires.
+
+    `places` finds the lines in the file from which the model was read.
     """
 
     node: Node
@@ -84,10 +85,10 @@ class WireSide(NamedTuple):
         return "If" if isinstance(self.node.op, OnnxIf | OpenVinoIf) else "loop"
 
     def feed(self, parameter: int) -> Feed:
-        """The wire that feeds a body parameter.
+        """Return the wire that feeds a body parameter.
 
-        The result is a word if no wire does: if the iteration number feeds the parameter, or
-        nothing.
+        The result is the word ITERATION if the iteration number feeds the parameter, and NOTHING if
+        nothing does.
         """
         if parameter == self.body.ports.iteration:
             return ITERATION
@@ -119,10 +120,10 @@ class WireSide(NamedTuple):
     def sliced(
         self, wire: Sliced | ScanInput | Gathered, *, through: bool = True
     ) -> tuple[Way, Value | None]:
-        """How a loop slices an input, and the outer value that it slices.
+        """Return how a loop slices an input, and the outer value that it slices.
 
-        If a Slice reverses the outer value along the sliced axis, and the loop slices the whole
-        axis, the result describes the value before that Slice, unless `through` is False.
+        With `through`, a Slice that only reverses the outer value is skipped: if the loop slices
+        the whole reversed axis, the result is the operand of the Slice and the opposite direction.
         """
         source = self.source(wire)
         way = way_of(wire, source)
@@ -130,7 +131,7 @@ class WireSide(NamedTuple):
         return (way, source) if before is None or not way.is_whole else (way.of_turned(), before)
 
     def result(self, number: int) -> Value | None:
-        """The body value that a result returns."""
+        """Return the body value that is the operand of Result `number`."""
         return self.body.graph.results[number].inputs[0]
 
     def input_place(self, parameter: int) -> tuple[str, int | None]:
@@ -144,7 +145,10 @@ class WireSide(NamedTuple):
         return ("" if isinstance(wire, str) else f"input {wire.external}"), None
 
     def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
-        """A description of the place where a back edge is declared, and its line, if known."""
+        """Describe the place where a back edge is declared; also return its line.
+
+        The line is None if it is unknown.
+        """
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None and found.back_edge_line is not None:
             words = (
@@ -159,8 +163,9 @@ class WireSide(NamedTuple):
         return Wires.fed(self, parameter, NOTHING)[0]
 
     def begun(self, parameter: int) -> tuple[str, int | None]:
-        """Words for the initial value of a state or the value of an invariant, and the line of its
-        wire.
+        """Describe where a state starts or where an invariant comes from; also return the line.
+
+        The line is that of the wire in the file; None if it is unknown.
         """
         wire = self.feed(parameter)
         assert not isinstance(wire, str)
@@ -181,7 +186,10 @@ class WireSide(NamedTuple):
         return f"output {external}", None
 
     def condition_place(self) -> tuple[str, int | None]:
-        """A description of the place where the condition is declared, and its line, if known."""
+        """Describe the place where the condition is declared; return the text and the line.
+
+        The line is None if it is unknown.
+        """
         found = self.places.condition(self.node, self.body.label)
         if found is not None:
             return f"purpose execution_condition, line {found.line}", found.line
@@ -222,16 +230,18 @@ class Wires:
         return cls(left, right, same, corresponds)
 
     def positions(self, first: Value, second: Value) -> tuple[int, int] | None:
-        """The positions of two body parameters; None if one of the values is no parameter."""
+        """Return the positions of two parameters: `first` in body 1, and `second` in body 2.
+
+        Returns None if either value is not a body parameter.
+        """
         left, right = self._sides[0].position(first), self._sides[1].position(second)
         return None if left is None or right is None else (left, right)
 
     def input(self, first: int, second: int, *, start: bool | None = None) -> WireDifference | None:
-        """The difference between the inputs of two corresponding body parameters; None if they do
-        not differ.
+        """Return the difference between the inputs of two corresponding body parameters.
 
-        `start` restricts the comparison of two states to their initial values, or to their back
-        edges.
+        Returns None if they do not differ. If the parameters are states, `start` selects what is
+        compared: True the initial values, False the back edges, None both.
         """
         feeds = [side.feed(at) for side, at in zip(self._sides, (first, second), strict=True)]
         numbers = (first, second)
@@ -497,9 +507,9 @@ class Wires:
 
     @staticmethod
     def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
-        """Describe what feeds a parameter; also return the line in the file, or None.
+        """Describe what feeds a body parameter, and find its line in the file (None if unknown).
 
-        `beside` is what feeds the parameter of the other loop.
+        `beside` is what feeds the corresponding parameter of the other loop.
         """
         wire = side.feed(parameter)
         place, line = side.input_place(parameter)

@@ -77,9 +77,10 @@ def numbered(model: Model) -> dict[Value, int]:
 
 
 def computed(model: Model) -> Iterator[Value]:
-    """The values that operations compute, outer graphs first, the last values first.
+    """Yield the values that operations compute, except constants.
 
-    Values of an operation with several outputs are included only if it is a loop or branch.
+    Outer graphs come before their bodies, and the last values of a graph before the first ones.
+    The outputs of an operation with several outputs are left out, unless it is a loop or branch.
     """
     for graph in all_graphs(model.graph):
         for node in reversed(graph):
@@ -88,10 +89,11 @@ def computed(model: Model) -> Iterator[Value]:
 
 
 def replaced(values: Mapping[int, tuple[int, int | None]]) -> Callable[[Pair], Pair | None]:
-    """A change that replaces one value in each model.
+    """Make a change that replaces one value in one or both models of a pair.
 
-    `values` maps the position of a model in a pair to the indices of the old and the new value,
-    which must be in the same graph; None means a tensor of ones.
+    The keys of `values` are the positions of the models in the pair. Each entry holds the index of
+    the old value and the index of the new one, or None for a tensor of ones. The change returns
+    None if the two values are not in the same graph, or if ones cannot be made.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -141,7 +141,10 @@ def _fed_alike(
     held: tuple[Mapping[Key, Any], Mapping[Key, Any]],
     at: tuple[int, ...],
 ) -> bool:
-    """True when the operands of two operations correspond and have the same shapes."""
+    """Return whether operations of two models have corresponding operands of equal shapes.
+
+    Constant operands are not compared. The shapes are those in the iteration `at` of the traces.
+    """
     mine, given = (
         [
             item
@@ -175,9 +178,10 @@ def _missing(
 
 
 def cut_at(pair: Pair, place: _Place) -> Pair | None:
-    """Cut both models to the part between the values that agree and the two values that differ.
+    """Cut both models down to the operations that lead to the values that differ.
 
-    None if the inputs of the two parts cannot be put into a common order.
+    The inputs of the new models are the nearest values that agree, and inputs of the old models.
+    The result is None if the inputs of the two new models cannot be put into a common order.
     """
     edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
     cuts = zip(pair.models, place.values, edges, place.held, strict=True)
@@ -201,10 +205,10 @@ def cut_at(pair: Pair, place: _Place) -> Pair | None:
 
 
 def _with_common_shapes(pair: Pair) -> Pair:
-    """The pair with inputs of the same shapes.
+    """Reshape inputs of a pair of models so that corresponding inputs have equal shapes.
 
-    One format keeps the axis of a slice, the other drops it. The model that has more axes gets a
-    Reshape.
+    The shapes differ if one format keeps the axis of a slice and the other format drops it. A
+    Reshape is inserted into the model with more axes.
     """
     arrays = [list(items) for items in pair.arrays]
     for at, items in enumerate(zip(*pair.arrays, strict=True)):
@@ -257,7 +261,11 @@ def _values(graph: Graph) -> Iterator[Value]:
 
 
 def _frontier(value: Value, agreed: Callable[[Value], bool]) -> list[Value]:
-    """The nearest values that `value` is computed from: `agreed` ones and inputs of the graph."""
+    """Return the nearest values, upwards from `value`, that are agreed or inputs of the graph.
+
+    A value is agreed if `agreed` returns true for it. `value` is computed from the returned values
+    and from constants.
+    """
     found: dict[Value, None] = {}
     pending, seen = [value.producer], {value.producer}
     while pending:

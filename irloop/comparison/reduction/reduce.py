@@ -196,7 +196,7 @@ class _Reduction:
         return new
 
     def cut_around_divergence(self, pair: Pair) -> Pair:
-        """Keep only the path from values that agree to the first value that differs."""
+        """Reduce both models to the operations from equal values to the first difference."""
         return self._cut_around(pair, loops=False)
 
     def cut_around_loop(self, pair: Pair) -> Pair:
@@ -307,10 +307,11 @@ def _size(pair: Pair) -> str:
 
 
 def _reads_others(signature: str) -> bool:
-    """True if wrong values are read, carried or returned, or the number of iterations is wrong.
+    """Return whether a cause only concerns which values are used, or how often a loop runs.
 
-    `signature` is the text of the cause. For such a cause it does not matter how the values are
-    computed.
+    Such a cause is that wrong values are read, carried or returned, or that the number of
+    iterations is wrong. It does not matter then how the values are computed. `signature` is the
+    text of the cause (`Cause.signature`).
     """
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):

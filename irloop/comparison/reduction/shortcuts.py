@@ -93,7 +93,10 @@ def stepped(pair: Pair) -> Iterator[Change]:
 
 
 def _same_count(source: Value, value: Value) -> bool:
-    """True when a Reshape can give `source` the type of `value`."""
+    """Return whether a Reshape of `source` can have the type of `value`.
+
+    The element types and numbers of elements must be equal, and the shapes static.
+    """
     types = source.type, value.type
     if not isinstance(types[0], TensorType) or not isinstance(types[1], TensorType):
         return False

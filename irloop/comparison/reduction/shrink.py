@@ -143,7 +143,7 @@ def _applied(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
 
 
 def _without_unread_inputs(pair: Pair) -> Pair:
-    """The pair without inputs that neither model reads."""
+    """Remove the inputs that are read in neither of the two models, and their arrays."""
     graphs = [model.graph for model in pair.models]
     if len(graphs[0].parameters) != len(graphs[1].parameters):
         return pair
@@ -210,9 +210,10 @@ def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
 
 
 def _recounted(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """Like `_resized`, but the change also lowers trip counts of `size` to `new`.
+    """Make a change that lowers sizes and constant trip counts of `size` to `new`.
 
-    Only constant trip counts are lowered.
+    Sizes are lowered as by `_resized`. The change returns None if no loop has this constant trip
+    count.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -28,11 +28,11 @@ _SLICES = classes_of("Slice", "StridedSlice")
 
 
 def with_sources(pair: Pair) -> Iterator[tuple[Value, Value, list[tuple[Value, Value]]]]:
-    """Yield the computed values of both models that correspond, the last values first.
+    """Yield each pair of corresponding computed values of two models, the last pairs first.
 
-    Each comes with its sources: the pairs of corresponding values, operands or parameters of the
-    same graph, from which it could be computed instead. Of two values, the first one is of the
-    first model.
+    With each pair comes the list of its sources, which are also pairs of corresponding values:
+    operands of the operation, or parameters of the graph that contains it. The pair could be
+    computed from a source instead. In every pair, the value of the first model comes first.
     """
     pairs = Pairs(*pair.models)
     twin = {value: pairs.first_by_name[name] for value, name in pairs.of_second.items()}
@@ -105,10 +105,12 @@ def settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """A change that replaces the next value of one state by ones.
+    """Make a change that lets one state of a loop continue with ones in both models.
 
-    Other readers of the old next value then read the state instead. For each model, `places` holds
-    the positions of the loop, the parameter and the result.
+    The next value of the state becomes a tensor of ones; other readers of the previous next value
+    then read the state. For each model, `places` holds the positions of the loop, of the state's
+    body parameter and of the body result with its next value. The change returns None if it is not
+    possible.
     """
 
     def change(pair: Pair) -> Pair | None:

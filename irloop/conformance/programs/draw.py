@@ -77,7 +77,12 @@ def _choose(r: random.Random, names: list[str], most: int) -> tuple[str, ...]:
 def _statements(
     drawing: _Drawing, known: list[str], depth: int, *, inside_walk: bool
 ) -> tuple[list[Statement], list[str], list[str]]:
-    """Random statements, the vectors that exist after them, and the stacks that they create."""
+    """Draw one to three random statements.
+
+    Return the statements, the names of all vectors that later statements may read (`known` and the
+    new ones), and the names of the stacks that the statements create. Statements contain others
+    only if `depth` is not 0.
+    """
     r = drawing.random
     statements: list[Statement] = []
     stacked: list[str] = []

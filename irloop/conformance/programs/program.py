@@ -101,7 +101,10 @@ Statement = Compute | Repeat | Walk | Choose
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program: its inputs by kind, its statements, its outputs, and input values for each run."""
+    """A program from which models are made: inputs of three kinds, statements, and outputs.
+
+    `block` holds the statements and outputs; `feeds` holds the input values of each inference.
+    """
 
     vectors: tuple[str, ...]
     counts: tuple[str, ...]

@@ -18,7 +18,10 @@ F32, I64 = ElementType.F32, ElementType.I64
 
 
 class _OfClasses(Protocol):
-    """The attributes by which MatrixNms and MulticlassNms describe their outputs."""
+    """The attributes of MatrixNms and MulticlassNms that set the order and type of the outputs.
+
+    `keep_top_k` limits the rows per item.
+    """
 
     @property
     def sort_result_type(self) -> str: ...

@@ -31,7 +31,10 @@ def export_detections(
     first_scores: Value | None = None,
     first_moves: Value | None = None,
 ) -> Value:
-    """DetectionOutput -> decoding, TopK, NonMaxSuppression; a row with item -1 ends the list."""
+    """DetectionOutput -> decoding of the boxes, NonMaxSuppression and TopK.
+
+    If there are fewer detections than rows in the output, a row with item -1 follows the last one.
+    """
     suppression.require_opset(c)
     case = _Case(c, op, moves, scores, priors)
     boxes = case.boxes(moves, priors, first_moves)
@@ -114,7 +117,12 @@ class _Case:
         return boxes
 
     def worth(self, scores: Value, first: Value | None) -> Value:
-        """The scores [N, C, P], in which priors without an object count as background."""
+        """Return the scores [N, C, P]; priors without an object are replaced by background.
+
+        A prior has no object if its object score in `first` is less than `objectness_score`. It
+        then has the score 1 for the background class, and 0 for all other classes. If `first` is
+        None, the scores stay as they are.
+        """
         c = self.c
         wide = forms.cast(c, scores, F32)
         split = self.sizes.reshape(wide, [self.items, self.priors, self.classes])

@@ -139,7 +139,10 @@ def _read_all(
     level: Value,
     pyramid: Sequence[tuple[int, Value]],
 ) -> Value:
-    """Like `_read_by_level`, but reads every region from every map."""
+    """Return the features of each region, as `_read_by_level` does, for opsets before 11.
+
+    Every region is read from every map, and the result from the map of its level is chosen.
+    """
     places = forms.reshape(c, level, [-1, 1, 1, 1])
     result: Value | None = None
     for at, (scale, features) in enumerate(pyramid):
@@ -248,12 +251,14 @@ def _suppressed(
     boxes: Value,
     worth: Value,
 ) -> Value:
-    """The rows of the kept boxes. Overlaps include the borders, but only where boxes touch.
+    """Emit the suppression of overlapping boxes; return the rows of the boxes that are kept.
 
-    NonMaxSuppression ignores the borders, and swaps corners that are in the wrong order. Border
-    overlaps alone cannot exceed the threshold t if all sides, including the border, are at least (1
-    + 1/t) / 2. If a candidate is narrower, a Loop computes the result instead of NonMaxSuppression.
-    The model contains both, and the one that is not needed gets no candidates.
+    In OpenVINO, the overlap of two boxes includes their borders, but is 0 if they do not touch.
+    NonMaxSuppression differs: it ignores borders, and swaps corners that are in the wrong order.
+    With borders added to the boxes, the results agree if all sides, including the border, are at
+    least (1 + 1/t) / 2 for the threshold t. If a candidate is narrower, a Loop must compute the
+    result. The model contains NonMaxSuppression and the Loop; the one that is not needed gets no
+    candidates.
     """
     threshold = op.nms_threshold
     least = (1 + 1 / threshold) / 2 if threshold > 0 else math.inf
@@ -273,7 +278,10 @@ def _suppressed(
 
 
 def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
-    """The overlap of boxes, borders included; 0 for boxes that do not touch."""
+    """Compute the overlap of `boxes` and `taken`, borders included.
+
+    It is 0 for boxes that do not touch.
+    """
     share = geometry.overlap(c, boxes, taken, 1.0)
     return forms.where(c, geometry.touching(c, boxes, taken), share, c.constant(0.0, F32))
 

@@ -56,10 +56,11 @@ def export_multiclass(
 
 
 def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tuple[Value, Value]:
-    """Convert boxes [C, P, 4] and scores of all items to boxes [N, C, P, 4] and scores [N, C, P].
+    """Give each item its own copy of boxes [C, P, 4], with scores that select its segment.
 
     The boxes of each item are one segment of the P boxes, and `numbers` [N] are the lengths of the
-    segments. For each item, boxes outside its segment get the score minus infinity.
+    segments. Returns boxes [N, C, P, 4] and scores [N, C, P]. For each item, boxes outside its
+    segment get the score minus infinity.
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
@@ -73,7 +74,7 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
 
 
 def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
-    """Rows (item, class, box) of the kept boxes, sorted by item and class."""
+    """Choose the boxes to keep; return rows (item, class, box), sorted by item and class."""
     border = 0.0 if op.normalized else 1.0
     least = suppression.just_below(op.score_threshold)
     if op.nms_eta < 1:
@@ -98,7 +99,10 @@ def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
 
 
 def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
-    """Suppress boxes that overlap a kept one; the threshold shrinks while it is above 0.5."""
+    """Return the rule for suppressing boxes that overlap a kept one, if nms_eta is below 1.
+
+    With each kept box, the threshold is multiplied by nms_eta while it is above 0.5.
+    """
     border = 0.0 if op.normalized else 1.0
 
     def share(inner: Conversion, boxes: Value, taken: Value) -> Value:

@@ -61,7 +61,10 @@ class _Scoring(_Sorting, Protocol):
 
 
 def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple[Value, Value]:
-    """The rows and their scores, sorted by score if requested."""
+    """Sort the rows `indices` and their `scores` by score, highest first, if `op` requests it.
+
+    Otherwise return them unchanged.
+    """
     if not op.sort_result_descending:
         return indices, scores
     scores, order = forms.topk(c, scores, suppression.number(c, scores), 0)
@@ -71,9 +74,9 @@ def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple
 def scored_outputs(
     c: Conversion, op: _Scoring, indices: Value, scores: Value, original: Value
 ) -> list[Value]:
-    """The outputs: rows (item, class, box), rows (item, class, score), and their number.
+    """Make the outputs: rows (item, class, box), rows (item, class, score), and their number.
 
-    The scores have the element type of the `original` ones.
+    The scores get the element type of `original`.
     """
     indices, scores = _ranked(c, op, indices, scores)
     pairs = forms.cast(c, forms.slice_(c, indices, [0], [2], [1]), F32)
@@ -161,10 +164,11 @@ def listed(c: Conversion, value: Value, element: ElementType) -> Value:
 
 
 def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value]:
-    """Adapt the limit and the threshold to ONNX, which keeps boxes whose overlap equals the
-    threshold.
+    """Adapt `limit`, the number of boxes per class, and the IoU threshold from OpenVINO to ONNX.
 
-    OpenVINO suppresses such boxes.
+    OpenVINO suppresses a box with an overlap equal to the threshold, and ONNX keeps it. Therefore,
+    the threshold is lowered a little. With a threshold of 0, OpenVINO keeps at most one box, so the
+    limit becomes 1 at most.
     """
     import numpy as np
 

@@ -26,7 +26,10 @@ _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """Height, width and the scales of heights and of widths, [1 or N, 1, 1] each."""
+    """The height and the width of images, and the scales of their heights and widths.
+
+    Each value has the shape [1, 1, 1], or [N, 1, 1] for N images.
+    """
 
     height: Value
     width: Value
@@ -95,7 +98,7 @@ def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppressio
 def _chosen(
     c: Conversion, found: suppression.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
-    """The first `after` boxes of each item, without boxes that overlap a box of a higher score."""
+    """Drop each box that overlaps a box of a higher score; keep the best `after` of each item."""
     bordered = geometry.with_border(c, found.boxes, border)
     rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
     item = suppression.column(c, rows, 0)

@@ -150,8 +150,9 @@ def export_roi_align(
 def _largest(
     c: Conversion, op: ov.ROIAlign | ov.ROIAlign9, data: Value, rois: Value, items: Value
 ) -> Value:
-    """The largest sample of each bin, but at least 0. The samples are gathered, because their
-    number varies by region.
+    """ROIAlign with mode max -> the largest sample of each bin, but at least 0.
+
+    The samples are read with Gather, because their number varies from region to region.
     """
     aligned = op.alignment()
     maps = roi_samples.maps_of(c, data, items)
@@ -203,7 +204,7 @@ def export_psroi(c: Conversion, op: ov.PSROIPooling, data: Value, rois: Value) -
 
 
 def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[Value, Value]:
-    """The bounds of part `at` of the range from `low` to `high` in `count` equal parts."""
+    """Divide low..high into `count` equal parts, and return the bounds of part `at`."""
     step = forms.div(c, forms.sub(c, high, low), forms.scalar(c, float(count), low))
     first = forms.add(c, low, forms.mul(c, step, forms.scalar(c, float(at), low)))
     return first, forms.add(c, first, step)
@@ -227,7 +228,10 @@ def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value])
 
 
 def _mask(c: Conversion, op: ov.PSROIPooling, low: Value, high: Value, size: Size) -> Value:
-    """A mask [R, bins, size] that is 1 for the elements of each bin."""
+    """Make a mask [R, bins, size] that is 1 where an element of an axis belongs to a bin.
+
+    `low` and `high` are the ends of the regions on this axis, and `size` is the size of the axis.
+    """
 
     def number(value: float) -> Value:
         return forms.scalar(c, value, low)

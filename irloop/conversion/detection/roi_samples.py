@@ -71,7 +71,10 @@ def _number(c: Conversion, size: Size) -> Value:
 
 
 def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
-    """True for positions from `margin` before the first element to `margin` after the last."""
+    """Return a boolean for each position: whether it is at most `margin` outside the data.
+
+    Positions count as inside from `-margin` to the last index plus `margin`.
+    """
     last = forms.add(c, _number(c, size), c.constant(margin - 1.0, F32))
     low = at_least(c, place, c.constant(-margin, F32))
     return c(comparison.And(), low, at_least(c, last, place))
@@ -111,11 +114,11 @@ def number_of(c: Conversion, rois: Value, at: int) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The samples along one side of each region: their distances from its middle, and their number
-    per bin.
+    """The samples along one side of each region.
 
-    All regions are given as many samples as the region with most; `own` is true for the samples
-    that a region really has.
+    `place` is the distance of each sample from the middle of the region, and `count` the number of
+    samples per bin. All regions have as many entries as the region with most samples; `own` is true
+    for the samples that a region really has.
     """
 
     place: Value

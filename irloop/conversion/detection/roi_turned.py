@@ -87,17 +87,21 @@ def export_deformable_psroi(
 
 
 def _channels(outputs: int, group: int) -> object:
-    """The channel that each bin reads."""
+    """The channel of the feature map that each bin of each output channel reads.
+
+    This is an array [1, outputs, group, group, 1, 1].
+    """
     import numpy as np
 
     return np.arange(outputs * group * group).reshape(1, outputs, group, group, 1, 1)
 
 
 def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int) -> Value:
-    """One bound of the regions, in cells of the map.
+    """Compute one bound of each region, in cells of the feature map.
 
-    `at` is 0 or 1 for the low bound of x or y, 2 or 3 for the high bound, which includes the last
-    cell.
+    `number` is the bound in coordinates of the image. `at` tells which bound it is: 0 and 1 are the
+    low bounds of x and y, 2 and 3 their high bounds. The cell at a high bound belongs to the
+    region.
     """
     half = c.constant(0.5, F32)
     size = c(elementwise.Floor(), forms.add(c, c(elementwise.Abs(), number), half))

@@ -65,7 +65,7 @@ def column(c: Conversion, rows: Value, at: int) -> Value:
 
 
 def read(c: Conversion, data: Value, rows: Value) -> Value:
-    """The elements of `data` at coordinates [M, K]."""
+    """Gather the elements of `data` at the coordinates `rows` [M, K]."""
     return c(gather.GatherND12() if c.opset >= 12 else gather.GatherND(), data, rows)
 
 
@@ -216,7 +216,10 @@ def counted(c: Conversion, item: Value, items: Size) -> Value:
 
 
 def starts(c: Conversion, counts: Value) -> Value:
-    """The index of the first row of each item, if rows are sorted by item."""
+    """Compute the index of the first row of each item, if rows are sorted by item.
+
+    `counts` holds the number of rows of each item.
+    """
     return c(CumSum(exclusive=True), counts, c.i64(0))
 
 

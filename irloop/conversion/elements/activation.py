@@ -264,10 +264,10 @@ def export_prelu(c: Conversion, op: ov.PReLU, x: Value, slope: Value) -> Value:
 
 
 def _only_slope(c: Conversion, x: Value, slope: Value) -> float | None:
-    """The slope if it is one known number and `x` is f32, else None.
+    """Return the slope of a PRelu as a number if a LeakyRelu can replace the PRelu, else None.
 
-    With such a slope, conversion writes a LeakyRelu, because ONNX Runtime fuses it with a
-    convolution, but not a PRelu.
+    The slope must be a constant of one element, and `x` must be f32. ONNX Runtime fuses a
+    convolution with a LeakyRelu, but not with a PRelu.
     """
     known, rank = c.constant_of(slope), shape_of(x).rank
     if known is None or known.size != 1 or rank is None or known.ndim > rank:

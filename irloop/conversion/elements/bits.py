@@ -216,10 +216,10 @@ def _import_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine the bits of two integers in groups of 16 bits.
+    """Apply a logical operation to the bits of two integers.
 
-    A division splits the integers into groups. OpenVINO's CPU plugin divides in f32, which is exact
-    for 16 bits.
+    The integers are split into groups of 16 bits by divisions. OpenVINO's CPU plugin divides in
+    f32, which is exact for 16 bits.
     """
     original = element_of(left)
     element = ElementType.I32 if original.bits < 32 else original

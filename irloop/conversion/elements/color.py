@@ -45,7 +45,10 @@ def export_i420(
 
 
 def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size, Size]]:
-    """The plane Y and the chroma below it, and the batch size, height and width of U and V."""
+    """Split a YUV image in a single plane into the rows of Y and the rows of chroma below them.
+
+    The third result is the batch size, and the height and width of the planes U and V.
+    """
     sizes = OnnxSizes(c)
     items, rows, width, _ = sizes.of(image)
     half = sizes.by(rows, 3)

@@ -217,10 +217,10 @@ def _rounded_once(c: Conversion, x: Value, element: ElementType) -> Value:
 
 
 def _holds_halves(c: Conversion, x: Value) -> bool:
-    """True if every element of `x` comes from an f16 or bf16 value, or from a constant that f16
-    represents.
+    """Return whether f16 represents every element of `x`, as far as the graph shows it.
 
-    OpenVINO computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
+    The elements come from f16 or bf16 values, or from a constant that f16 represents. OpenVINO
+    computes f16 in f32, so the plugin only rounds `x` to f16 when it converts it.
     """
     node = x.producer
     if isinstance(node.op, Select):
@@ -234,7 +234,10 @@ def _holds_halves(c: Conversion, x: Value) -> bool:
 
 
 def _through_small(c: Conversion, x: Value, element: ElementType) -> Value:
-    """The 8-bit float that OpenVINO rounds `x` to, in the type of `x`."""
+    """Round `x` to an 8-bit float type and convert it back to its own type.
+
+    OpenVINO's Convert does the rounding.
+    """
     return ov_forms.convert(c, ov_forms.convert(c, x, element), element_of(x))
 
 

@@ -255,7 +255,7 @@ Build = Callable[[Conversion, Value, Value], Value]
 
 
 def wrapping(c: Conversion, build: Build, left: Value, right: Value) -> Value:
-    """Emit the operation that `build` makes, with integers that wrap around as in ONNX.
+    """Emit the operation that `build` makes, so that integer results wrap around as in ONNX.
 
     8-bit operands are computed in i32, because OpenVINO's CPU saturates their products and
     differences, and rounds their quotients if shapes are unknown.

@@ -20,7 +20,7 @@ __all__ = ["MoveStringsByNumbers"]
 
 
 class MoveStringsByNumbers(MatcherPass):
-    """Moves the numbers of strings instead of the strings, and then gathers the strings.
+    """Lets an operation move the numbers of strings, and then gathers the strings by number.
 
     Given::
 
@@ -30,9 +30,10 @@ class MoveStringsByNumbers(MatcherPass):
 
         numbers [?,2] = 0, 1, 2, ...    moved = Slice(numbers, ...)    y = Gather(list of x, moved)
 
-    The same form serves every operation that only moves elements: Tile, Select, ScatterUpdate and
-    so on. With two inputs of strings, one list holds the strings of both. Hazard OVN153 is the
-    reason.
+    The list of x holds all strings of x on one axis, and the number of a string is its position in
+    the list. If two inputs have strings, one list holds the strings of both. Every other operation
+    that only moves elements is changed in the same way: Tile, Select, ScatterUpdate and so on.
+    Hazard OVN153 is the reason.
     """
 
     name = "move_strings_by_numbers"
@@ -71,6 +72,9 @@ class MoveStringsByNumbers(MatcherPass):
 
 
 def _stop(emitter: Emitter, start: Value, strings: Value) -> Value:
-    """The number after that of the last string, if the first one has the number `start`."""
+    """Return `start` plus the number of strings.
+
+    If strings are numbered from `start`, this is the number that follows that of the last string.
+    """
     size = emitter.emit(Squeeze(), emitter.emit(ShapeOf3(ElementType.I64), strings))
     return emitter.emit(Add(), start, size)

@@ -69,7 +69,10 @@ def export_fake_quantize(
 def _stepped(
     c: Conversion, levels: int, x: Value, low: Value, high: Value, out_low: Value, out_high: Value
 ) -> Value:
-    """Clip x to the non-empty range [low, high] and round it to steps of the output."""
+    """Clip x to [low, high], then map it to one of `levels` steps from out_low to out_high.
+
+    The range [low, high] must not be empty.
+    """
     limited = forms.minimum(c, forms.maximum(c, x, low), high)
     steps = forms.scalar(c, levels - 1, x)
     ratio = forms.div(c, forms.sub(c, limited, low), _difference(c, high, low))
@@ -130,7 +133,10 @@ def unsqueezed(c: Conversion, parameter: Value, axes: list[int]) -> Value:
 
 
 def _repeated(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
-    """Repeat each element `block` times along `axis`, cut to the length of the data."""
+    """Repeat each element of `parameter` `block` times along `axis`, for blockwise scales.
+
+    The result is cut to the size of `x` along this axis, because its last block may be shorter.
+    """
     dims, size = shape_of(parameter).static(), shape_of(x).dim(axis)
     if dims is None or not isinstance(size, int):
         raise c.refuse("blocks need a shape that is known", "declare the shapes of the inputs")
@@ -190,9 +196,10 @@ def _shift(c: Conversion, zero: Value | None) -> int | None:
 
 
 def _integers_in_f32(c: Conversion, value: Value) -> Value:
-    """Convert the integers `value` to f32, or return the f32 value from which they were converted.
+    """Return integers as f32, without a conversion if they were computed in f32 before.
 
-    The latter saves a Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
+    If `value` was converted from f32, the result is computed from that f32 value. This saves a
+    Convert to 8 bits and back, which takes OpenVINO as long as a matrix product.
     """
     found = _limited(c, value)
     if found is None:
@@ -383,9 +390,10 @@ def centred(c: Conversion, value: Value, zero: Value | None) -> Value:
 
 
 def _shows_zero(value: Value) -> bool:
-    """True if a result differs much between 0, -0 and tiny numbers as elements of an ONNX value.
+    """Return whether 0, -0 and tiny numbers in `value` lead to very different results.
 
-    Operations that keep zeros may come between.
+    This is so if `value` is a divisor or is cast to boolean, for example. Operations that keep
+    zeros may come between.
     """
     pending = [value]
     for item in pending:

@@ -69,8 +69,9 @@ def _reshaped(
 def _computed(c: Conversion, value: Value, axis: int, replaced: int, part: int | None) -> Value:
     """Compute the target shape of a Reshape that splits or merges axes of `value`.
 
-    The `replaced` axes from `axis` on become one axis or, with `part`, two axes, the second of size
-    `part`. The shape is computed when the model runs, so a size may also be 0.
+    If `part` is None, the axes `axis` and `axis` + 1 become one. Otherwise, the axis `axis` becomes
+    two axes, and the second one has the size `part`. `replaced` is the number of axes that are
+    replaced. The shape is computed when the model runs, so a size may also be 0.
     """
     shape = shape_forms.shape(c, value)
     rank = shape_of(value).rank

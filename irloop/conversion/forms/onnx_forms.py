@@ -273,7 +273,10 @@ def equal(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def compared(c: Conversion, op: Op, left: Value, right: Value) -> Value:
-    """Emit a comparison of numbers (or booleans) in a type that it accepts."""
+    """Emit the comparison `op` after casting both operands to a type that `op` accepts.
+
+    The operands are numbers or booleans.
+    """
     chosen = computing_type(c, element_of(left), small=9, half=9)
     a, b = cast(c, left, chosen), cast(c, right, chosen)
     if c.opset < 11 and chosen.is_float and isinstance(op, comparison.Equal):

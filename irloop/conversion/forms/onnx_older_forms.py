@@ -24,7 +24,7 @@ HALF = 2**32
 
 
 def chosen_integer(c: Conversion, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Where for integers, computed as the sum of two terms of which one is 0."""
+    """Emit Where for integers as condition * then + (1 - condition) * otherwise."""
     yes = c(convert.Cast6(element_of(then)), condition)
     no = c(convert.Cast6(element_of(then)), c(comparison.Not(), condition))
     left, right = c(elementwise.Mul(), yes, then), c(elementwise.Mul(), no, otherwise)

@@ -293,10 +293,11 @@ def _sliced_before_10(
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Subtract 1 from the largest integers among `ends` where the step is negative.
+    """Subtract 1 from ends of 2^31 - 1 or 2^63 - 1 that have a negative step.
 
-    With a negative step, runtimes interpret these integers differently: ONNX Runtime treats them as
-    an open end, as it does with a positive step.
+    ONNX Runtime reads these two integers as an open end, as it does with a positive step; other
+    runtimes read them as positions behind the data. A smaller integer is such a position for all
+    runtimes. Only constant ends and steps are changed.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)

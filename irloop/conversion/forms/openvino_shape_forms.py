@@ -94,12 +94,19 @@ def unsqueeze(c: Conversion, value: Value, axes: Sequence[int]) -> Value:
 
 
 def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
-    """Reshape; 0 copies a dimension, -1 is inferred."""
+    """Reshape `value` to `dims`.
+
+    In `dims`, 0 copies the dimension of `value` at the same position, and -1 stands for the
+    dimension that follows from the number of elements.
+    """
     return reshape_to(c, value, c.i64(list(dims)), special_zero=0 in dims)
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:
-    """Reshape to the shape in an integer list; 0 copies a dimension with `special_zero`."""
+    """Reshape `value` to the shape in `pattern`, an integer list.
+
+    With `special_zero`, a 0 in `pattern` copies the dimension of `value` at the same position.
+    """
     return c(shapes.Reshape(special_zero=special_zero), value, pattern)
 
 

@@ -120,7 +120,10 @@ def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
-    """Refuse inputs that are sequences or optionals, and outputs that cannot become tensors."""
+    """Record a refusal for each input that is no tensor, and each output that cannot be one.
+
+    Such inputs are sequences and optionals.
+    """
     for node in source.parameters:
         type = node.outputs[0].type
         if not isinstance(type, TensorType):
@@ -132,9 +135,10 @@ def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: C
 
 
 def outputs_of(c: Conversion, name: str, node: Node, value: Converted) -> list[tuple[str, Value]]:
-    """The tensors that replace an output of the source model, each with its name.
+    """Return the (name, tensor) pairs that replace one output of the source model.
 
-    Adds warning CNV108 if the output is not a tensor.
+    If the output is not a tensor (a sequence, for example), warning CNV108 is added to the notes of
+    the conversion.
     """
     if isinstance(value, Value):
         found = [(name, value)]
@@ -222,5 +226,8 @@ def require_known_ranks(graph: Graph) -> None:
 
 
 def unchanged(c: Conversion, name: str, value: Value) -> Value:
-    """Return the value unchanged, because the ONNX writer gives each output its own name."""
+    """Return `value` as the value of the ONNX output `name`; no copy is needed.
+
+    The ONNX writer gives each output its own name, even if several outputs share a value.
+    """
     return value

@@ -1,6 +1,6 @@
-"""The element types that only some opsets of ONNX have, and those that OpenVINO lacks.
+"""Lists the element types that only newer opsets of ONNX have, and those that OpenVINO lacks.
 
-They have their own module, so that a conversion need not import the forms of both formats.
+This is a separate module so that a conversion need not import the forms of both formats.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class KeepDeclaredDims(ModelPass):
 
 
 class CarryNarrowElements(ModelPass):
-    """Adds casts around ONNX operations that cannot move elements of a narrow type.
+    """Adds casts around ONNX operations that move elements, but do not accept a narrow type.
 
     Given::
 

@@ -49,9 +49,9 @@ _TAKES_VIRTUAL: set[Rule] = set()
 
 
 class RefusedError(Exception):
-    """Raised by a rule: this node cannot be converted, with the reason.
+    """Raised by a conversion rule if it cannot convert a node; the message is the reason.
 
-    `opset` is the first opset in which it could be converted; 0 if there is none.
+    `opset` is the first opset in which the node could be converted; 0 if there is none.
     """
 
     def __init__(self, reason: str, fix: str = "", opset: int = 0) -> None:

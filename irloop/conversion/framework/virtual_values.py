@@ -37,8 +37,9 @@ class Stacked(Virtual):
 
 
 class Growing(Virtual):
-    """A sequence in a loop body to which the body only appends; `appended` is the item that it has
-    appended, if any.
+    """A sequence in a loop body that appends items to it and does nothing else with it.
+
+    `appended` is the item that the body has appended; None if it has not appended one.
     """
 
     appended: Value | None = None

@@ -195,8 +195,13 @@ def _require_one_shape(c: Conversion, left: _Branch, right: _Branch) -> None:
 
 
 def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: ValueType) -> None:
-    """Give an output the same form in both branches: a sequence of any length becomes one
-    tensor.
+    """Give output `index` of an If the same form in both branches.
+
+    If the forms differ, the output of each branch becomes one tensor, with the items of a sequence
+    stacked.
+
+    Raises:
+        RefusedError: when the forms still differ.
     """
     left, right = (_shape(branch.gives[index]) for branch in branches)
     if left == right:
@@ -209,9 +214,9 @@ def _unify_output(c: Conversion, branches: list[_Branch], index: int, type: Valu
 
 
 def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
-    """Stack the items of a sequence in one tensor; `value` is returned by a branch.
+    """Stack the items of a list that a branch returns in one tensor.
 
-    Values that are not lists of items are returned unchanged.
+    Any other value is returned unchanged.
     """
     if isinstance(value, Items):
         return as_stack(inner, value, type)

@@ -1,4 +1,7 @@
-"""Folds loops, and conditions of Ifs, that depend on constants only (hazard OVN115)."""
+"""Folds each loop that depends on constants only, and each If condition of this kind.
+
+Hazard OVN115 is the reason.
+"""
 
 from __future__ import annotations
 
@@ -200,8 +203,10 @@ class _Folding:
         constant: AbstractSet[Value],
         known: Mapping[Value, Tensor],
     ) -> dict[Value, Tensor]:
-        """The constant parameters of a body and their values; empty if the body contains no loop or
-        If.
+        """Return the constant value of each body parameter that receives a constant.
+
+        The result is empty if the body contains no loop or If, because there is nothing to fold
+        then.
         """
         if not has_op(body.graph, *LOOPS, *BRANCHES):
             return {}
@@ -271,13 +276,12 @@ def _constant_values(graph: Graph, known: Iterable[Value]) -> set[Value]:
 
 
 def _placeholders(node: Node, known: AbstractSet[Value]) -> dict[Value, Tensor] | None:
-    """Make zeros for the values that loops capture, but that their bodies do not read.
+    """Make zeros for values that are passed to a loop, but that its bodies do not read.
 
-    The executor needs an array for each of these values. The loops are `node` and those among the
-    nodes from which its inputs are computed. Values that are in `known`, or that one of these nodes
-    reads, are left out.
-
-    Returns None if zeros cannot be made for the type of one of the values.
+    The executor needs an array for each of these values. The loops in question are `node` and all
+    loops from which its inputs are computed. Values that are in `known`, or that one of the nodes
+    reads elsewhere, get no zeros. The result is None if zeros cannot be made for the type of a
+    value.
     """
     read, unread, left = set(known), set[Value](), [node]
     while left:

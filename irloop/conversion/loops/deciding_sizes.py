@@ -25,7 +25,7 @@ def deciding_inputs(condition: Value) -> list[Value]:
 
 
 def choosing_inputs(condition: Value) -> list[Value]:
-    """Inputs of the model whose values, and not only their sizes, decide `condition`."""
+    """Return the inputs of the model on whose values, not only sizes, `condition` depends."""
     return [
         value for value, only_size in _origins(condition) if value is not None and not only_size
     ]
@@ -60,8 +60,10 @@ def _origins(condition: Value) -> Iterator[tuple[Value | None, bool]]:
 
 
 def fixing(inputs: list[Value]) -> str:
-    """The command that replaces inputs by constants and keeps only the branches that these
-    select.
+    """Write an `irloop transform` command that makes `inputs` constant and removes decided Ifs.
+
+    The user replaces each VALUE in the command; each If whose condition is then constant is
+    replaced by the branch that runs.
     """
     options = " ".join(f"--pass fix_input={value.producer.name}=VALUE" for value in inputs)
     return f"irloop transform MODEL -o FIXED {options} --pass inline_constant_if"

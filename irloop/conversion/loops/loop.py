@@ -157,7 +157,7 @@ def import_loop(
 
 
 def _one_element(parameter: Node) -> Shape:
-    """The shape [1] if the body declares the parameter with rank 1, else the shape of a scalar.
+    """Return the shape of a one-element parameter: [1] if declared with rank 1, else a scalar.
 
     The ONNX standard requires a scalar, but engines also accept [1].
     """
@@ -166,7 +166,7 @@ def _one_element(parameter: Node) -> Shape:
 
 
 def part_of(c: Conversion, value: Converted) -> Value:
-    """Return a body result that a loop concatenates.
+    """Check that a body result that a loop concatenates is a tensor, and return it.
 
     Raises:
         RefusedError: when it is not a tensor.

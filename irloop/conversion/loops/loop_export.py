@@ -79,8 +79,9 @@ def export_as_loop(
 
 
 def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
-    """The index of a negative start, counted from the front, as a one-element vector; None for
-    other starts.
+    """Return the index of the first slice if it is given from the end of the axis, else None.
+
+    A negative `port.start` is converted to an index from the front, as a one-element vector.
     """
     if port.start >= 0:
         return None
@@ -94,7 +95,10 @@ def _start_from_end(c: Conversion, value: Value, port: Sliced) -> Value | None:
 def _slice_of_iteration(
     inner: Conversion, source: Value, iteration: Value, port: Sliced, first: Value | None
 ) -> Value:
-    """Slice number `iteration` of `source`; the axis is kept."""
+    """Gather the slice of `source` that belongs to `iteration`; it keeps the sliced axis.
+
+    `first` is the start of the range if it is computed; if it is None, the start is `port.start`.
+    """
     step = port.stride
     offset = list(range(port.part_size))
     if step < 0:
@@ -107,8 +111,9 @@ def _slice_of_iteration(
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> Value:
-    """The part that one iteration adds to a concatenated output; the axis is dropped if its size is
-    1.
+    """Return the part that one iteration adds to a concatenated output.
+
+    If the part has one element along the concatenation axis, this axis is removed.
     """
     shape = shape_of(result)
     if shape.rank == 0 or not is_single(shape.dim(port.axis), port):

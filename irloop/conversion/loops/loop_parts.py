@@ -87,7 +87,11 @@ def given(c: Conversion, inputs: Sequence[Converted | None], position: int) -> C
 
 
 def is_single(dim: object, port: Concatenated) -> bool:
-    """True if each iteration adds exactly one element to a concatenated output."""
+    """Return whether each iteration adds exactly one element to a concatenated output.
+
+    `dim` is the size of the body result along the axis of `port`; if it is not a number, the
+    `part_size` of the port decides.
+    """
     return dim == 1 or (not isinstance(dim, int) and port.part_size == 1)
 
 
@@ -195,8 +199,13 @@ def _element(type: ValueType) -> ElementType:
 def bind_constant_parameters(
     inner: Conversion, plan: LoopPlan, bound: dict[int, Value], iteration: Value | None
 ) -> list[Value]:
-    """The value of each body parameter: the iteration number, the condition, or a value from
-    `bound`.
+    """Complete `bound` and return the value of each body parameter, in order.
+
+    The iteration number and the condition, which is true in every iteration that runs, are added to
+    `bound`. Parameters that nothing reads get a zero.
+
+    Raises:
+        RefusedError: when a parameter that is read gets no value.
     """
     if iteration is not None and plan.body.ports.iteration is not None:
         index = plan.body.ports.iteration

@@ -46,7 +46,11 @@ def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
 
 @dataclass(slots=True)
 class _State:
-    """One state of the source: its value before the loop, and its form in the body."""
+    """One state of the loop that is converted.
+
+    `before` is its value before the loop, `view` its value inside the new body, and `type` its type
+    in the source model.
+    """
 
     before: Converted
     view: Converted
@@ -116,7 +120,14 @@ class LoopStates:
                 self.results += self._values(state.view, result, state.type)
 
     def _values(self, view: Converted, result: Converted, type: ValueType) -> list[Value]:
-        """The tensors of a body result, one for each tensor of the state."""
+        """Split a body result into the tensors of which the state consists.
+
+        A state that is a sequence of n items has n tensors, for example, and an empty optional has
+        none.
+
+        Raises:
+            RefusedError: when the result has another form than the state.
+        """
         inner = self._loop.inner
         if isinstance(view, Items):
             return as_items(inner, result, len(view.values))
@@ -157,7 +168,11 @@ class LoopStates:
         return found
 
     def _extended(self, state: _State, appended: Value) -> Value:
-        """Concatenate the items from before the loop and the items that the loop appended."""
+        """Return all items of a sequence after the loop, as one tensor.
+
+        The items from before the loop come first, then `appended`, the items that the loop
+        appended.
+        """
         c, before, shape = self._loop.c, state.before, shape_of(appended)
         if self._loop.ran is not None and shape.dims and not Shape(shape.dims[1:]).is_static:
             # If there is no iteration, OpenVINO's concatenated output has the dimensions that it

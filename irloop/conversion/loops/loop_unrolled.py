@@ -27,10 +27,10 @@ LIMIT = 256
 def trips_over_sequences(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> int | None:
-    """The trip count of a loop over sequences whose length is known.
+    """Return the trip count of a loop that can be unrolled because it reads a known sequence.
 
-    The result is None if no input is such a sequence, or if the count is not known in advance, is
-    0, or exceeds `LIMIT`.
+    The items of such a sequence are known during conversion. The result is None if no input is such
+    a sequence, or if the trip count is not known in advance, is 0, or exceeds `LIMIT`.
     """
     first_two = (*inputs, None, None)[:2]
     count, starts = (c.constant_of(x) if isinstance(x, Value) else None for x in first_two)
@@ -74,7 +74,14 @@ def _bound(
     states: dict[int, Converted | None],
     number: int,
 ) -> list[Converted]:
-    """The values of the body's parameters in one iteration."""
+    """Return the value of each body parameter in iteration `number`.
+
+    States come from `states`, keyed by the body result that is their next value; other values come
+    from `inputs`. The condition is true in every iteration that runs.
+
+    Raises:
+        RefusedError: when an input is not connected.
+    """
     bound: list[Converted] = []
     for index, node in enumerate(body.graph.parameters):
         port = body.ports.by_parameter.get(index)

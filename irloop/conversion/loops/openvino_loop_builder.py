@@ -62,7 +62,7 @@ class Scanned(Record):
 
 
 class _Input(Record):
-    """An outer value, the body parameter that receives it, and the kind of wire."""
+    """An outer value, the body parameter that gets this value, and the kind of wire."""
 
     external: Value
     parameter: Value
@@ -209,8 +209,9 @@ class OpenVinoLoopBuilder:
         return any(item.axis is not None and item.parameter in live for item in self._inputs)
 
     def _drop_dead(self, values: list[Value]) -> None:
-        """Erase nodes that no value in `values` depends on; the loop builder must not count them as
-        readers of their operands.
+        """Erase the nodes on which no value in `values` depends.
+
+        Otherwise the loop builder would count them as readers of their operands.
         """
         live = _live_values(values)
         rewriter = Rewriter(self.inner.graph)
@@ -260,10 +261,11 @@ class OpenVinoLoopBuilder:
         return value
 
     def _as_open(self, value: Value, item: _Input) -> Value:
-        """Hide from OpenVINO each dimension of `value` whose size the state may change.
+        """Hide from OpenVINO the dimensions in which `value` may differ from the initial value.
 
-        OpenVINO bounds the dimensions of a last value by those of the body result. It fails if the
-        loop runs zero times and the initial value, which it then returns, is outside these bounds.
+        OpenVINO bounds the dimensions of a last value by those of the body result. If the loop runs
+        zero times, OpenVINO returns the initial value, and fails if its size is outside these
+        bounds.
         """
         made, initial = shape_of(value).dims, shape_of(item.external).dims
         if made is None or initial is None or len(made) != len(initial):

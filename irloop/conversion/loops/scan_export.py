@@ -55,7 +55,10 @@ def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
 
 
 def _some_state_widens(plan: LoopPlan) -> bool:
-    """True if a dimension of a state is known before the loop, but not after an iteration."""
+    """Return whether some dimension of a state is known initially, but changes in the loop.
+
+    This is the case if the body parameter of the state has another or an unknown dimension.
+    """
     node = plan.body.graph.owner
     assert node is not None
     for port in plan.carried:
@@ -69,13 +72,14 @@ def _some_state_widens(plan: LoopPlan) -> bool:
 
 
 def _some_state_grows(plan: LoopPlan) -> bool:
-    """True when an iteration changes the shape of a state that has unknown dimensions.
+    """Return whether an iteration changes the shape of a state that has unknown dimensions.
 
-    The types of the body are inferred twice. With one length for all unknown dimensions, a state
-    that grows or shrinks gets another size. With a different length for each unknown dimension, a
-    state that is replaced by a value of other dimensions gets another size, too. An operation that
-    takes the lengths for a contradiction keeps its declared types: its operands have the same size
-    whenever the loop runs.
+    The types of the body are inferred twice, with made-up lengths for the unknown dimensions.
+    First, all of them have one length; a state that grows or shrinks then changes its shape. Then
+    each of them has a different length; a state that is replaced by a value of other dimensions
+    then changes its shape. If the lengths of two operands of an operation contradict each other,
+    the operation keeps its declared types, because these operands have equal sizes whenever the
+    loop runs.
     """
     types = [value.type for value in plan.body.graph.inputs]
     if all(_is_known(types[port.parameter]) for port in plan.carried):
@@ -173,8 +177,9 @@ def _is_static(plan: LoopPlan, out: LastValue) -> bool:
 
 
 def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
-    """Slice `value` to the range of the port; parts of several elements get an axis of their
-    own.
+    """Cut `value` to the range of the port, and split it if a part has several elements.
+
+    The split turns the axis of the port into an axis of parts and an axis of elements in a part.
     """
     low, high = (port.start, port.end) if port.stride > 0 else (port.end, port.start)
     if (low, high) != (0, -1):
@@ -187,9 +192,10 @@ def _in_parts(c: Conversion, value: Value, port: Sliced) -> Value:
 
 
 def _part(inner: Conversion, result: Value, port: Concatenated) -> tuple[Value, int, bool]:
-    """Return the part that one iteration adds to a concatenated output, the axis, and a boolean.
+    """Return what one iteration adds to a concatenated output, the axis, and the direction.
 
-    The boolean is true if the parts are joined in reverse order.
+    The direction is True if the parts are joined in reverse order. The part loses the axis if its
+    size is 1 there, because a Scan inserts this axis.
     """
     shape = shape_of(result)
     if shape.rank == 0:

@@ -132,8 +132,10 @@ def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value
 def split(
     c: Conversion, op: onnx.SplitToSequence, value: Value, sizes: Value | None = None
 ) -> Items | Stacked:
-    """SplitToSequence -> a list of parts of known sizes, or parts of one element stacked in a
-    tensor.
+    """SplitToSequence -> one tensor for each part, or a single tensor of stacked parts.
+
+    Parts of one element are stacked along a new first axis. Parts of other sizes require that the
+    sizes are known.
     """
     shape = shape_of(value)
     if shape.rank is None:

@@ -170,8 +170,9 @@ def _has_known_items(stack: Value) -> bool:
 
 
 def _with_item_dims(c: Conversion, stack: Value, other: Value) -> Value:
-    """`stack` if it has items at run time, else an empty stack with the item dimensions of
-    `other`.
+    """Give `stack` the item dimensions of `other` if it has no items at run time.
+
+    A stack that has items is not changed.
     """
     rank = shape_of(stack).rank
     own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)

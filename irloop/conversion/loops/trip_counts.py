@@ -86,13 +86,20 @@ def _long_counts(value: Value) -> list[Use]:
 
 
 def _is_limit(node: Node) -> bool:
-    """True for a Select that an earlier conversion inserted to limit a trip count."""
+    """Return whether `node` limits a trip count: a Select whose condition is a Less.
+
+    An earlier conversion has inserted it.
+    """
     condition = node.inputs[0] if isinstance(node.op, Select) else None
     return condition is not None and isinstance(condition.producer.op, Less)
 
 
 def _leads_to_count(use: Use) -> bool:
-    """True if `use` is the trip count of a Loop, or passes the value to such a use in a body."""
+    """Return whether a use of a value makes it the trip count of a Loop.
+
+    The value may reach the Loop through operations such as Add, Minimum and Reshape (`_BETWEEN`),
+    and into bodies as an invariant or as the initial value of a state.
+    """
     pending, seen = [use], set[Use]()
     while pending:
         item = pending.pop()

@@ -89,8 +89,9 @@ class _Places:
         return forms.size_of(self.c, self.key, 2)
 
     def limits(self) -> list[Value]:
-        """The conditions under which a query may attend to a key; they broadcast to [B, heads,
-        queries, keys].
+        """Return the conditions that must all be true for a query to attend to a key.
+
+        Each one is a boolean tensor that broadcasts to [B, heads, queries, keys].
         """
         c, (left, right) = self.c, self.op.windows()
         found = []
@@ -232,10 +233,10 @@ def import_rotary_embedding(
 
 
 def _pairs(c: Conversion, x: Value, size: int, *, interleaved: bool) -> tuple[Value, Value]:
-    """Return the first elements, and the second elements, of the pairs that are rotated.
+    """Split the pairs that a rotary embedding rotates into first and second elements.
 
-    The pairs lie in the first `size` elements of the last axis: side by side if `interleaved`, else
-    one element in each half.
+    The pairs lie in the first `size` elements of the last axis. The elements of a pair are adjacent
+    if `interleaved`; otherwise one is in the first half and one in the second.
     """
     if interleaved:
         first = forms.slice_(c, x, [0], [size], [3], [2])

@@ -199,9 +199,10 @@ def _by_shape(
     data: Value,
     weights: Value,
 ) -> Value:
-    """Convert a ConvTranspose by giving the output shape as an input.
+    """Convert a ConvTranspose with a known output size: the size becomes an input.
 
-    OpenVINO's same_lower crops like ONNX's SAME_UPPER.
+    Without `output_shape`, the size is that of the data times the strides. The auto_pad of ONNX is
+    exchanged: OpenVINO's same_lower crops at the end where ONNX's SAME_UPPER crops.
     """
     rank = len(paddings)
     if op.output_shape:

@@ -1,6 +1,6 @@
 """Converts CTCLoss to ONNX: a Scan over the frames sums the probabilities of all alignments.
 
-Blanks and labels alternate in the states of an alignment, [N, 2 * L + 1].
+The state of the Scan is [N, 2 * L + 1]: for each item, the L labels with blanks around them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ def export_loss(
 
 
 def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tuple[Value, Value]:
-    """The effective labels [N, L] of each item, padded with -1, and their counts [N]."""
+    """Return the labels that CTCLoss uses, [N, L] padded with -1, and their number per item [N].
+
+    The attributes remove repeated labels: `unique` all of them, `preprocess_collapse_repeated`
+    those that follow an equal label.
+    """
     place = places(c, OnnxSizes(c).of(labels, 2)[1])
     kept = forms.less(c, place, forms.unsqueeze(c, length, [1]))
     if op.unique:
@@ -73,7 +77,10 @@ def _targets(c: Conversion, op: ov.CTCLoss, labels: Value, length: Value) -> tup
 
 
 def _states(c: Conversion, target: Value, blank: Value) -> Value:
-    """The class of each state, [N, 2 * L + 1]."""
+    """Interleave the target labels with blanks: the class of each CTC state, [N, 2 * L + 1].
+
+    Each item begins and ends with a blank. A negative (missing) label becomes a blank, too.
+    """
     missing = forms.less(c, target, c.i64(0))
     labels = forms.unsqueeze(c, forms.where(c, missing, blank, target), [2])
     blanks = forms.add(c, forms.mul(c, labels, c.i64(0)), blank)
@@ -95,7 +102,11 @@ def _shifted(c: Conversion, values: Value, by: int, fill: Value) -> Value:
 def _all_frames(
     c: Conversion, op: ov.CTCLoss, states: Value, place: Value, chances: Value, active: Value
 ) -> Value:
-    """The log probability of each state after the last frame, [N, S]."""
+    """Emit the forward recursion of CTC over all frames, as a Scan.
+
+    The result [N, S] is the log probability of all paths that are in each state after the last
+    frame.
+    """
     out, zero = c.constant([[OUT]], F32), c.constant(0.0, F32)
     half = forms.div(c, place, c.i64(2))
     is_blank = forms.equal(c, forms.mul(c, half, c.i64(2)), place)
@@ -140,7 +151,11 @@ def _log_sum(c: Conversion, *values: Value) -> Value:
 
 
 def _ends(c: Conversion, paths: Value, counts: Value) -> tuple[Value, Value]:
-    """The log probabilities of ending in the last blank and in the last label, [N, 1] each."""
+    """Compute the log probabilities that a path ends in the last blank and in the last label.
+
+    `counts` holds the number of labels of each item; the second probability is 0 (its logarithm is
+    very low) for an item without labels. Each result has the shape [N, 1].
+    """
     count = forms.unsqueeze(c, counts, [1])
     last = forms.mul(c, count, c.i64(2))
     label = forms.maximum(c, forms.sub(c, last, c.i64(1)), c.i64(0))

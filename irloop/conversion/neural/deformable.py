@@ -66,7 +66,10 @@ def export_deformable(
 
 
 def _base(c: Conversion, window: Window, sizes: list[int], offset: Value) -> Value:
-    """The positions without the offsets, as a constant [1, K, axes, windows]."""
+    """Emit the positions that each window reads if all offsets are 0.
+
+    The result is a constant [1, K, axes, windows], where K is the number of elements in a window.
+    """
     from irloop.kernels.deformable import base_places
 
     places = base_places(window, sizes).transpose(0, 2, 1)[None]

@@ -105,7 +105,10 @@ def _spread(forms: Forms, bias: Value, query: Value) -> Value:
 
 
 def _found(joined: Node) -> _Attention | None:
-    """The attention in which the Reshape `joined` joins the heads; None if there is none."""
+    """Find the attention pattern that ends in `joined`, the Reshape that joins the heads.
+
+    Returns None if the nodes before it do not form an attention.
+    """
     attended = _input_of(joined.inputs[0], Transpose, _HEADS)
     if attended is None or not isinstance(attended.producer.op, MatMul):
         return None
@@ -172,7 +175,10 @@ def _of_scores(scores: Value) -> tuple[Value, Value, int, float] | None:
 
 
 def _unscaled(value: Value) -> tuple[Value, float]:
-    """`value` before it is multiplied or divided by constants, and the product of these factors."""
+    """Remove multiplications and divisions by constants from the end of `value`.
+
+    Returns the value before these operations, and the constant factor by which they scale it.
+    """
     scale = 1.0
     while isinstance(value.producer.op, Mul | Div):
         first, second = value.producer.inputs
@@ -213,7 +219,11 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
 
 
 def _keeps_batch(reshape: Node) -> bool:
-    """True for a Reshape that certainly keeps batch and positions and changes only later axes."""
+    """Return whether a Reshape is known to keep the batch and position axes (0 and 1).
+
+    The later axes must hold equally many elements before and after; then it is enough to know that
+    one of these two axes is kept.
+    """
     data, target = reshape.inputs[:2]
     if data is None or target is None:
         return False
@@ -229,7 +239,10 @@ def _is_equal(one: Value, other: Value, axis: int) -> bool:
 
 
 def _input_of(value: Value | None, type: type[Op], perm: tuple[int, ...] = ()) -> Value | None:
-    """The first input of the operation that computes `value`, if that operation is a `type`."""
+    """Return the first input of the operation that computes `value`, if it is of class `type`.
+
+    A Transpose must also have the permutation `perm`. Otherwise, the result is None.
+    """
     if value is None or not isinstance(value.producer.op, type):
         return None
     op = value.producer.op

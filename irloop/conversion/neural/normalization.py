@@ -32,7 +32,7 @@ def in_f32(c: Conversion, build: Callable[..., Value], *values: Value) -> Value:
 
 
 def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value) -> Value:
-    """A reduction of `value` that keeps the rank; without axes, `value` itself."""
+    """Reduce `value` along `axes` and keep its rank; if `axes` is empty, return `value` itself."""
     if isinstance(axes, Value):
         return computed_axes.reduce(c, kind, value, axes)
     return forms.reduce(c, kind, value, axes) if axes else value
@@ -52,9 +52,10 @@ def standardized(
     inside: bool = True,
     by_channels: bool = True,
 ) -> Value:
-    """`value` with mean 0 and variance 1; epsilon is added inside or outside the root.
+    """Subtract the mean from `value`, and divide it by the standard deviation.
 
-    `by_channels`: InstanceNormalization may be used if it normalises these axes.
+    `epsilon` is added to the variance or, if `inside` is false, to its root. With `by_channels`, an
+    InstanceNormalization is written if it has the same effect for these axes.
     """
     channels = _channels(value, axes) if inside and by_channels else None
     if channels is not None:

@@ -169,7 +169,10 @@ def _average_by_convolution(
 
 
 def _rounds_up(window: Window, x: Value) -> bool:
-    """True if rounding up adds a window, or if that is unknown."""
+    """Return whether the rounding of `window` gives more windows than rounding down.
+
+    The result is also True if the spatial sizes of `x` are unknown.
+    """
     sizes = spatial_sizes(x)
     floor = replace(window, rounding="floor")
     return sizes is None or any(
@@ -213,8 +216,10 @@ def _maximum(c: Conversion, window: Window, data: Value) -> Value:
 
 
 def _max_element(c: Conversion, data: Value) -> ElementType:
-    """The element type to compute in, because MaxPool supports only floats and, since opset 12,
-    8-bit integers.
+    """Return the element type in which MaxPool computes data of this type.
+
+    MaxPool supports only floats and, since opset 12, 8-bit integers. So other integers are computed
+    in f64, and before opset 12 8-bit integers in f32. Before opset 22 bf16 is computed in f32, too.
     """
     element = element_of(data)
     if element in (ElementType.I8, ElementType.U8):

@@ -22,8 +22,9 @@ __all__: list[str] = []
 
 
 def _attributes(c: Conversion, window: Window, data: Value) -> dict[str, Any]:
-    """The attributes of the windows; padding is written as explicit numbers if the sizes are
-    known.
+    """Return the attributes of the OpenVINO pooling that has the windows of `window`.
+
+    If the spatial sizes are known, automatic padding is replaced by explicit pads.
     """
     attributes: dict[str, Any] = {"kernel_size": window.kernel, "strides": window.strides}
     rank = len(window.kernel)
@@ -84,10 +85,11 @@ def _emitted(c: Conversion, window: Window, attributes: dict[str, Any], data: Va
 
 
 def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
-    """Compute the mean of each window, counting the padding but no positions beyond it.
+    """Compute the mean of each window over the data and the padding.
 
-    If the sizes are not known, this is an AvgPool with the rounding type ceil_torch, otherwise an
-    AvgPool whose result is corrected.
+    Where a window extends beyond the padding, because the number of windows was rounded up, these
+    positions do not count. If the sizes are not known, AvgPool does this with the rounding type
+    ceil_torch; otherwise the result of an AvgPool is corrected.
     """
     sizes = spatial_sizes(data)
     if sizes is None:
@@ -105,7 +107,11 @@ def _clipped_mean(c: Conversion, window: Window, data: Value) -> Value:
 def _inverse_fill(
     c: Conversion, window: Window, data: Value, sizes: list[int], *, include: bool
 ) -> Value:
-    """The kernel area divided by the number of elements that each window counts, [1, 1, ...]."""
+    """For each window, the area of the kernel divided by the number of elements that count.
+
+    Elements of the padding count only with `include`, and positions beyond the padding never count.
+    The result is a constant [1, 1, ...].
+    """
     import numpy as np
 
     from irloop.kernels.pooling import members
@@ -118,7 +124,10 @@ def _inverse_fill(
 
 
 def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) -> Value:
-    """A mean over dilated windows as a convolution of each channel."""
+    """Compute an AveragePool with dilations as a depthwise convolution.
+
+    `include` tells whether padding counts as elements (count_include_pad).
+    """
     sizes = spatial_sizes(data)
     if sizes is None:
         raise c.refuse("its windows are dilated and the sizes are not known", "write opset 16")

@@ -46,7 +46,11 @@ def with_matrices(
     product: Product,
     transpose: Transpose,
 ) -> Value:
-    """Resize `data` along each axis by a constant index or a constant matrix."""
+    """Resize `data` axis by axis, each axis with a Gather or a matrix product.
+
+    If each element of the result copies one element of an axis, a constant index is gathered.
+    Otherwise the axis is multiplied by a constant matrix of weights.
+    """
     from irloop.kernels import resize as kernel
 
     result = data

@@ -217,9 +217,9 @@ def _interpolated(
 
 
 def _linear_name(how: Resampling, axes: int) -> str:
-    """The name of the mode; a linear one is linear_onnx for up to three axes, else linear.
+    """Return OpenVINO's name of the interpolation mode.
 
-    Both linear modes compute the same.
+    A linear mode is linear_onnx for up to three axes, otherwise linear; the results are equal.
     """
     if how.mode != "linear":
         return how.mode

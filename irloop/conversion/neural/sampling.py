@@ -227,7 +227,10 @@ class _Sampler:
         return self._reflected(place, last) if self.padding == "reflection" else place
 
     def _reflected(self, place: Value, last: Value) -> Value:
-        """Reflect positions at both ends of 0..last, or of -0.5..last + 0.5."""
+        """Reflect positions outside the data at the borders of the data.
+
+        The borders are 0 and `last` if corners are aligned, otherwise -0.5 and `last` + 0.5.
+        """
         c = self.c
         low = self._number(0.0 if self.align else -0.5)
         span = last if self.align else forms.add(c, last, self._number(1.0))

@@ -25,9 +25,10 @@ Part = Callable[[int, int, int], Value]
 
 
 def mirrored(count: int) -> tuple[int, int]:
-    """Start and excluded end of the backward slice that completes the first half of a spectrum.
+    """Return start and excluded end of the slice that mirrors the first half of a spectrum.
 
-    The conjugates of this slice are the missing part of a spectrum of `count` elements.
+    The slice runs backward through the first half of a spectrum of `count` elements. The conjugates
+    of its elements are the second half.
     """
     return (count - 1) // 2, 0
 
@@ -171,7 +172,7 @@ def export_irdft(
 
 
 def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: int) -> Value:
-    """Compute all frequencies of a real signal from the first half.
+    """Compute all frequencies of a real signal from the first half of its spectrum.
 
     `length` is the length of the signal; if it is -1, the length is assumed to be even.
     """
@@ -281,8 +282,9 @@ def _overlap_added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
 
 
 def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) -> Value:
-    """For each sample, the sum of the squared windows that cover it: [1, 1, samples]; infinity
-    instead of 0.
+    """Sum the squares of the windows that cover each sample; return [1, 1, samples].
+
+    A sum of 0 is replaced by infinity, so that a division by it gives 0.
     """
     frames = forms.gather(c, forms.shape(c, data), c.i64([2]), 0)
     wanted = forms.concat(c, [c.i64([1]), frames, c.i64([count])], 0)
@@ -295,8 +297,8 @@ def _weights(c: Conversion, data: Value, window: Value, count: int, hop: int) ->
 def _trimmed(c: Conversion, signal: Value, margin: int, length: Value | None) -> Value:
     """Remove `margin` samples at both ends of `signal` [B, 1, samples].
 
-    With `length`, only those at the beginning are removed, and the result is cut or padded with
-    zeros to `length` samples.
+    If `length` is given, `margin` samples are removed at the beginning only. Then the signal is cut
+    or padded with zeros to `length` samples.
     """
     axis = c.i64([2])
     if length is None:

@@ -75,8 +75,10 @@ class QuantisedBiases(MatcherPass):
 
 
 def bias_of(node: Node) -> tuple[Node, Array] | None:
-    """The convolution whose only reader is `node`, and the f32 constant per channel that `node`
-    adds; None if `node` is not such an Add.
+    """Match an Add that adds a bias to a convolution; return the convolution and the bias.
+
+    The bias is an f32 constant with one element per channel. `node` must be the only reader of the
+    convolution. Returns None for any other node.
     """
     inputs = inputs_of(node.output, Add)
     if inputs is None:
@@ -98,10 +100,10 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
 
 
 def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
-    """The step of a bias in each channel (scale of the data times scale of the weights), and the
-    number of steps in the bias.
+    """Return the step of a bias in each channel, and the bias as numbers of steps.
 
-    The number is None if no whole number of steps equals the bias in f32.
+    A step is the scale of the data times the scale of the channel's weights. The numbers are None
+    unless the bias equals a whole number of steps in f32, in each channel.
     """
     import numpy as np
 

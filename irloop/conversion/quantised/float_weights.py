@@ -1,4 +1,7 @@
-"""Keeps ONNX Runtime from quantising f32 weights of products between quantised values."""
+"""Keeps ONNX Runtime from quantising the f32 weights of some matrix products and convolutions.
+
+This concerns products whose data is dequantised and whose result is quantised.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,10 @@ def quantised_forms() -> list[Pass]:
 
 
 def _matchers(group: int) -> list[MatcherPass]:
-    """The matchers of one pass; they are imported only for a model that rounds or quantises."""
+    """Return the matchers of the pass with index `group`.
+
+    Their modules are imported here, because only models that round or quantise need them.
+    """
     from irloop.conversion.quantised.biases import QuantisedBiases
     from irloop.conversion.quantised.dynamic import DynamicRanges
     from irloop.conversion.quantised.float_weights import KeepFloatWeights

@@ -75,8 +75,10 @@ def _product_inputs(value: Value) -> tuple[Value, ...] | None:
 
 
 def _centred(value: Value) -> tuple[Value, ...] | None:
-    """The 8-bit integers that are cast to f32 in `value`, and the zero point that is subtracted, if
-    any; None for other values.
+    """Return the 8-bit integers that are cast to f32 in `value`, and their zero point.
+
+    The zero point is a second item, present only if `value` is the difference of two casts. The
+    result is None for any other value.
     """
     parts = inputs_of(value, Sub) or (value,)
     casts = [inputs_of(part, Cast6) for part in parts]

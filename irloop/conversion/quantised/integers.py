@@ -1,4 +1,4 @@
-"""Writes arithmetic that quantises values to integers as QuantizeLinear."""
+"""Replaces arithmetic that quantises values to 8-bit integers by QuantizeLinear."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class QuantisedPairs(MatcherPass):
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
-    """Emit the QuantizeLinear that computes `codes`."""
+    """Emit a QuantizeLinear for `codes`, with the zero point `zero` and the type `element`."""
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
     return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
 

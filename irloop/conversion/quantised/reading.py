@@ -88,11 +88,10 @@ def single_number(value: Value | None) -> float | None:
 
 
 def scale_of(value: Value, data: Value) -> Scale | None:
-    """The constant scales in `value`, if QuantizeLinear and DequantizeLinear can apply them to
-    `data`; else None.
+    """Return the constant scales in `value`; None if QuantizeLinear cannot apply them to `data`.
 
-    They must be positive f32 values. A vector must belong to one axis, whose size is known. They
-    must not broadcast the data to a larger shape.
+    The scales must be positive f32 numbers that are not subnormal. A vector of scales must belong
+    to one axis of known size. The scales must not broadcast `data` to a larger shape.
     """
     if element_of(value) is not ElementType.F32:
         return None

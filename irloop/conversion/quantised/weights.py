@@ -129,7 +129,12 @@ def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
 
 
 def _is_multiplied(value: Value, found: _Found, depth: int) -> bool:
-    """True if every reader of the weights is a product that ONNX Runtime computes in integers."""
+    """Return whether all readers of the weights `value` are products on integers.
+
+    ONNX Runtime must have integer kernels for these products. If there is only one scale,
+    operations that move elements may come between; `depth` limits the chain of readers that is
+    followed.
+    """
     if not depth or not value.uses:
         return False
     for user, position in value.uses:

@@ -126,7 +126,10 @@ def _turned(c: Conversion, value: Value) -> Value:
 
 
 def _reordered(c: Conversion, value: Value, order: str, size: int, name: str) -> Value:
-    """Weights [D, 4*S, ...] with their gates in ONNX's order."""
+    """Take the rows of weights [D, 4*S, ...] so that their gates are in ONNX's order.
+
+    `order` names the gates in their present order, and `size` is the number of rows of each.
+    """
     rows = parts.gate_rows([order.index(gate) for gate in ONNX_ORDER], size)
     return parts.taken(c, value, rows, 1, name, forms.gather)
 

@@ -86,7 +86,11 @@ def _all_steps(c: Conversion, x: Value) -> Value:
 
 
 def _in_source_layout(c: Conversion, op: onnx.Recurrent, results: list[Value]) -> list[Value]:
-    """Transpose Y [B, D, T, S] and states [B, D, S] to the layout of the operation."""
+    """Transpose Y [B, D, T, S] and the states [B, D, S] to the layout of the ONNX operation.
+
+    This is Y [T, D, B, S] and states [D, B, S] or, if the batch axis comes first, Y [B, T, D, S]
+    and states [B, D, S].
+    """
     y, *ends = results
     if op.batch_first():
         return [forms.transpose(c, y, [0, 2, 1, 3]), *ends]

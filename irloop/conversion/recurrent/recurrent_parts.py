@@ -104,7 +104,10 @@ def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[
 
 
 def by_position(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas in OpenVINO's form: one entry per activation, or no entry at all."""
+    """Return alphas and betas in OpenVINO's form: one entry of each per activation.
+
+    Both are empty if none of the activations has a parameter.
+    """
     if not any(ACTIVATIONS[name][0] for name, _, _ in functions):
         return (), ()
     return tuple(alpha for _, alpha, _ in functions), tuple(beta for *_, beta in functions)

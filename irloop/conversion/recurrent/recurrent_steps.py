@@ -119,8 +119,10 @@ def iterated(
 
 
 def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
-    """Project the inputs for all gates to [B, T, G*S]; also return the candidate bias [S] of a
-    linear GRU.
+    """Multiply the inputs by the weights W of all gates and add the bias: [B, T, G*S].
+
+    For a GRU with linear_before_reset, the second result is the recurrent bias [S] of the
+    candidate, which is not added yet. Otherwise, it is None.
     """
     bias = forms.squeeze(c, summed_bias(c, layer), [0])
     own = None

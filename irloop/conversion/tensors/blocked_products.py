@@ -53,7 +53,7 @@ class _Weights:
     scales: Array
 
     def moved(self, shape: Sequence[int] | None, perm: Sequence[int] | None = None) -> _Weights:
-        """The weights in another shape, or with their axes in another order."""
+        """Return the weights reshaped to `shape` or, if `shape` is None, transposed by `perm`."""
 
         def move(array: Array) -> Array:
             return array.transpose(perm) if shape is None else array.reshape(shape)
@@ -222,7 +222,10 @@ def _stored(value: Value) -> tuple[Array, int] | None:
 
 
 def _number(value: Value) -> Array | None:
-    """The f32 elements of a constant, or of a constant that Casts convert; else None."""
+    """Return the elements of a constant as f32; None if `value` is not a constant.
+
+    Casts between the constant and `value` are skipped.
+    """
     while isinstance(value.producer.op, Cast6):
         source = value.producer.inputs[0]
         if source is None:

@@ -67,7 +67,11 @@ class _Axis:
 
     @classmethod
     def of(cls, c: Conversion, op: Col2Im, image: Value, block: Value, at: int, rank: int) -> _Axis:
-        """Axis number `at` of the image; sizes and counts are i64 scalars."""
+        """Compute the sizes of spatial axis `at` of a Col2Im from its image and block sizes.
+
+        Sizes and the number of block positions are i64 scalars; `rank` is the number of spatial
+        axes.
+        """
         pads = op.pads or (0,) * (2 * rank)
         stride = op.strides[at] if op.strides else 1
         dilation = op.dilations[at] if op.dilations else 1

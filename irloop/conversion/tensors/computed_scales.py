@@ -1,4 +1,8 @@
-"""Keeps OpenVINO's CPU plugin from treating a computed scale of weights as a constant."""
+"""Rewrites constant weights that are multiplied by a computed scale (hazard OVN139).
+
+Otherwise, OpenVINO's CPU plugin would treat the scale as a constant, and use that of an earlier
+inference.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,11 @@ def _spelled(term: tuple[str, ...], rank: int) -> list[Label]:
 
 
 def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label]) -> Value:
-    """`operand` with its axes in an order, and axes of size 1 for the labels it lacks."""
+    """Transpose `operand` to the labels in `order`, with an axis of size 1 for missing labels.
+
+    `term` holds the labels of the operand's axes. Axes with the same label are replaced by their
+    diagonal.
+    """
     value, labels = operand, list(term)
     for label in term:
         while labels.count(label) > 1:
@@ -111,7 +115,7 @@ def _aligned(c: Conversion, operand: Value, term: list[Label], order: list[Label
 
 
 def _diagonal(c: Conversion, value: Value, first: int, second: int) -> Value:
-    """The diagonal over two axes, which replaces the first of them."""
+    """Take the diagonal over two axes of `value`: `first` remains, `second` is removed."""
     import numpy as np
 
     shape = shape_of(value)

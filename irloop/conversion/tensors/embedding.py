@@ -42,7 +42,10 @@ def export_packed(
 
 
 def _packed(c: Conversion, kind: str, table: Value, indices: Value, weights: Value | None) -> Value:
-    """Gather the rows of each bag, multiply them by the weights, and reduce over the bag."""
+    """Compute an EmbeddingBagPacked: gather the table rows of each bag, weight and reduce them.
+
+    `indices` is [bags, indices per bag]. `kind` is the reduction; `weights` may be None.
+    """
     rows = _rows(c, table, indices, weights, 2)
     return forms.reduce(c, kind, rows, [1], keep=False)
 
@@ -91,7 +94,10 @@ def _by_offsets(
     default: Value | None,
     weights: Value | None,
 ) -> Value:
-    """Sum the rows of each bag: an index belongs to the last bag that starts at or before it."""
+    """Compute the sum, or with `mean` the mean, of the table rows of each bag.
+
+    Bag i consists of the indices from position offsets[i] up to the start of the next bag.
+    """
     table, indices, offsets = inputs
     starts = forms.as_list(c, offsets)
     count = forms.gather(c, forms.shape(c, forms.as_list(c, indices)), c.i64(0), 0)

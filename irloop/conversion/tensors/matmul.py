@@ -160,7 +160,7 @@ def _usual_scale(c: Conversion, query: Value) -> Value:
 
 
 def _causal_mask(c: Conversion, scores: Value) -> Value:
-    """True where the key is not after its query."""
+    """Return a mask [queries, keys] that is true where the key is not after its query."""
     shape = forms.shape(c, scores)
     zero, one = c.i64(0), c.i64(1)
     rows = forms.range_(c, zero, forms.gather(c, shape, c.i64(-2), 0), one)

@@ -178,7 +178,10 @@ def _import_known(
 
 
 def _wrapped(c: Conversion, data: Value, begins: Sequence[int], ends: Sequence[int]) -> Value:
-    """Pad in wrap mode, which OpenVINO lacks, with elements from the opposite end of each axis."""
+    """Pad in mode wrap, with elements from the opposite end of each axis.
+
+    OpenVINO's Pad does not have this mode.
+    """
     for axis, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         if not begin and not end:
             continue
@@ -217,7 +220,11 @@ def _import_computed(
     fill: Value | None,
     axes: list[int] | None,
 ) -> Value:
-    """Pad by pads computed at run time: negative ones become a Slice after the padding."""
+    """Pad with amounts that are computed at run time.
+
+    Negative amounts remove elements: a Slice after the padding does this. `axes` are the axes that
+    `pads` lists; None means all.
+    """
     rank = needed_rank(c, data)
     count = rank if axes is None else len(axes)
     numbers = openvino_forms.as_i64(c, pads)

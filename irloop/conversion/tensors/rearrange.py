@@ -245,9 +245,11 @@ def import_col2im(c: Conversion, op: onnx.Col2Im, data: Value, image: Value, blo
 
 
 class _Columns:
-    """Columns [n, c block, l], reshaped to [n c, block, counts...], and the kernel for them.
+    """The columns of Col2Im, prepared for a transposed convolution that assembles the image.
 
-    A transposed convolution with this kernel assembles each block.
+    `value` holds the columns, reshaped from [n, c * block, windows] to [n * c, block, counts...],
+    one count of windows for each axis. `ones` is the convolution's kernel: it moves each element of
+    a block to its place in the image.
     """
 
     def __init__(

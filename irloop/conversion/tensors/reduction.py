@@ -66,8 +66,10 @@ exports(ov.ReduceL2)(_export("L2"))
 
 
 def _export_logical(kind: str) -> Callable[..., Value]:
-    """A rule that reduces booleans as numbers, because ReduceMin and ReduceMax accept booleans only
-    since opset 20.
+    """Make a rule that converts a logical reduction to ReduceMin or ReduceMax of integers.
+
+    The booleans are converted to integers and back, because ReduceMin and ReduceMax accept booleans
+    only since opset 20.
     """
 
     def rule(c: Conversion, op: ov.Reduction, data: Value, axes: Value) -> Value:
@@ -171,7 +173,11 @@ def _may_be_infinite(c: Conversion, data: Value) -> bool:
 
 
 def _reduced(c: Conversion, kind: str, data: Value, axes: Value, *, keep: bool) -> Value:
-    """A reduction whose result has a known rank, which OpenVINO's CPU requires."""
+    """Reduce `data` in such a way that the rank of the result is known.
+
+    OpenVINO's CPU requires a known rank. If `axes` are computed, the reduction keeps them with size
+    1, and a Reshape removes them.
+    """
     rank, count = shape_of(data).rank, shape_of(axes).count()
     if keep or c.constant_of(axes) is not None or rank is None or count is None or count > rank:
         return ov_forms.reduce(c, kind, data, axes, keep=keep)

@@ -15,7 +15,7 @@ __all__ = ["ColumnsForScaledVectors"]
 
 
 class ColumnsForScaledVectors(MatcherPass):
-    """Multiplies by a column instead of a constant vector if a constant scales the result.
+    """Turns a constant vector into a column if a constant scales its product with a tensor.
 
     Given::
 

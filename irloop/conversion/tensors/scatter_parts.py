@@ -1,8 +1,9 @@
 """Writes scatters with a reduction as operations that every opset of a dialect has.
 
-A table compares each update with each element; where they do not match, the table holds the neutral
-element of the reduction. The size of the table is the number of updates times the size of the axis
-(for coordinates, times the size of the data).
+A table has one entry for each pair of an update and an element: the update if it goes to this
+element, otherwise the neutral element of the reduction. The table is then reduced over the
+updates. Its size is the number of updates times the size of the axis (for coordinates, times the
+size of the data).
 """
 
 from __future__ import annotations
@@ -37,7 +38,11 @@ _KINDS = {"add": "Sum", "mul": "Prod", "min": "Min", "max": "Max"}
 
 @dataclass(frozen=True, slots=True)
 class DialectForms:
-    """The forms of one dialect, and the operations whose names differ between the dialects."""
+    """The forms of OpenVINO or of ONNX, for code that both conversions share.
+
+    The fields `shape`, `select` and `multiply` are the operations whose names differ between the
+    dialects.
+    """
 
     forms: ModuleType
     shape: Callable[[Conversion, Value], Value]
@@ -122,10 +127,12 @@ def _non_negative(c: Conversion, dialect: DialectForms, indices: Value, size: Va
 
 
 def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dict[int, int]:
-    """The sizes of the indices along other axes than `axis`, where they are smaller than the data.
+    """Return the sizes of the indices that differ from those of the data, keyed by axis.
+
+    The indices must not be larger than the data. `axis` is left out.
 
     Raises:
-        RefusedError: when it is not known which sizes are smaller.
+        RefusedError: when it is not known whether two sizes are equal.
     """
     left, right = shape_of(data), shape_of(indices)
     smaller: dict[int, int] = {}
@@ -200,7 +207,7 @@ def rows_by_comparing(
 
 
 def _places(c: Conversion, dialect: DialectForms, indices: Value, lead: Value, depth: int) -> Value:
-    """Coordinates [.., depth] as indices into the flat data, [updates, 1]."""
+    """Convert coordinates [.., depth] to indices into the flattened data, of shape [updates, 1]."""
     f = dialect.forms
     flat = _non_negative(c, dialect, f.reshape(c, indices, [-1, depth]), lead)
     place = c.i64([[0]])

@@ -21,7 +21,7 @@ __all__: list[str] = []
 def export_topk(
     c: Conversion, op: ov.TopK | ov.TopK3 | ov.TopK11, data: Value, k: Value
 ) -> list[Value]:
-    """TopK -> TopK; a second TopK over the positions if the result is sorted by position."""
+    """TopK -> TopK, and a second TopK over the indices if the result is sorted by index."""
     count = onnx_forms.as_list(c, k)
     element, largest = element_of(data), op.mode.lower() == "max"
     values, indices = onnx_forms.topk(c, _sortable(c, data), count, op.axis, largest=largest)
@@ -149,11 +149,11 @@ def import_cumsum(c: Conversion, op: onnx.CumSum, data: Value, axis: Value) -> V
 
 @imports(onnx.CumProd)
 def import_cumprod(c: Conversion, op: onnx.CumProd, data: Value, axis: Value) -> Value:
-    """CumProd -> Select of a table [.., n, n, ..], then ReduceProd over its second axis.
+    """CumProd -> Select, which builds a table [.., n, n, ..], then ReduceProd over its second n.
 
-    Each row of the table belongs to one element of the result: it holds the elements along the
-    axis, with 1 in place of those that do not count. If the axis is computed, the result is
-    selected from the results along all axes.
+    Row i of the table holds the n elements along the axis; elements that are not part of product i
+    are replaced by 1. If the axis is computed, the products along every axis are computed, and
+    those of the right axis are selected.
     """
     rank, known = needed_rank(c, data), ints(c, axis)
     if known is not None:
@@ -186,13 +186,19 @@ def _products(c: Conversion, op: onnx.CumProd, data: Value, at: int) -> Value:
 
 @exports(ov.Bucketize)
 def export_bucketize(c: Conversion, op: ov.Bucketize, data: Value, bounds: Value) -> Value:
-    """Bucketize -> for each element, the number of bounds that are below it (or not above it)."""
+    """Bucketize -> the number of bounds below each element.
+
+    With `with_right_bound` False, bounds equal to the element count as well.
+    """
     return _count_below(c, bounds, data, op.with_right_bound, op.output_type)
 
 
 @exports(ov.SearchSorted)
 def export_search_sorted(c: Conversion, op: ov.SearchSorted, table: Value, values: Value) -> Value:
-    """SearchSorted -> for each value, the count of elements of its row below (or not above) it."""
+    """SearchSorted -> for each value, the number of elements of its row below this value.
+
+    In `right_mode`, elements that equal the value are counted, too.
+    """
     if needed_rank(c, table, "sorted input") > 1:
         table = onnx_forms.unsqueeze(c, table, [-2])
     return _count_below(c, table, values, not op.right_mode, op.output_type)

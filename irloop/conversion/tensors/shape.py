@@ -285,7 +285,11 @@ def export_broadcast_3(
 def _broadcast(
     c: Conversion, mode: str, axis: int, data: Value, target: Value, mapping: Value | None
 ) -> Value:
-    """Expand; a Reshape before it aligns the axes if they are not the last axes of the result."""
+    """Broadcast `data` to the shape `target` with an Expand.
+
+    The modes explicit and pdpd place the axes of `data` elsewhere than at the end of the target;
+    for them, axes of size 1 are inserted first.
+    """
     shape = onnx_forms.as_list(c, target)
     if mode in ("none", "explicit"):
         data = _placed(c, data, target, needed_ints(c, mapping, "mapping of axes"))
@@ -309,9 +313,9 @@ def _needed_length(c: Conversion, target: Value) -> int:
 
 
 def _placed(c: Conversion, data: Value, target: Value, axes: list[int]) -> Value:
-    """Transpose and reshape `data` to the rank of `target`: axis i becomes axis `axes[i]`.
+    """Transpose and reshape `data` so that its axis i is axis `axes[i]` of the result.
 
-    All other axes of the result have size 1.
+    The result has the rank of `target`, and all its other axes have size 1.
     """
     order = sorted(range(len(axes)), key=lambda at: axes[at])
     data = onnx_forms.transpose(c, data, order)

@@ -76,7 +76,10 @@ def export_variadic_split(
 
 
 def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int) -> list[Value]:
-    """Write each part as a Slice, for opsets in which the lengths of Split are an attribute."""
+    """Split data into parts of computed lengths: write one Slice for each of `count` parts.
+
+    This is for opsets in which the lengths of Split are an attribute and so cannot be computed.
+    """
     parts, start = [], c.i64([0])
     for index in range(count):
         end = onnx_forms.add(c, start, onnx_forms.gather(c, lengths, c.i64([index]), 0))
@@ -86,7 +89,7 @@ def _slices_by(c: Conversion, data: Value, axis: int, lengths: Value, count: int
 
 
 def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Value:
-    """The lengths, with -1 replaced by the length that remains of the axis."""
+    """Replace a length of -1 by the part of the axis that the other lengths leave."""
     sizes = onnx_forms.as_list(c, lengths)
     dim = onnx_forms.gather(c, onnx_forms.shape(c, data), c.i64([axis]), 0)
     given = onnx_forms.reduce(c, "Sum", sizes, [0])
@@ -228,8 +231,10 @@ def import_slice_10(
 def _slice_by_axes(
     c: Conversion, data: Value, starts: Value, ends: Value, steps: Value, axes: Value
 ) -> Value:
-    """A StridedSlice of all axes; the given bounds are scattered into lists whose other entries
-    keep the axis whole.
+    """Emit a StridedSlice of all axes for a slice along the axes in `axes`.
+
+    `starts`, `ends` and `steps` are scattered into lists with one entry for each axis of `data`.
+    Axes that `axes` does not list are kept whole.
     """
     rank = needed_rank(c, data)
     negative = openvino_forms.less(c, axes, c.i64(0))
@@ -269,8 +274,10 @@ def export_slice_scatter(
     steps: Value,
     axes: Value | None = None,
 ) -> Value:
-    """SliceScatter -> a Slice of the positions of all elements, and a scatter of the updates to
-    these positions.
+    """SliceScatter -> Slice of the flat positions of all elements, then ScatterElements.
+
+    The positions are numbered like the elements of the flattened data. The Slice selects those to
+    which the updates are written.
     """
     shape = onnx_forms.shape(c, data)
     count = onnx_forms.reduce(c, "Prod", shape, [0], keep=False)
@@ -293,7 +300,10 @@ def import_tensor_scatter(
     update: Value,
     indices: Value | None = None,
 ) -> Value:
-    """TensorScatter -> ScatterElementsUpdate along the axis, each item from its own index on."""
+    """TensorScatter -> ScatterElementsUpdate along the axis.
+
+    The update of each batch item starts at the index in input 2, or at 0 if this input is omitted.
+    """
     f = openvino_forms
     rank = needed_rank(c, cache)
     at = op.axis % rank

@@ -30,8 +30,9 @@ class StopRangesAtTheirStart(MatcherPass):
 
         m = Maximum(n, 0)    y = Range(0, m, 1)
 
-    A negative step has Minimum instead of Maximum, and a step that is not constant a Select of the
-    two. Hazard OVN151 is the reason.
+    For a negative step, the pass inserts a Minimum instead of the Maximum. For a step that is not
+    constant, it inserts a Minimum, a Maximum, and a Select of the right one. Hazard OVN151 is the
+    reason.
     """
 
     name = "stop_ranges_at_their_start"

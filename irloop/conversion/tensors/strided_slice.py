@@ -91,7 +91,10 @@ def export_strided_slice(
 
 
 class _Bounds:
-    """The begin, end and stride of each entry of a StridedSlice; numbers if they are constant."""
+    """The begin, end and stride of each entry of a StridedSlice.
+
+    `begin`, `end` and `strides` are lists of numbers if they are constant, otherwise None.
+    """
 
     def __init__(
         self,
@@ -193,9 +196,10 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """The bounds `given`, in which an end of the axis replaces each masked bound.
+        """Return the bounds `given`, with each masked bound replaced by an end of the axis.
 
-        The sign of the stride determines which end it is.
+        The sign of the stride decides which end of the axis this is. Positions of axes that shrink
+        keep their bounds.
         """
         c = self.c
         opens = [

@@ -41,7 +41,10 @@ def heads_of(s: Steps, x: Term, heads: int) -> Term:
 
 
 def joined(s: Steps, x: Term, size: int) -> Term:
-    """Reshape [batch, heads, positions, size] to [batch, positions, `size`], all heads together."""
+    """Join the heads: reshape [batch, heads, positions, d] to [batch, positions, heads * d].
+
+    `size` is heads * d.
+    """
     return s.reshape(s.transpose(x, (0, 2, 1, 3)), [0, 0, size])
 
 
@@ -187,7 +190,11 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     unidirectional: int = 0
 
     def sizes(self, width: int) -> tuple[int, int, int]:
-        """The sizes of query, key and value, given their total."""
+        """Return the sizes of the query, the key and the value.
+
+        They are the attribute `qkv_hidden_sizes`, or else three equal parts of `width`, the size of
+        all three together.
+        """
         if len(self.qkv_hidden_sizes) == 3:
             query, key, value = self.qkv_hidden_sizes
             return query, key, value

@@ -37,7 +37,10 @@ class _Convolution(ContribOp):
     strides: tuple[int, ...] = ()
 
     def convolved(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
-        """The convolution of a tensor with channels first."""
+        """Convolve data `x` with weights `w`, and add the bias `b` if it is not None.
+
+        Axis 1 of `x` is that of the channels.
+        """
         return s.op(
             "Conv",
             *(x, w, b),

@@ -214,10 +214,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     def _cache_index(
         self, s: Steps, past: Term, places: Term, length: Term, before: Term
     ) -> tuple[Term, Term]:
-        """For each position of the new cache, find the position that it is copied from.
+        """For each position of the new cache, find the position from which its entry is copied.
 
-        The first result is an index into the concatenation of the old cache and the new positions.
-        The second result is true where there is nothing to copy. Both are [batch, position].
+        The first result is an index into the concatenation of the old cache with the new keys or
+        values. The second result is true where there is nothing to copy. The results have the shape
+        [batch, position].
         """
         room = s.size(past, 2)
         at = s.unsqueeze(s.range(0, s.most(room, length)), 0)

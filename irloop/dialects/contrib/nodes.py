@@ -146,12 +146,13 @@ def decomposed(
     name: str = "",
     oldest: int = OLDEST_OPSET,
 ) -> tuple[Graph, list[int]]:
-    """A graph that computes an operation with standard operations of an opset.
+    """Return a graph that computes one operation with standard operations of an opset.
 
-    `types` are the types of the inputs, None for an omitted input; the graph has a parameter for
-    each of the others. The list holds, for each result of the graph, the position of the output
-    that it computes. Outputs that ONNX Runtime leaves without a value have no result. `oldest` is
-    the first opset in which `write_out` can be expressed.
+    `types` are the types of the inputs; None stands for an omitted input. The graph has a parameter
+    for each input that is not omitted, and a result for each output. Outputs that ONNX Runtime
+    leaves without a value have no result. The list in the return value holds the position of the
+    output that each result computes. `oldest` is the first opset in which `write_out` can be
+    expressed.
 
     Raises:
         CannotDecomposeError: when standard operations cannot compute it, with the reason.

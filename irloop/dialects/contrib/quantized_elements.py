@@ -124,8 +124,9 @@ class QLinearSigmoid(_Unary, type="QLinearSigmoid", inputs=(4, 5)):
 
 
 class QLinearSoftmax(_Unary, type="QLinearSoftmax", inputs=5):
-    """Softmax of a quantized tensor, quantized: along `axis`, before opset 13 over all dimensions
-    from `axis` on.
+    """Softmax of a quantized tensor, with a quantized result.
+
+    The softmax runs along `axis`; before opset 13, it runs over all dimensions from `axis` on.
     """
 
     axis: int = -1

@@ -51,10 +51,10 @@ NF4 = (
 def unpacked(
     s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
 ) -> Term:
-    """Unpack bytes that hold several codes each to f32 values in the given shape.
+    """Unpack `bits`-bit codes from bytes, and return them as f32 in the given shape.
 
-    The last byte of a row may hold codes that are not part of the row; there are `shape[0]` rows.
-    4-bit constants are stored as u4 if the opset has it, so that weights do not grow.
+    The bytes form `shape[0]` rows. If the codes of a row do not fill its last byte, the rest is
+    ignored. 4-bit constants are stored as u4 if the opset has it, so that weights do not grow.
 
     Raises:
         CannotDecomposeError: for a number of bits that is not 2, 4 or 8.

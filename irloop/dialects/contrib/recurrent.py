@@ -18,7 +18,10 @@ DEFAULTS = ("Sigmoid", "Tanh", "Tanh")
 
 
 def product(s: Steps, x: Term, weights: Term, scale: Term, zero: Term) -> Term:
-    """x times quantized weights, where x is first quantized to u8 by its range."""
+    """Multiply x by quantized weights with MatMulInteger; return the product in f32.
+
+    Beforehand, x is quantized to u8 with the scale and zero point that fit its range.
+    """
     codes, x_scale, x_zero = s.ops("DynamicQuantizeLinear", x, n_outputs=3)
     found = s.op("MatMulInteger", codes, weights, x_zero, zero)
     return s.cast(found, ElementType.F32) * (scale * x_scale)

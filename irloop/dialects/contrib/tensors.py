@@ -62,7 +62,10 @@ class Pad(ContribOp, type="Pad", inputs=(2, 3)):
 
 
 class Range(ContribOp, type="Range", inputs=(2, 3)):
-    """The values from `start` up to `limit` in steps of `delta`; each a scalar or a vector [1]."""
+    """The numbers start, start + delta, ... up to, but not including, limit.
+
+    `start`, `limit` and the optional `delta` (1 by default) are scalars or vectors [1].
+    """
 
     operands = "start: any, limit: any, delta?: any -> any"
     cost = "linear"
@@ -178,7 +181,10 @@ class Inverse(ContribOp, type="Inverse", inputs=1):
         return s.cast(s.slice(both, rank - 1, size), x.element)
 
     def _eliminated(self, s: Steps, both: Term, at: int, size: int) -> Term:
-        """Eliminate column `at`: row `at` gets a one in this column, the other rows get zeros."""
+        """Eliminate column `at` by Gauss-Jordan elimination with pivoting.
+
+        Afterwards, this column is 1 in row `at` and 0 in all other rows.
+        """
         down, across, here = both.rank - 2, both.rank - 1, s.i64([at])
         rows = s.constant([[row] for row in range(size)], ElementType.I64)
         column = s.op("Abs", s.gather(both, here, across))

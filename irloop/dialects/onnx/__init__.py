@@ -1,7 +1,8 @@
-"""ONNX operations by family; a family is imported when one of its types is first looked up.
+"""ONNX operations, grouped in families.
 
-Those of ONNX Runtime (`irloop.dialects.contrib`) are in the same registry, and imported when one of
-them is looked up.
+The module of a family is imported when one of its operation types is first looked up. The
+operations of ONNX Runtime (`irloop.dialects.contrib`) are in the same registry, and their modules
+are imported in the same way.
 """
 
 from __future__ import annotations

@@ -112,10 +112,10 @@ class If(OnnxOp, type="If", since=1, inputs=(1, None), outputs=None):
 
 
 def _condition_type(declared: ValueType, given: ValueType) -> ValueType:
-    """The type of the condition in a body: one element, with the declared rank, 0 or 1.
+    """Return the type that a body receives for its condition: a tensor with one element.
 
-    Without a declared rank, the condition has the rank of `given`. ONNX Runtime also keeps the
-    declared rank.
+    Its rank, 0 or 1, is the rank that the body declares, as in ONNX Runtime. If the body declares
+    no rank, it is the rank of `given`. If `given` has no known rank either, the result is `given`.
     """
     element = given.element if isinstance(given, TensorType) else ElementType.BOOLEAN
     for type in (declared, given):

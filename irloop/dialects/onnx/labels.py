@@ -60,7 +60,10 @@ class LabelEncoder1(_TwoWays, type="LabelEncoder", since=1, inputs=1):
 
 
 class CategoryMapper(_TwoWays, type="CategoryMapper", since=1, inputs=1):
-    """Maps strings to numbers or numbers to strings by two lists (CategoryMapper-1)."""
+    """Maps strings to numbers or numbers to strings (CategoryMapper-1).
+
+    A string and its number are at the same position in two lists.
+    """
 
     cats_int64s: tuple[int, ...] = ()
     cats_strings: tuple[str, ...] = ()

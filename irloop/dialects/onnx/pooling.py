@@ -222,7 +222,11 @@ class MaxUnpool(OnnxOp, type="MaxUnpool", since=9, inputs=(2, 3)):
     strides: tuple[int, ...] = ()
 
     def inner_shape(self, shape: Sequence[int]) -> list[int]:
-        """The shape to which the indices refer."""
+        """Return the output shape that follows from the attributes and the input shape `shape`.
+
+        The indices in input 1 count the elements of a tensor of this shape, even if input 2 asks
+        for a larger output.
+        """
         rank = len(self.kernel_shape)
         strides = self.strides or (1,) * rank
         begin, end = halves(self.pads or (0,) * (2 * rank))

@@ -63,7 +63,10 @@ class RandomUniform(_Random, type="RandomUniform", since=1, inputs=0):
 
 
 class _Like(_Random):
-    """Base of the Like operations: the shape of the input, and its type if `dtype` is missing."""
+    """Base of random operations whose output has the shape of the input.
+
+    The elements have the type `dtype` or, if `dtype` is missing, the element type of the input.
+    """
 
     dtype: ElementType | None = None
 

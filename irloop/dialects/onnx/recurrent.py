@@ -61,7 +61,10 @@ class Recurrent(OnnxOp):
         return [found[at * single : (at + 1) * single] for at in range(count)]
 
     def batch_first(self) -> bool:
-        """True when the batch axis comes before time and direction."""
+        """Return whether the batch axis is the first axis of the inputs, outputs and states.
+
+        If not, the time axis comes first in a sequence, and the direction axis in a state.
+        """
         return False
 
     def cells(self) -> list[Cell]:
@@ -179,7 +182,10 @@ class _Rnn(Recurrent):
 
 
 class RNN1(_Rnn, type="RNN", since=1, inputs=(3, 6), outputs=None):
-    """RNN-1: like RNN-7; `output_sequence` 0 only means that Y may be omitted."""
+    """Like RNN-7, with the attribute `output_sequence` (RNN-1).
+
+    The value 0 only means that the output Y may be omitted.
+    """
 
     meanings = (Lengths(4, data=0, axis=0),)
 

@@ -1,4 +1,4 @@
-"""ONNX operations that reverse sequences or keep triangles."""
+"""ReverseSequence and Trilu in ONNX."""
 
 from __future__ import annotations
 

@@ -19,9 +19,10 @@ __all__ = ["Resize", "Resize10", "Resize11", "Upsample", "Upsample1", "Upsample9
 
 
 def _asymmetric(mode: str) -> Resampling:
-    """Settings with asymmetric coordinates.
+    """Return the settings of a resize with asymmetric coordinates.
 
-    Mode nearest rounds down, or up on an axis that shrinks.
+    In mode "nearest", a coordinate is rounded down if the axis grows and up if it shrinks. Every
+    other mode means linear interpolation.
     """
     return kernels.resize.Resampling(
         "nearest" if mode == "nearest" else "linear", "asymmetric", "simple"
@@ -77,7 +78,7 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
     mode: str = "nearest"
 
     def how(self) -> Resampling:
-        """The attributes in the form that the kernel takes."""
+        """Return the attributes as the settings of the resize kernel."""
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:
@@ -107,7 +108,10 @@ def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
 
 
 class _ByScales(OnnxOp):
-    """Base of versions that resize by the scales in input 1, with asymmetric coordinates."""
+    """Base of Upsample-9 and Resize-10, which take the scales as input 1.
+
+    Coordinates are asymmetric: the position in the input is the output position / scale.
+    """
 
     mode: str = "nearest"
 
@@ -164,11 +168,11 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return ()
 
     def policy(self) -> str:
-        """How the aspect ratio is kept."""
+        """The policy by which a resize keeps the aspect ratio; "stretch" does not keep it."""
         return "stretch"
 
     def widens(self) -> bool:
-        """True when a filter is widened for shrinking (antialiasing)."""
+        """True if antialiasing widens the filter on axes that shrink."""
         return False
 
     def how(self) -> Resampling:
@@ -219,7 +223,11 @@ class Resize11(OnnxOp, type="Resize", since=11, inputs=(1, 4)):
         return [TensorType(element, Shape(tuple(result)))]
 
     def _counts(self, args: Arguments, axes: list[int]) -> list[Dim] | None:
-        """The new sizes of the axes, as far as they are known."""
+        """Return the new sizes of the axes, or None if they are not known.
+
+        Raises:
+            InferenceError: when there is not one size or scale per axis.
+        """
         wanted = args.dims(3) if args.has(3) else None
         scales = args.constant(2) if args.has(2) else None
         given = len(wanted) if wanted else int(scales.size) if scales is not None else len(axes)

@@ -71,10 +71,9 @@ class ScatterElements(OnnxOp, type="ScatterElements", since=11, inputs=3):
 
 
 class ScatterElements16(OnnxOp, type="ScatterElements", since=16, inputs=3):
-    """Like ScatterElements-11, combining with the old elements by `reduction` (ScatterElements-16,
-    18).
+    """Like ScatterElements-11, but `reduction` combines updates with old elements (since 16).
 
-    The reduction is none, add, mul, or, since opset 18, min or max.
+    The reduction is none, add or mul. Opset 18 adds min and max.
     """
 
     not_moved = NARROW

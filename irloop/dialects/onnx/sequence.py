@@ -81,7 +81,10 @@ def _joined(args: Arguments, left: ValueType, right: ValueType) -> ValueType:
 
 
 def _as_element(item: ValueType, joined: ValueType) -> ValueType:
-    """`item` with its element type replaced by that of `joined`."""
+    """Return the tensor type `item` with the element type of `joined`.
+
+    If one of the two is not a tensor type, `item` is returned unchanged.
+    """
     if not isinstance(item, TensorType) or not isinstance(joined, TensorType):
         return item
     return TensorType(joined.element, item.shape)

@@ -191,10 +191,10 @@ class Split13(_Splitting, type="Split", since=13, inputs=(1, 2), outputs=None):
 
 
 class Split18(_Splitting, type="Split", since=18, inputs=(1, 2), outputs=None):
-    """Splits into parts of the lengths in input 1, or into `num_outputs` parts of which the last
-    may be smaller (Split-18).
+    """Splits into parts of given lengths, or into `num_outputs` equal parts (Split-18).
 
-    Exactly one of the two is required.
+    Input 1 holds the lengths. Of equal parts, the last one may be smaller. Exactly one of input 1
+    and `num_outputs` is required.
     """
 
     not_moved = NARROW

@@ -76,7 +76,14 @@ def _widened(left: ValueType, right: ValueType) -> ValueType:
 
 
 def _slices(args: Arguments, body: Body) -> int | None:
-    """The trip count of a TensorIterator, or None if a sliced axis is unknown."""
+    """Return the trip count of a TensorIterator, or None if it is unknown.
+
+    It is unknown if no sliced axis has a known size. Without a sliced input, it follows from the
+    range of a concatenated output, or else is 1.
+
+    Raises:
+        InferenceError: when the range of a sliced input does not fit its axis.
+    """
     sliced = [port for port in body.ports.inputs if isinstance(port, Sliced)]
     for port in sliced:
         shape = args.shape(port.external)

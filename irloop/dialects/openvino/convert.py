@@ -147,9 +147,10 @@ def holds(wide: ElementType, narrow: ElementType) -> bool:
 
 
 class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
-    """The operand rounded to an 8-bit float after scale and shift (FakeConvert-13).
+    """Rounds the operand to an 8-bit float type, between a scale and shift and their inverse.
 
-    The result is (round(x * scale - shift) + shift) / scale, saturated at the largest number.
+    The result is (round(x * scale - shift) + shift) / scale, where `round` saturates at the largest
+    number of the 8-bit type (FakeConvert-13).
     """
 
     operands = "data: float, scale: float, shift?: float -> float"

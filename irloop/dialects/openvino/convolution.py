@@ -130,8 +130,10 @@ class BinaryConvolution(Windowed, type="BinaryConvolution", since=1, inputs=2):
 
 
 class _Backprop(Windowed):
-    """Base of transposed convolutions. Input 2, if given, is the output size; `auto_pad` same_upper
-    and same_lower crop to this size.
+    """Base of transposed convolutions.
+
+    Input 2, if it is given, is the size of the output. With `auto_pad` same_upper or same_lower,
+    the result is cropped to this size.
     """
 
     operands = "data: float, filters: float, output shape?: i32 | i64 -> float"

@@ -66,7 +66,7 @@ class SizedPriors(Priored):
     scale_all_sizes: bool = True
 
     def ratios_last(self) -> bool:
-        """True if a cell's box of the larger size comes before its boxes of other aspect ratios."""
+        """Return whether a cell's box from `max_size` precedes its boxes of other aspect ratios."""
         return True
 
     def priors(self) -> Priors:

@@ -110,7 +110,7 @@ class _Lstm(Recurrent):
     GATES: ClassVar[int] = 4
 
     def cell(self) -> LstmCell:
-        """The attributes in the form that the kernel takes."""
+        """Return the kernel's LSTM cell, with the activations and clipping of the attributes."""
         return kernels.recurrent.LstmCell(self.functions(), self.clip)
 
 

@@ -113,10 +113,10 @@ class CumSum(OpenVinoOp, type="CumSum", since=3, inputs=2):
 
 
 class Bucketize(OpenVinoOp, type="Bucketize", since=3, inputs=2):
-    """The bucket of each element between sorted bounds (Bucketize-3).
+    """The index of the bucket of each element, between sorted bounds (Bucketize-3).
 
-    An element equal to a bound belongs to the bucket below it with `with_right_bound`, else to the
-    one above.
+    If an element equals a bound, it belongs to the bucket below the bound if `with_right_bound` is
+    set, otherwise to the bucket above the bound.
     """
 
     operands = "data: number, buckets: number -> i32 | i64"

@@ -23,8 +23,9 @@ SECONDS = 600.0
 
 
 class ApartError(Exception):
-    """Raised if a step fails; the text is the message of onnx, or describes how the process
-    ended.
+    """Raised if a step that runs in a separate process fails.
+
+    The text is the message of the onnx package, or tells how the process ended.
     """
 
 

@@ -194,7 +194,10 @@ class _Expansion:
     def _written_out(
         self, call: onnx.NodeProto, function: onnx.FunctionProto, graph: onnx.GraphProto
     ) -> list[onnx.NodeProto]:
-        """The nodes that replace a call; declared types of their values are added to `graph`."""
+        """Return copies of the nodes of `function` that replace `call`.
+
+        The types that the function declares for its values are added to `graph`.
+        """
         key = _key(call)
         if key not in self._checked:
             self._checked.add(key)

@@ -59,7 +59,11 @@ _NODE: Mapping[str, Any] = {_NOTES: NodeNotes(is_node=True)}
 
 
 def node_notes(proto: onnx.NodeProto, *, is_node: bool = False) -> NodeNotes:
-    """Collect the parts of a NodeProto that are not attributes."""
+    """Collect the doc string, overload and metadata of a NodeProto.
+
+    Those of the graphs in its attributes are collected, too. `is_node` marks a constant that is
+    stored as a Constant node.
+    """
     graphs = {}
     for attribute in proto.attribute:
         if attribute.HasField("g"):

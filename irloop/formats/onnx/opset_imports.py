@@ -20,9 +20,9 @@ _TAG = bytes([_FIELD << 3 | 2])
 
 @dataclass(frozen=True, slots=True)
 class ImportOpset:
-    """A change of a model that imports a version of a domain.
+    """Makes a model import `version` of the operator set `domain`.
 
-    If the model imports another version of this domain, that import is replaced.
+    An import of another version of this domain is replaced.
     """
 
     domain: str
@@ -89,8 +89,12 @@ def _has_all(types: set[str], opset: int) -> bool:
 
 
 def _entries(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """For each opset import, the positions at which its field starts, and at which its content
-    starts and ends.
+    """Yield three positions in `data`, an encoded ModelProto, for each opset import.
+
+    They are the start of its field, the start of its content and the end of its content.
+
+    Raises:
+        ReadError: when a field is longer than the data.
     """
     at = 0
     while at < len(data):

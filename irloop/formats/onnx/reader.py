@@ -217,7 +217,11 @@ class _Scope:
     def declare(
         self, value: Value, proto: onnx.TypeProto, info: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        """Give a value a declared type; parts that the graph cannot represent go to `info`."""
+        """Give `value` the declared type, if its type is not known yet.
+
+        If `info` is not empty, it becomes the information of `value`. If the graph cannot represent
+        every part of the type, `proto` is added to this information.
+        """
         type = type_from_proto(proto)
         if value.type == UNKNOWN_TYPE:
             value.type = type

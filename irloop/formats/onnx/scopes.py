@@ -40,7 +40,10 @@ def step_into(proto: onnx.NodeProto, attribute: str) -> str:
 
 
 def inside(error: ReadError, path: str) -> ReadError:
-    """Add the path of the body (or node) to an error in it."""
+    """Return a copy of `error` in which `path` precedes the path of each diagnostic.
+
+    `path` is the path of the body or node in which the error occurred.
+    """
     placed = [
         replace(
             item,
@@ -84,8 +87,9 @@ class GraphSource:
 def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     """Analyse a graph and all its bodies once.
 
-    The node that owns the graph passes nothing to inputs after the first `limit`. Some exporters
-    write such inputs, with names of outer values; they count as captures.
+    `limit` is the number of inputs to which the node that owns the graph passes values; None means
+    all inputs. Some exporters write more inputs than that, with the names of outer values; these
+    inputs count as captures.
     """
     _require_names(proto)
     nodes = [_node_source(node) for node in proto.node]

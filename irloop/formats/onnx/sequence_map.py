@@ -152,9 +152,9 @@ def _written_out(node: onnx.NodeProto, kinds: _Kinds, taken: set[str]) -> list[o
 def _sources(
     node: onnx.NodeProto, body: onnx.GraphProto, names: StemNames
 ) -> tuple[list[onnx.NodeProto], list[str]]:
-    """Copy each input of `node` whose name the body also uses; return copies and all sources.
+    """Rename inputs of `node` by Identity nodes if the body has another value of this name.
 
-    The copies are Identity nodes. In the list of sources, such an input is replaced by its copy.
+    Returns the Identity nodes, and the names of all inputs with the renamed ones in place.
     """
     local = {item.name for items in (body.input, body.initializer) for item in items}
     local.update(name for inner in body.node for name in inner.output)
@@ -172,7 +172,11 @@ def _sources(
 def _collect(
     loop: onnx.NodeProto, inner: onnx.GraphProto, result: str, code: int, names: StemNames
 ) -> onnx.NodeProto:
-    """Add a state that collects a result to the Loop; return the node for its initial value."""
+    """Add to `loop` a sequence state, to which each iteration appends the value `result`.
+
+    `code` is the element type of the sequence. Returns the node that makes the empty initial
+    sequence.
+    """
     empty, so_far, longer = names.fresh("empty"), names.fresh("so_far"), names.fresh("longer")
     loop.input.append(empty)
     type = helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, None))

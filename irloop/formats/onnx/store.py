@@ -135,7 +135,10 @@ class Store:
         return sum(entry.tensor.nbytes for entry in self._entries) > PROTOBUF_LIMIT - MARGIN
 
     def _lay_out(self, location: str) -> list[Piece]:
-        """Point all entries to one data file; returns its content."""
+        """Assign each entry a place in the data file `location`; return the file's content.
+
+        Entries with the same data share one place. The content includes padding for alignment.
+        """
         pieces: list[Piece] = []
         offsets: dict[object, int] = {}
         end = 0
@@ -185,7 +188,13 @@ def _make_external(entry: _Entry, location: str, offset: int) -> None:
 
 
 def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
-    """Write all files completely, or none of them. The last file is moved to its place first."""
+    """Write all files completely, or none of them.
+
+    The last file is the first to be moved to its place.
+
+    Raises:
+        WriteError: when a file cannot be written or read.
+    """
     model = outputs[0][0]
     try:
         with replacing(*(target for target, _ in outputs)) as streams:

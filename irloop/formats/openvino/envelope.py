@@ -120,10 +120,10 @@ class Envelope:
         self._parts.add(name)
 
     def inside(self, name: str, attributes: Mapping[str, str]) -> None:
-        """Check the names in an element that may have any attributes.
+        """Check the name of an element and of its attributes, which the schema leaves open.
 
-        The file does not conform if the name of the element or of an attribute is not ASCII, or if
-        a name has a namespace: the schema check resolves namespaces, so it would see other names.
+        The file does not conform if a name is not ASCII or has a namespace: the schema check
+        resolves namespaces, so it would see other names.
         """
         text = " ".join((name, *attributes))
         if ":" in text or "xmlns" in text or not text.isascii():

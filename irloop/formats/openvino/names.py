@@ -34,9 +34,9 @@ class Names:
 
 
 def public_names(graph: Graph) -> Names:
-    """The changed names with which OpenVINO can read `graph` from a version 10 file.
+    """Choose new names where OpenVINO could not read `graph` from a version 10 file.
 
-    Usually no name has to change.
+    The result contains only the layers and values whose names must change; usually there are none.
     """
     return _Chooser(graph).choose()
 

@@ -59,7 +59,7 @@ class NetReader:
         return graph
 
     def _refuse_unnamed(self) -> None:
-        """Refuse layers to which no edge could refer, and edges that lack an end."""
+        """Refuse layers without a name, a type or a unique valid id, and edges that lack an end."""
         index = self.index
         ids_are_sound = are_ids(index.layers)
         for layer in self.net.layers:

@@ -145,7 +145,10 @@ class NetIndex:
                 yield name, edge
 
     def source(self, layer: Layer, position: int = 0) -> Source | None:
-        """The layer and output port that input `position` of `layer` reads, if they are valid."""
+        """Return the layer and the output port that input `position` of `layer` reads.
+
+        The result is None if there is no such input or it has no valid edge.
+        """
         if position >= len(layer.inputs):
             return None
         return self.source_of_port(layer, layer.inputs[position])
@@ -179,11 +182,11 @@ class NetIndex:
 
     @cached_property
     def is_in_order(self) -> bool:
-        """True if each layer comes after the layers that it reads, and its own output is read.
+        """True if every layer comes after those that it reads, and another layer reads it.
 
-        The output of a Parameter need not be read; Results and Assigns have none. This holds for
-        the files of exporters. It is false if there is a layer, other than a Parameter, on which no
-        Result or Assign depends.
+        Parameters, Results and Assigns need no reader. In files of exporters the layers are in such
+        an order. The result is false if no Result or Assign depends on some layer other than a
+        Parameter.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}

@@ -148,7 +148,11 @@ def parameter_fed_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
 def wrong_end(
     wiring: Wiring, edge: BackEdge, kind: str, layer: Layer | None, cause: str = ""
 ) -> Problem:
-    """IRL515, IRL516: a back edge does not start from a Result, or does not end in a Parameter."""
+    """IRL515 for a back edge with a wrong start, IRL516 for a back edge with a wrong end.
+
+    `kind` is the type of layer that the edge must name: Result as its start, Parameter as its end.
+    `layer` is the layer that it names instead; None if the body has no such layer.
+    """
     starts = kind == "Result"
     what = "no layer" if layer is None else describe(layer)
     name = edge.from_layer if starts else edge.to_layer

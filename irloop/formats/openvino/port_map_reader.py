@@ -146,10 +146,11 @@ class Wiring:
         ]
 
     def _output_places(self, numbers: set[int]) -> dict[int, int]:
-        """The position of the output that each external id refers to.
+        """Map each external id in `numbers` to the position of an output of the node.
 
-        If the ids of the owner's output ports ascend and include all `numbers`, each number refers
-        to the port with that id. Otherwise the lowest number refers to the first output, and so on.
+        If the ids of the node's output ports ascend and include all `numbers`, an id stands for the
+        port with this id. Otherwise, the lowest id stands for the first output, the next one for
+        the second, and so on.
         """
         places = positions(self.owner.outputs)
         if list(places) == sorted(places) and numbers <= places.keys():
@@ -157,10 +158,10 @@ class Wiring:
         return {number: rank for rank, number in enumerate(sorted(numbers))}
 
     def names_output(self, entry: Entry) -> bool:
-        """True if the entry names an output port of the owner.
+        """Return whether the entry names an output port of the owner, usually by its id.
 
-        Some writers number the outputs of an If from 0. An entry of an If also counts if the
-        numbers of all its output entries are 0, 1, ... up to the last output.
+        Some writers number the outputs of an If from 0 instead. So every output entry of an If
+        counts if these entries together have exactly the numbers of all outputs, 0, 1, ...
         """
         if entry.external in positions(self.owner.outputs):
             return True
@@ -268,9 +269,10 @@ class Wiring:
 
     @cached_property
     def condition(self) -> Entry | None:
-        """The first output entry with purpose execution_condition, or None.
+        """The output entry whose purpose is execution_condition, or None.
 
-        Entries whose external_port_id an earlier entry has are ignored.
+        If there are several, the first one counts. If several entries have the same
+        external_port_id, only the first of them is considered.
         """
         seen: set[int | None] = set()
         for entry in self.outputs:

@@ -24,10 +24,10 @@ __all__ = ["port_map_of"]
 
 
 def port_map_of(wiring: Wiring, n_inputs: int, file: str) -> PortMap:
-    """The port map of one body, whose owner has `n_inputs` connected inputs.
+    """Convert the wiring of one body to a port map; the owner has `n_inputs` connected inputs.
 
     Raises:
-        ReadError: for the first problem that makes it unusable.
+        ReadError: for the first problem that makes the port map unusable.
     """
     assert wiring.body is not None
     for problem in _problems(wiring, n_inputs):

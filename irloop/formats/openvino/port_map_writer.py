@@ -82,7 +82,10 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """The input ports as pairs: the external input, and how many earlier ports have it too."""
+        """Return the input ports as pairs: external input, and how many earlier ports it has.
+
+        A port feeds one Parameter of a body, so an input for several Parameters has several ports.
+        """
         uses: dict[tuple[int, int], None] = {}
         for body in self.bodies:
             count: dict[int, int] = {}

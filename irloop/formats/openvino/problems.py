@@ -342,7 +342,10 @@ def no_weights(layer: Layer, path: str, what: str) -> Problem:
 
 
 def disguised_weights(layer: Layer, path: str, disguise: str, size: int) -> Problem:
-    """IRL301: the weights file is something else; `disguise` names it, such as an LFS pointer."""
+    """Make the IRL301 problem for a weights file that does not hold weights.
+
+    `disguise` names what the file is instead, an LFS pointer for example.
+    """
     is_pointer = "LFS" in disguise
     return Problem(
         "IRL301",

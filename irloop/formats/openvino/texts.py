@@ -92,8 +92,9 @@ def parse_dim(text: str) -> Dim | None:
 
 
 def dim_problem(text: str) -> str | None:
-    """The reason why a `<dim>` cannot be read ("sloppy" if only its beginning is read); None if it
-    can be read.
+    """Return the reason why a `<dim>` cannot be read, or None if it can be read.
+
+    The reason is "sloppy" if only the beginning of the text is a number.
     """
     value = dim_integer(text)
     if value is not None:

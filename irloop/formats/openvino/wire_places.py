@@ -73,7 +73,7 @@ class WirePlaces:
         return None if entry is None else _place(entry)
 
     def condition(self, node: Node, label: str) -> WirePlace | None:
-        """The entry whose purpose is execution_condition."""
+        """The place of the port map entry with purpose execution_condition; None without one."""
         wiring = self._wiring(node, label)
         entry = None if wiring is None else wiring.condition
         return None if entry is None else _place(entry)

@@ -160,8 +160,9 @@ class _Writer:
         self._lines.clear()
 
     def _net(self, graph: Graph, depth: int, doubled: list[int]) -> None:
-        """Write parameters, nodes and results; `doubled` results are written a second time at the
-        end.
+        """Write the parameters, nodes and results of a graph, and the edges between them.
+
+        `doubled` lists the positions of results that are written a second time, after all others.
         """
         places: dict[Value, tuple[int, int]] = {}
         edges: list[str] = []

@@ -78,8 +78,9 @@ class _JoinedDims(dict[str, tuple[str, ...]]):
 
 
 class _Builder:
-    """Fills a `Net` from expat's events; for each open element there is a table of allowed
-    children.
+    """Fills a `Net` from the events of the parser expat.
+
+    For each open element it keeps a table that maps the allowed children to their handlers.
     """
 
     def __init__(self, file: str, parts: Sequence[Part] = ()) -> None:
@@ -301,9 +302,9 @@ class _Builder:
         return self._outputs
 
     def _plain_ports(self, attributes: dict[str, str]) -> _Table:
-        """Add the ports that were cut out of the text of the current layer before parsing.
+        """Add the ports of the current layer that were cut out of its text before parsing.
 
-        The element that replaced these ports holds the number of their part in `attributes` (see
+        An element replaces them in the text. Its `attributes` hold the index of the cut part (see
         `plain_parts`).
         """
         part = self._parts[int(attributes[PART])]

@@ -151,7 +151,7 @@ def _settle_states(
 
 
 def _same_constant(item: Entering) -> bool:
-    """True when the state starts from a constant, and an equal constant is its next value."""
+    """Return whether the initial value and the next value of a state are equal constants."""
     if item.result is None:
         return False
     first, then = item.outer.producer.op, item.result.producer.op

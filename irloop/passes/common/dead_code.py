@@ -127,7 +127,10 @@ def _unread_outputs(
 
 
 def _counting_outputs(node: Node, body: Body) -> set[int]:
-    """The concatenated outputs that determine the trip count of a TensorIterator without slices."""
+    """Return the outputs that determine how often a TensorIterator without slices runs.
+
+    These are the positions of its concatenated outputs. For any other loop the result is empty.
+    """
     if not isinstance(node.op, ov.TensorIterator):
         return set()
     if any(isinstance(port, Sliced) for port in body.ports.inputs):

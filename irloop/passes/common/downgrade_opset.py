@@ -223,8 +223,11 @@ def _average_pool(c: _Downgrade) -> list[Value] | None:
 
 
 def _interpolate(c: _Downgrade) -> list[Value] | None:
-    """Interpolate-11 -> Interpolate-4, whose sizes and scales are separate inputs;
-    `shape_calculation_mode` selects one.
+    """Interpolate-11 -> Interpolate-4, which has one input for the sizes and one for the scales.
+
+    Interpolate-11 has a single input for them, and `shape_calculation_mode` tells which it is. The
+    missing input becomes a constant. Returns None for shapes that are not static, computed axes
+    and the modes of Pillow.
     """
     op = c.node.op
     assert isinstance(op, resize.Interpolate11)
@@ -357,7 +360,7 @@ def _is_finite(c: _Downgrade) -> list[Value] | None:
 
 
 def _identity(c: _Downgrade) -> list[Value] | None:
-    """Copy a value by a maximum with itself, because plugins of OpenVINO keep such a maximum."""
+    """Identity -> Maximum of the value with itself, which plugins of OpenVINO do not remove."""
     (x,) = c.inputs
     is_flag = element_of(x) is ElementType.BOOLEAN
     return [c.emit(comparison.LogicalOr() if is_flag else elementwise.Maximum(), x, x)]

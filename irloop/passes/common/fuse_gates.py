@@ -108,7 +108,11 @@ def _activated(value: Value, kind: type[Op]) -> Value | None:
 
 
 def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
-    """For an activated factor of a product, yield the activation's input and the other factor."""
+    """Find the factors of a product that are results of the activation `kind`.
+
+    For each one, yield the input of the activation and the product's other factor. Nothing is
+    yielded if `value` is not a product.
+    """
     if isinstance(value.producer.op, MULTIPLY):
         for left, right in _operands_in_both_orders(value.producer):
             inner = _activated(left, kind)
@@ -144,9 +148,10 @@ class _Gates:
 
     @classmethod
     def of(cls, parts: Sequence[Value], emitter: Emitter) -> _Gates | None:
-        """Return the inputs of a cell whose gates are `parts`, with gates in the cell's order.
+        """Return the inputs and weights of the cell whose gates are `parts`.
 
-        The result is None if `parts` are not the gates of one cell.
+        The rows of the weights are sorted by gate, in the order of `parts`. The result is None if
+        `parts` are not the gates of one cell.
         """
         split = _split_of(parts)
         if split is None:
@@ -171,10 +176,10 @@ class _Gates:
 
 
 def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
-    """The matrix that a node splits into `parts`, the output index of each part, and their size.
+    """Return the matrix that one Split divides into `parts` along its last axis, else None.
 
-    None unless `parts` are all outputs of one Split along the last axis, are equal in size, and
-    have one reader each.
+    The result also holds the output index of each part, and the size of a part. It is None unless
+    `parts` are all outputs of this Split, have equal sizes, and have one reader each.
     """
     node = parts[0].producer
     kinds = (slicing.Split, slicing.VariadicSplit)
@@ -238,11 +243,12 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """The weights of a cell: the given rows of `matrix`, in the given order; None if that is
-    impossible.
+    """Return the weights of a cell: the matrix with its rows in the order `rows`, else None.
 
-    The matrix gets one row per gate element. A computed matrix must already have exactly these rows
-    in this order.
+    `matrix` is the right operand of a product, with the gates in its columns, or in its rows if
+    `transposed`. A constant is rearranged, if it has as many gate elements as `rows` has numbers. A
+    computed matrix is returned only if it already has the right form: gates in rows, in ascending
+    order.
     """
     op = matrix.producer.op
     if not isinstance(op, Constant):
@@ -330,9 +336,10 @@ def _is_rest(value: Value, z: Value) -> bool:
 
 
 def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitter) -> Value | None:
-    """Emit a GRUCell with this update gate, and the sum of `own` and `inner` as its candidate.
+    """Emit a GRUCell with update gate sigmoid(`gate`) and candidate tanh(`own` + `inner`).
 
-    None if the values do not form such a cell.
+    `own` must depend on the input of the cell, and `inner` on its `state`. Returns the output, or
+    None if the values do not form a GRUCell.
     """
     for reset, product in _resets(inner, state):
         if not isinstance(gate.producer.op, ADD) or not isinstance(reset.producer.op, ADD):
@@ -365,9 +372,9 @@ def _gru_of(gate: Value, own: Value, inner: Value, state: Value, emitter: Emitte
 
 
 def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
-    """Yield pairs of a possible reset gate of a candidate and the value that the gate scales.
+    """Yield each possible reset gate of a GRU's candidate state, with the value that it scales.
 
-    The second item is None if the gate scales the state itself, before the matrix product.
+    The value is None if the gate scales `state` itself, before the matrix product.
     """
     yield from _factors(inner, SIGMOID)
     first = inner.producer.inputs[0] if isinstance(inner.producer.op, matmul.MatMul) else None

@@ -41,8 +41,9 @@ class FuseReverseSequence(MatcherPass):
 
     A slice with step -1 over the whole axis counts as a reversal, too. An LSTM, GRU or RNN sequence
     changes its direction if its input and, if it is read, its output are reversed up to the
-    sequence's own lengths. A reversal up to other lengths is not fused, nor is one that has other
-    readers or is an output of the model.
+    sequence's own lengths. A reversal up to other lengths is not fused. The reversal of an output
+    is not fused if anything else reads this output, or if the reversed value is an output of the
+    model.
     """
 
     name = "fuse_reverse_sequence"
@@ -123,7 +124,7 @@ def _reversed(node: Node, axis: int, known: Inference) -> Value | None:
 
 
 def _lengths(node: Node, axis: int, rank: int) -> Value | None:
-    """The lengths up to which `node` reverses `axis`, or None."""
+    """Return the lengths of a ReverseSequence along `axis`; None for any other node."""
     match node.op:
         case reorder.ReverseSequence(seq_axis=time):
             return node.inputs[1] if time % rank == axis else None
@@ -174,9 +175,10 @@ def _turn_sequence(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _by_same_lengths(node: Node, axis: int, lengths: Value, known: Inference) -> Value | None:
-    """The input of `node` if `node` reverses the first `lengths` elements of each item, else None.
+    """Return the input of `node` if it reverses the first `lengths` elements of each item.
 
-    The elements are reversed along `axis`; the items are on axis 0.
+    It must reverse them along `axis`; the items are on axis 0. If it reverses the whole axis, all
+    `lengths` must equal the size of the axis. Otherwise the result is None.
     """
     source = _reversed(node, axis, known)
     if source is not None:

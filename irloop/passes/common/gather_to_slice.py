@@ -85,7 +85,10 @@ class GatherToSlice(LoopPass):
 
 
 def _indices(number: Value) -> list[Value]:
-    """Return the values that hold the iteration number: `number`, and one-element vectors of it."""
+    """Return the values that hold the iteration number.
+
+    These are `number` and each reshape of it to a scalar or a one-element vector.
+    """
     found = [number]
     for node, position in number.uses:
         shaped = isinstance(node.op, RESHAPING) and position == 0

@@ -222,7 +222,11 @@ def _transposed_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _neutral(node: Node, inference: Inference) -> Value | None:
-    """The operand that an operation returns unchanged because the other is neutral, or None."""
+    """Return the operand that an operation returns unchanged, or None.
+
+    This is the case if the other operand is a neutral constant, such as 1 for Mul, and does not
+    change the shape by broadcasting.
+    """
     if len(node.inputs) != 2 or not broadcasts_as_numpy(node):
         return None
     orders = [(0, 1), (1, 0)] if node.op.commutative else [(0, 1)]

@@ -118,8 +118,10 @@ def _states_keep_shape(wires: LoopWires) -> bool:
 def _indices(
     number: Value, inference: Inference, count: int, captured: dict[Value, Value]
 ) -> list[tuple[Value, bool]]:
-    """The values that equal the iteration number or count down to 0; each with True if it counts
-    down.
+    """Find the values in a loop body that are usable as an index of a scanned input.
+
+    Returns pairs (value, counts down): the iteration number with False, and each value that is
+    computed as `count` - 1 - iteration number with True.
     """
     found = [(number, False)]
     for node, position in number.uses:

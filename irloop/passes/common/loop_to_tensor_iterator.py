@@ -120,7 +120,11 @@ def _grows(item: Entering) -> bool:
 
 
 def _states_without_condition(wires: LoopWires) -> list[Entering]:
-    """The states of a loop, except for a condition that only the loop itself reads."""
+    """Return the states of a loop, usually without its condition.
+
+    The condition is included only if the body reads it or an output of the loop returns it, or if
+    its initial and next value are not those of the loop.
+    """
     return [
         item
         for item in wires.states

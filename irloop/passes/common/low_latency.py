@@ -81,7 +81,7 @@ def _has_to_persist(item: Entering, wires: LoopWires) -> bool:
 
 
 def _output_of_last_value(item: Entering, wires: LoopWires) -> Leaving:
-    """The output with the last value of a state; a new one if there was none."""
+    """Return the output with the last value of a state; add one if the loop has none."""
     shown = wires.shown_by(item)
     if shown:
         return shown[0]

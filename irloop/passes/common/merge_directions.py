@@ -62,7 +62,11 @@ def _direction(node: Node) -> str:
 
 
 def _partner(node: Node, known: Inference) -> Node | None:
-    """A later sequence over the same input in the other direction, or None."""
+    """Return a sequence that `node` can be merged with to a bidirectional one, or None.
+
+    It reads the same input in the opposite direction, with otherwise equal attributes and equal
+    lengths, and a Concat joins its output with that of `node`.
+    """
     op, x = node.op, node.inputs[0]
     assert isinstance(op, recurrent.SEQUENCES)
     other = {"forward": "reverse", "reverse": "forward"}.get(_direction(node))
@@ -102,9 +106,9 @@ def _concats_of(value: Value) -> set[Node]:
 
 
 def _joined(one: Node, two: Node, index: int) -> Node | None:
-    """The Concat of output `index` of two sequences along the axis of directions, or None.
+    """Return the Concat that joins output `index` of two sequences along axis 1, or None.
 
-    The forward sequence must come first.
+    Axis 1 is the axis of directions. The output of the forward sequence must come first.
     """
     first, second = (one, two) if _direction(one) == "forward" else (two, one)
     for user, _ in first.outputs[index].uses:

@@ -204,7 +204,10 @@ class _Batch:
 
 
 def _item(type: ValueType) -> ValueType:
-    """The type of one item of a batch."""
+    """Return the type of one item: `type` without its first axis, the batch axis.
+
+    A type that is not a tensor or has an unknown rank is returned unchanged.
+    """
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type
     return TensorType(type.element, Shape(type.shape.dims[1:]))

@@ -1,4 +1,7 @@
-"""Copies results of bodies that share a value if ONNX Runtime would compute them wrongly."""
+"""Copies body results of ONNX models where ONNX Runtime would compute them wrongly.
+
+An example is one value that two results of a body share.
+"""
 
 from __future__ import annotations
 

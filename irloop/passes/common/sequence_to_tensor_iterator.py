@@ -191,8 +191,10 @@ class _Sequence:
     def _masked(
         self, wires: LoopWires, body: Forms, lengths: Value, new: list[Value], held: list[Value]
     ) -> tuple[list[Value], Value]:
-        """The states and outputs of a step in which items may have ended; an additional state
-        counts the steps.
+        """Return the states and the output of a step for items that may already have ended.
+
+        The states of an item that has ended stay as they are, and its output is 0. An additional
+        state counts the steps.
         """
         names = self.rewriter.names
         zero = self.forms.constant([0], ElementType.I32)

@@ -199,8 +199,10 @@ class _ShapePropagation(Inference):
         return None if pattern == known else pattern
 
     def _follow_sequence(self, node: Node) -> None:
-        """Repeat the constant states and lengths of a sequence for as many items as its input
-        has.
+        """Adapt the constant states and lengths of a sequence to the new shape of its input.
+
+        They are repeated for the new number of items. If each length was the old number of steps,
+        it becomes the new number.
         """
         before, after = self._both_dims(node.inputs[0])
         if len(before) < 2 or before[:2] == after[:2]:
@@ -252,7 +254,10 @@ class _ShapePropagation(Inference):
         return ((), ()) if before is None or after is None else (before, after)
 
     def _follow_trips(self, node: Node) -> None:
-        """Adapt a constant trip count that was the number of slices."""
+        """Adapt a constant trip count to the new size of a sliced input.
+
+        This is done only if the trip count was equal to the number of slices before the change.
+        """
         trip = node.inputs[0]
         if trip is None or not isinstance(trip.producer.op, Constant):
             return
@@ -275,9 +280,10 @@ class _ShapePropagation(Inference):
 
 
 def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
-    """The batch axis of a recurrent sequence's input X, and the inputs that depend on the batch.
+    """Return the batch axis of a recurrent sequence's input X, and the inputs that depend on it.
 
-    These are the position of the lengths and, for each initial state, its position and batch axis.
+    The inputs are given as the position of the input with the lengths, and for each initial state
+    the position of this input and its batch axis.
     """
     if isinstance(node.op, onnx_recurrent.Recurrent):
         first = getattr(node.op, "layout", 0) == 1

@@ -73,7 +73,10 @@ class Standardize(ModelPass):
 
 
 def _import_standard(model: Model, opset: int) -> None:
-    """Import ai.onnx, and remove imported domains that are no longer used."""
+    """Import `opset` of ai.onnx, unless the model imports ai.onnx already.
+
+    Also remove the import of com.microsoft if no operation of this domain is left.
+    """
     used = {node.op.domain for node in all_nodes(model.graph)}
     used |= {getattr(node.op, "op_domain", "") for node in all_nodes(model.graph)}
     if ContribOp.domain not in used:

@@ -161,7 +161,11 @@ def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> 
 
 
 def _is_step(value: Value | None, scanned: Entering) -> bool:
-    """True when `value` [B, I] is one slice of the scanned tensor without the axis of steps."""
+    """Return whether `value` is exactly one step of the scanned tensor, with shape [B, I].
+
+    The loop must slice the whole time axis in steps of one element, and an operation such as
+    Squeeze must remove this axis from the slice.
+    """
     port = scanned.port
     if value is None or not isinstance(port, Sliced) or port.axis not in (0, 1):
         return False

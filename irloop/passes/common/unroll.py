@@ -139,7 +139,11 @@ class _Copies:
         self.rounds: list[list[Value]] = []
 
     def possible(self) -> bool:
-        """True if the types of all values that have to be created are known."""
+        """Return whether unrolling can create all values that it needs.
+
+        These are the slices of inputs and the iteration numbers and, for zero iterations, the empty
+        outputs. Their types must be known.
+        """
         ports = self.body.ports
         for out in ports.outputs:
             if self.count == 0 and not self._is_state(out) and self._nothing(out) is None:
@@ -156,7 +160,11 @@ class _Copies:
         )
 
     def _can_slice(self, port: Sliced) -> bool:
-        """True if the slices of an input fit into it, and need few indices."""
+        """Return whether the slices of an input can be taken with constant indices.
+
+        The size of the sliced axis must be known and at least `part_size`, and all slices together
+        must need at most `MAX_INDICES` indices.
+        """
         outer = self.node.inputs[port.external]
         shape = (
             shape_of(outer) if outer is not None and isinstance(outer.type, TensorType) else None

@@ -94,10 +94,11 @@ class _NotVectorisableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Vectorised:
-    """The vectorised form of a body value: the value itself if it is invariant, else [n, ...], with
-    the values of all iterations.
+    """The vectorised form of a body value.
 
-    `rank` is the rank of the body value.
+    If `whole` is true, `value` is [n, ...] and holds the values of all iterations; otherwise the
+    body value is invariant, and `value` is the invariant itself. `rank` is the rank of the body
+    value.
     """
 
     value: Value
@@ -172,9 +173,12 @@ class _Vectoriser:
         return _Vectorised(forms.reversed(made, 0) if port.stride < 0 else made, True, rank)
 
     def _range(self, value: Value, port: Sliced, axis: int) -> Value:
-        """The part of `value` along `axis` that the iterations read.
+        """Return the part of `value` along `axis` that the iterations read.
 
-        The elements are in the order of the axis, even if the iterations run backwards.
+        Its elements stay in the order of the axis, even if the iterations read them backwards.
+
+        Raises:
+            _NotVectorisableError: when the part is unknown, or the slices overlap or leave gaps.
         """
         size = shape_of(value).dim(axis)
         part = abs(port.stride)
@@ -330,7 +334,7 @@ class _Vectoriser:
         return [int(number) for number in known.reshape(-1)]
 
     def _repeated(self, item: _Vectorised) -> Value:
-        """Repeat an invariant value for each iteration."""
+        """Stack copies of an invariant value, one per iteration, along a new axis 0."""
         one = self._forms.unsqueezed(item.value, 0)
         return one if self._count == 1 else self._forms.joined([one] * self._count, 0)
 
@@ -355,8 +359,9 @@ class _Vectoriser:
 
 
 def _axis_moved(node: Node, given: list[_Vectorised]) -> Op:
-    """The operation of `node` with its axis increased by one, because the axis of the iterations
-    comes first.
+    """Return the operation of `node` with its axis increased by 1.
+
+    A new first axis holds the iterations, so all other axes move.
     """
     op: Any = node.op
     return cast("Op", replace(op, axis=normal_axis(op.axis, given[0].rank) + 1))

@@ -31,8 +31,9 @@ class RootOrVersion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """At most one finding, at the root, if its version is neither 10 nor 11; the parser itself
-        reports a root other than net.
+        """At most one finding, at the root element: the IR version is neither 10 nor 11.
+
+        A root element other than net is reported by the parser.
         """
         if context.version not in (10, 11):
             yield self.from_problem(problems.bad_version(context.document))

@@ -93,7 +93,7 @@ class NameCollision(
 
 
 def _tensors(index: NetIndex) -> Iterator[tuple[Layer, Port]]:
-    """The tensors that are model inputs or outputs, without duplicates."""
+    """Yield the output ports that are model inputs or that feed Results, each port once."""
     seen: set[tuple[str | None, str | None]] = set()
     sources = [(layer, layer.outputs[0]) for layer in index.parameters if layer.outputs]
     fed = (index.source(layer) for layer in index.results)

@@ -28,8 +28,9 @@ class ConstantIncomplete(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per constant and mandatory attribute that it lacks, and one per dynamic shape
-        of a constant.
+        """Yield a finding for each mandatory attribute that a constant lacks.
+
+        A constant with a dynamic shape gives one further finding.
         """
         for _, layer in context.layers("const"):
             if layer.type == "Const":

@@ -87,7 +87,11 @@ _ORDINARY = {
 def _first_non_finite(
     context: Context, item: Constant, width: tuple[int, int, int], size: int
 ) -> tuple[int, bytes] | None:
-    """The position and bytes of the first element whose exponent bits are all set."""
+    """Find the first element that is NaN or infinite; return its index and its bytes.
+
+    Such an element is recognised by its exponent bits, which are all set. Returns None if every
+    element is finite.
+    """
     step, high_mask, low_mask = width
     ordinary = _ORDINARY[high_mask]
     position = 0

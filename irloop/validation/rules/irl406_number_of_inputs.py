@@ -54,8 +54,9 @@ class NumberOfInputs(
 
 
 def _has_broken_edge(index: NetIndex, layer: Layer) -> bool:
-    """True if an edge names a wrong port, or a port that another edge names too: IRL203 or IRL206
-    reports it.
+    """Return whether IRL203 or IRL206 reports an edge into the layer.
+
+    They report an edge that names a port which does not exist, or several edges to one port.
     """
     edges = index.edges_into(layer)
     ports = {port.id for port in layer.inputs}

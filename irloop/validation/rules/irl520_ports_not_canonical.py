@@ -126,7 +126,10 @@ def _mapped_inputs(context: Context, index: NetIndex, layer: Layer) -> Iterator[
 def _mapped_outputs(
     context: Context, index: NetIndex, layer: Layer, numbers: dict[str, str]
 ) -> Iterator[SetAttribute]:
-    """The changes that let port maps name outputs by their new id."""
+    """Yield the edits that renumber external_port_id of the output entries of a layer.
+
+    `numbers` maps old ids of output ports to new ones; other entries are not changed.
+    """
     for wiring in context.wirings(index, layer):
         for entry in wiring.outputs:
             number = numbers.get(str(entry.entry.attributes.get("external_port_id")))

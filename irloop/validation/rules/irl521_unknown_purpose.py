@@ -85,7 +85,10 @@ def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]
 
 
 def _is_like(purpose: str, allowed: str) -> bool:
-    """True for a misspelling: most letters are the same, in the same order."""
+    """Return whether `purpose` is probably a misspelling of `allowed`.
+
+    Most letters must be equal and in the same order.
+    """
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, purpose.lower(), allowed).ratio() > 0.6

@@ -40,8 +40,10 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per loop without states, for its first output that looks like the last value
-        of a state.
+        """Yield a finding for each loop without states if an output looks like one's last value.
+
+        Only the first such output of a loop is reported. It is computed from a body parameter that
+        no back edge updates.
         """
         for wiring in context.loops:
             body = wiring.body

@@ -89,10 +89,10 @@ class OneStateNotCarried(
 
 
 def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
-    """Results that may hold the next value of a state.
+    """Yield the Results of a body that may hold the next value of a state.
 
-    They have no back edge and no axis, are not the condition, and do not return a value that
-    another back edge carries.
+    Such a Result is not the start of a back edge, not the condition, and not mapped to a
+    concatenated output. The value that it returns is not carried by another back edge either.
     """
     taken = {edge.from_layer for edge, _, _ in wiring.back_edges}
     for entry in wiring.outputs:
@@ -106,7 +106,11 @@ def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:
 
 
 def _may_be_state(context: Context, wiring: Wiring, entry: Entry) -> bool:
-    """True for an input that is the same in every iteration and holds no weights."""
+    """Return whether an input of a loop looks like a state whose back edge is missing.
+
+    The input enters a body Parameter unsliced, has no purpose such as the iteration number, and
+    does not hold weights: it is no constant, or a constant of equal elements.
+    """
     inner = entry.inner
     if inner is None or inner.type != "Parameter" or entry.has_axis or entry.position is None:
         return False

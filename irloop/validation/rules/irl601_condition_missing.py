@@ -48,7 +48,11 @@ class ConditionMissing(
             yield self.from_problem(problems.no_condition(wiring))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the purpose to the only entry without an outer port, if its Result may be boolean."""
+        """Add purpose="execution_condition" to the output entry that must be the condition.
+
+        This must be the only output entry without an outer port. The type of its Result must be
+        boolean or unknown.
+        """
         for wiring in context.loops:
             if not wiring.is_loop or wiring.body is None or wiring.section is None:
                 continue

@@ -65,8 +65,10 @@ _KEEPING = (activation.Swish, activation.SoftMax1, activation.SoftMax8)
 
 
 def _varying_results(context: Context, wiring: Wiring, body: NetIndex) -> dict[str, str]:
-    """Results that receive a value of varying shape, each with the name of the state that the value
-    depends on.
+    """Find the Results of a loop body that receive a value whose shape varies.
+
+    Return a mapping from the id of each such Result to the name of the state on which the value
+    depends.
     """
     stack: list[tuple[Layer, str]] = []
     for entry, result, _ in wiring.carried:

@@ -60,9 +60,10 @@ class TwoCounts(
                     yield self._differ(wiring, entry)
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Rewrite the range in the form that OpenVINO always counts alike.
+        """Rewrite ranges for which OpenVINO's shape inference and CPU plugin count differently.
 
-        A forward range gets a negative end, a backward range a negative start.
+        A forward range gets a negative end, a backward range a negative start. In this form both
+        get the same trip count.
         """
         for wiring in context.loops:
             for entry in wiring.sliced if wiring.is_iterator else ():

@@ -37,8 +37,9 @@ class AliasedState(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge if its Result is fed directly by another state and that state
-        changes.
+        """Yield a finding for each back edge whose Result directly returns a different state.
+
+        A state that never changes does not count.
         """
         for wiring in context.loops:
             body = wiring.body

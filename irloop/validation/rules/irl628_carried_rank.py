@@ -36,8 +36,9 @@ class CarriedRank(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per state if its next or initial value has another rank, at the back edge or
-        the input entry.
+        """Yield a finding for each state whose next value or initial value has another rank.
+
+        For the next value it is located at the back edge, for the initial value at the input entry.
         """
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:

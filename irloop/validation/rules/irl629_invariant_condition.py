@@ -33,8 +33,9 @@ class InvariantCondition(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop whose condition is a mapped body Parameter that no back edge
-        updates.
+        """Yield a finding for each Loop whose condition is a body Parameter without a back edge.
+
+        IRL512 reports a Parameter that the port map does not name either.
         """
         for wiring in context.loops:
             entry, body = wiring.condition, wiring.body

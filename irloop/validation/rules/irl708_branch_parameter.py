@@ -33,8 +33,9 @@ class BranchParameter(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter of an If branch if a Result depends on it, but no input entry
-        names it.
+        """Yield a finding for each Parameter of an If branch that is used, but gets no value.
+
+        A Result depends on such a Parameter, and no input entry of the port map names it.
         """
         for _, layer, both in context.branches:
             for wiring in both:

@@ -38,8 +38,10 @@ class NotFor2021(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """For version 10, one finding for each operation of an opset after opset7, at its first
-        layer, and one for all dynamic dimensions, at the first.
+        """Yield findings for a version 10 model that OpenVINO 2021.4 cannot read.
+
+        For each operation of an opset after opset7 there is one finding, at the first layer of this
+        type. For all ports with dynamic dimensions there is one finding, at the first of them.
         """
         if context.version != 10 or not context.concerns_2021:
             return

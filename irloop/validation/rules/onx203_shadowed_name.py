@@ -51,9 +51,10 @@ class ShadowedName(
 
 
 class _Outer:
-    """Finds names that an outer graph defines before the node whose body uses them again.
+    """Tells whether a name in a body is already defined in an outer graph.
 
-    The names and nodes of each outer graph are indexed once, however many bodies it has.
+    A definition counts only if it comes before the node to which the body belongs. The names and
+    nodes of each outer graph are indexed once, however many bodies it has.
     """
 
     def __init__(self) -> None:

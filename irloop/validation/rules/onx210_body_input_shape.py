@@ -36,9 +36,10 @@ class BodyInputShape(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop or Scan body input whose declared shape differs from that of its
-        value; in a Loop, except for the condition, only if the body cannot take the declared
-        shapes.
+        """Yield a finding for each body input whose declared shape is not that of its value.
+
+        For a Scan, every such input is reported. For a Loop, the condition is always reported, and
+        other inputs only if the body cannot take the declared shapes.
         """
         for item in context.bodies:
             wrong = item.differing_inputs()

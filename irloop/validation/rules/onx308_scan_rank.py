@@ -34,8 +34,9 @@ class ScanRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per scan output of a Loop if its rank is not one more than that of its body
-        output.
+        """Yield a finding for each scan output of a Loop that has a wrong rank.
+
+        The rank must be one more than the rank of the body output whose values are stacked.
         """
         for node, body in context.loops():
             count = len(body.inputs) - 2
