@@ -397,21 +397,28 @@ def convert(
         UnsupportedError: naming every operation that the target format cannot express, and why.
     """
     from irloop.conversion.convert_model import convert_model
+    from irloop.errors import InferenceError, UnsupportedError
 
-    return convert_model(
-        _model(model, functions=to != "onnx"),
-        to,
-        opset=opset,
-        loops=loops,
-        target=target,
-        shapes=shapes,
-        types=types,
-        lengths=lengths,
-        compress_to_fp16=compress_to_fp16,
-        standard=standard,
-        contrib=contrib,
-        stateless=stateless,
-    )
+    source = _model(model, functions=to != "onnx")
+    try:
+        return convert_model(
+            source,
+            to,
+            opset=opset,
+            loops=loops,
+            target=target,
+            shapes=shapes,
+            types=types,
+            lengths=lengths,
+            compress_to_fp16=compress_to_fp16,
+            standard=standard,
+            contrib=contrib,
+            stateless=stateless,
+        )
+    except (InferenceError, UnsupportedError) as error:
+        from irloop.comparison.file_errors import error_of_file
+
+        raise error_of_file(error, source, unchanged=source is not model) from error
 
 
 @guarded("running passes")
@@ -448,17 +455,23 @@ def transform(
             pass, and the node if it is known.
     """
     from irloop.conversion.transform_model import transform_model
+    from irloop.errors import InferenceError
     from irloop.graph.clone import clone_model
 
     source = _model(model)
     result = clone_model(source) if source is model else source
-    profile = transform_model(
-        result,
-        several("passes", passes),
-        disable=several("disable", disable),
-        verify=verify,
-        observers=observers,
-    )
+    try:
+        profile = transform_model(
+            result,
+            several("passes", passes),
+            disable=several("disable", disable),
+            verify=verify,
+            observers=observers,
+        )
+    except InferenceError as error:
+        from irloop.comparison.file_errors import error_of_file
+
+        raise error_of_file(error, source, unchanged=source is not model) from error
     return result, profile
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import irloop
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.errors import ReadError
 from irloop.formats.openvino.reader import read
@@ -85,6 +86,39 @@ def test_files_that_validate_accepts_can_be_read(group: str, tmp_path: Path) -> 
     # Both outcomes occur.
     assert valid
     assert refused
+
+
+def errors_of(path: Path, weights: Path) -> list[str]:
+    found = validate(path, weights=weights).sorted()
+    return [str(item) for item in found if item.severity is Severity.ERROR]
+
+
+BROKEN = [item for item in FIXTURES if item.path.name.startswith("bad_")]
+
+
+@pytest.mark.parametrize("item", BROKEN, ids=lambda item: f"{item.code}-{item.path.stem}")
+def test_conversions_and_passes_raise_what_the_rules_report(item: Fixture, tmp_path: Path) -> None:
+    weights = item.weights(tmp_path)
+    expected = errors_of(item.path, weights)
+    if refusal(item.path, weights) is not None:
+        assert str(refusal(item.path, weights)) in expected
+        return
+    for work in (irloop.convert, lambda model: irloop.transform(model, ["unroll"])):
+        raised = expected
+        try:
+            work(irloop.read_model(item.path, weights))
+        except irloop.IrloopError as error:
+            raised = [str(found) for found in error.diagnostics]
+        # The conversion itself names unknown operations, with the reason why it refuses them.
+        assert raised == expected or not expected or item.code == "IRL109"
+
+
+def test_the_error_of_a_changed_model_is_not_that_of_its_file(tmp_path: Path) -> None:
+    (item,) = (item for item in BROKEN if item.path.parts[-2:] == ("irl701", "bad_no_else.xml"))
+    model = irloop.read_model(item.path, item.weights(tmp_path))
+    model.graph.results[0].name = "another"
+    with pytest.raises(irloop.InferenceError, match="does not have the bodies"):
+        irloop.convert(model)
 
 
 SCRIPT = """

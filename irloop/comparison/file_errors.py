@@ -1,0 +1,65 @@
+"""Tells an error in a model of a file in the words of the validation rules.
+
+A model that contradicts itself fails wherever it is first used, with an error about one operation.
+The rules know the place in the file, the cause and the fix.
+"""
+
+from __future__ import annotations
+
+from irloop.comparison.diff import diff
+from irloop.diagnostics import Severity
+from irloop.errors import InferenceError, IrloopError, UnsupportedError
+from irloop.formats import model_files
+from irloop.graph.clone import clone_model
+from irloop.graph.inference import Inference
+from irloop.graph.model import Model
+from irloop.graph.op import Constant
+from irloop.graph.tensor import MappedTensor
+from irloop.graph.walk import all_nodes
+from irloop.validation import engine
+
+__all__ = ["error_of_file"]
+
+
+def error_of_file(
+    error: InferenceError | UnsupportedError, model: Model, *, unchanged: bool
+) -> IrloopError:
+    """The errors that the rules find in the file of a model; `error` itself if they find none.
+
+    The result is of the class of `error`. Only an IR has such rules: an ONNX model is checked with
+    the functions that raised `error`. `unchanged` is true if nobody can have changed the model
+    since it was read; otherwise the file must still contain the same model.
+    """
+    file = model.source
+    if file is None or model.dialect != "openvino":
+        return error
+    weights = _weights_of(model)
+    try:
+        # The conversion names all operations that irloop does not know (IRL109). The .bin of a
+        # model without constants (IRL301) is not known, and does not matter.
+        ignored = ("IRL109",) if weights else ("IRL109", "IRL301")
+        report = engine.validate(file, weights=weights, ignore=ignored)
+        found = [item for item in report.sorted() if item.severity is Severity.ERROR]
+        if not found or not (unchanged or _is_in_file(model, file, weights)):
+            return error
+    except IrloopError:
+        # The file was removed or replaced in the meantime.
+        return error
+    return type(error)(found[0].message, diagnostics=found)
+
+
+def _is_in_file(model: Model, file: str, weights: str | None) -> bool:
+    """True when a model is still the one in its file."""
+    read, copy = model_files.read(file, weights), clone_model(model)
+    for each in (read, copy):
+        # A conversion infers types before it fails.
+        Inference(tolerant=True).run(each.graph)
+    return diff(read, copy).same
+
+
+def _weights_of(model: Model) -> str | None:
+    """The path of the .bin from which the constants of an IR are read; None if it has none."""
+    for node in all_nodes(model.graph):
+        if isinstance(node.op, Constant) and isinstance(node.op.tensor, MappedTensor):
+            return node.op.tensor.file.path
+    return None
