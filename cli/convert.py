@@ -374,7 +374,10 @@ class _Job:
         return self._write_proved(source, model)
 
     def _write_proved(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write to a temporary folder; move the files only if both models compute the same."""
+        """Write the converted model to a temporary folder, and compare it with the source.
+
+        The files are moved to the place of the output only if both models compute the same results.
+        """
         folder, name = os.path.split(self.output)
         with scratch(folder or ".") as place:
             files = self._write(model, os.path.join(place, name))

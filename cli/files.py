@@ -75,7 +75,9 @@ def require_free(output: str, taken: Iterable[str]) -> None:
 
 
 def writer_for(file: str, writers: Mapping[str, Writer]) -> Writer:
-    """The function of `writers`, keyed by suffix, that writes a report of the name `file`.
+    """Return the function that writes a report to `file`; the suffix of `file` selects it.
+
+    `writers` holds the functions, keyed by suffix.
 
     Raises:
         UsageError: for another suffix.

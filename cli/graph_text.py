@@ -23,7 +23,10 @@ __all__ = ["attributes", "iterations", "operand", "wires"]
 
 
 def operand(value: Value | None) -> str:
-    """The text for an input: its name, or the value or type of a constant."""
+    """Return the text for an input: the name of its value, or the value or type of a constant.
+
+    An omitted input is shown as "-".
+    """
     if value is None:
         return "-"
     op = value.producer.op

@@ -202,7 +202,7 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Turn a signal into Ctrl-C, so that finished results are written first."""
+    """Handle a signal like Ctrl-C, so that finished results are written before the process ends."""
     raise KeyboardInterrupt
 
 

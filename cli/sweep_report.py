@@ -243,7 +243,7 @@ def _cell(label: str, value: Any) -> str:
 
 
 def _link(label: str, value: str) -> str:
-    """The address to which a cell links; empty if the cell is no link.
+    """Return the address to which a cell of the table links; empty if the cell is no link.
 
     A cell links to a model, or to the converted model next to the page.
     """

@@ -260,7 +260,10 @@ class OperationBuilder:
         wired: tuple[Value, ...],
         name: str,
     ) -> Node:
-        """Add a node with bodies; its outputs are `wired`, which already have readers."""
+        """Add a node with bodies, and make the existing values `wired` its outputs.
+
+        The values already have readers, because they were created before the node.
+        """
         given = list(inputs)
         while given and given[-1] is None:
             given.pop()

@@ -269,9 +269,9 @@ def _arrays(
 
 
 def _elements(type: ValueType, sizes: Sizes, at: int) -> int:
-    """The number of elements to generate for input number `at`, as a measure of the work.
+    """Estimate the work of generating input number `at`, as a number of elements.
 
-    A sequence gets three items; a string counts as 16 elements.
+    A sequence counts as three of its items, an element of a string tensor as 16 elements.
     """
     if isinstance(type, OptionalType):
         return _elements(type.item, sizes, at)

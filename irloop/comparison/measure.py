@@ -211,7 +211,10 @@ class _Allowed:
         self._largest = 0.0 if self._exact else _largest(x)
 
     def good(self, x: Array, y: Array) -> Array:
-        """For parts of both arrays, True for each element that agrees."""
+        """Return a mask that is true where elements of `x` and `y` agree.
+
+        `x` and `y` are corresponding parts of the two arrays that are compared.
+        """
         budget.spend(x.size // DIFFERENT_A_STEP, "comparing values")
         a, b = _wide(x), _wide(y)
         equal = (a == b) | (np.isnan(a) & np.isnan(b))

@@ -190,8 +190,9 @@ def _depth(node: Node) -> int:
 
 
 def _loop_of(value: Value) -> Node | None:
-    """The node with bodies that returns a value, possibly through a Transpose; None if there is
-    none.
+    """Return the node with bodies that computes `value`, directly or before a Transpose.
+
+    The result is None if `value` is computed by other operations.
     """
     node = value.producer
     if isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None:

@@ -31,12 +31,13 @@ Test = Callable[[Node, Known], bool]
 
 
 class Form(Record):
-    """A pass, and a test that tells which nodes have the form that the pass rewrites.
+    """A pass, and a test for nodes that have the form that the pass rewrites.
 
-    `transform` does not change a node that had the form before other passes ran; without `test`, it
-    lets the pass change all nodes. It does not run a pass with `tidies` at all. `matches` is the
-    test of a `MatcherPass` that rewrites single operations. The form occurs only in models with an
-    operation of one of the types `beside`.
+    With a `test`, `transform` leaves the nodes unchanged that had this form before its passes ran,
+    and lets the pass change only others. If `test` is None, the pass may change all nodes.
+    `transform` does not run a pass with `tidies`. `matches` is the test of a `MatcherPass` that
+    rewrites single operations. `beside` lists operation types: the form occurs only in models that
+    have one of them.
     """
 
     item: Pass

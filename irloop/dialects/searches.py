@@ -27,6 +27,6 @@ def best(args: Arguments, shape: Shape, axis: int, k: Dim) -> Shape:
 
 
 def counted(args: Arguments, position: int) -> Dim:
-    """The element of a one-element integer input, as far as it is known."""
+    """Return the number in a one-element integer input; if not known, an unknown dimension."""
     dims = args.dims(position)
     return dims[0] if dims is not None and len(dims) == 1 else UNKNOWN_DIM

@@ -203,7 +203,10 @@ def _pin_middle(item: Placed, pin: tuple[int, int]) -> float:
 
 
 def _back_lines(scene: Scene, placed: list[Placed], right: float) -> tuple[list[Line], float]:
-    """Back edges, each on its own track to the right of all boxes, and the space they need."""
+    """Lay out the back edges, each on its own track to the right of all boxes.
+
+    Return the lines, and the width that the tracks need.
+    """
     if not scene.backs:
         return [], 0.0
     # The back edges that end farthest to the left get the outer tracks, so that fewer lines cross.

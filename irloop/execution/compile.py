@@ -370,7 +370,10 @@ def _stays(body: Body, parameter: int) -> bool:
 def _split(
     steps: Sequence[Step], sliced: set[int], fixed: set[int]
 ) -> tuple[list[Step], list[Step]]:
-    """Split the steps into those that can process all slices at once, and the others."""
+    """Split steps into those that can run once on the slices of all iterations, and the others.
+
+    `sliced` are the slots that hold slices, `fixed` those that are equal in all iterations.
+    """
     whole: list[Step] = []
     rest: list[Step] = []
     known = set(sliced)
@@ -408,7 +411,10 @@ def _guarded(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _with_frees(steps: Sequence[Step], keep: Iterable[int]) -> tuple[Step, ...]:
-    """The steps, each with the slots to release after it because no later step reads them."""
+    """Return the steps, and add to each the slots that no later step reads.
+
+    These slots are released after the step. The slots in `keep` are never released.
+    """
     seen = set(keep)
     found = []
     for step in reversed(steps):

@@ -140,7 +140,11 @@ class Loop:
         return found[0] if len(found) == 1 else tuple(found)
 
     def without_iterations(self, context: Context, inputs: Sequence[Any]) -> Any:
-        """The outputs if the body never runs: initial states, nothing collected."""
+        """Return the outputs of a loop that runs zero times.
+
+        An output for a last value is the initial value of the state; a concatenated output is
+        empty.
+        """
         context.counted(self.node, 0)
         found: list[Any] = [None] * len(self.node.outputs)
         for port in self.ports.outputs:

@@ -264,7 +264,10 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
 
 
 def _store(result: Any, outs: tuple[int, ...], slots: list[Any], node: Node) -> bool:
-    """Fill the slots of a step; False if a result had to be converted to an array first."""
+    """Store the results of a step in the slots `outs`.
+
+    Return True if they were stored as they are, False if one had to be converted to an array.
+    """
     if len(outs) == 1:
         slots[outs[0]] = _as_value(result)
         return slots[outs[0]] is result

@@ -19,9 +19,10 @@ STATEFUL = (state.Assign, state.Assign6, *_READING)
 
 
 def stateful_kernel(node: Node) -> Kernel:
-    """The step of a ReadValue or Assign (opset3 and opset6: `variable_id` names the variable).
+    """Return the kernel of a ReadValue or Assign.
 
-    A variable without an initial value starts as zeros of its declared type.
+    The attribute `variable_id` names the variable (in opset3 and opset6 alike). If a ReadValue has
+    no input for the initial value, the variable starts as zeros of its declared type.
     """
     name = str(getattr(node.op, "variable_id", node.name))
     declared = node.outputs[0].type if node.outputs else UNKNOWN_TYPE

@@ -294,9 +294,9 @@ class _Bounded:
 
 
 def _unpacked(stream: Any) -> Any:
-    """The content of a compressed tar.
+    """Open the content of a tar that may be compressed; it is decompressed while it is read.
 
-    tarfile could unpack it, too, but its time grows with the square of the compression ratio.
+    tarfile could decompress it, too, but its time grows with the square of the compression ratio.
     """
     start = stream.read(6)
     # The type is Any, because the decompressors declare a complete file object as their argument,

@@ -188,7 +188,10 @@ def _validate(model: _Model) -> Answer:
 
 
 def _convert(model: _Model) -> Answer:
-    """Convert to `model.output`; the answer lists the written files."""
+    """Convert a model and save it at `model.output`; the answer lists the written files.
+
+    An ONNX model is not converted to ONNX again.
+    """
     from irloop import convert, read_model, save_model
 
     dialect, version = TARGETS[model.to]
@@ -215,7 +218,7 @@ def _check(model: _Model) -> Answer:
 
 
 def _conform(model: _Model) -> Answer:
-    """Compare the built-in executor with the engine of the model's format."""
+    """Compare the results of the built-in executor and of the engine for the model's format."""
     from irloop import compare
 
     path = model.path

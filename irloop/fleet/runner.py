@@ -195,7 +195,7 @@ class Runner:
             self._send_if_alive()
 
     def _finished(self, most: int) -> Iterator[Any]:
-        """Wait until at most `most` tasks are unfinished; return the finished ones."""
+        """Wait until at most `most` tasks are unfinished; yield the tasks that finish meanwhile."""
         self._send_if_alive()
         while len(self._given) > most:
             task = self._given[0]

@@ -160,7 +160,10 @@ def _end_children() -> None:
 
 
 def warm(limits: Limits, steps: Sequence[str]) -> None:
-    """Start a child process for the first batch, so that it imports its modules meanwhile."""
+    """Start a child process that imports the modules of `steps` before the first batch arrives.
+
+    Do nothing if there is an idle child process already.
+    """
     if _IDLE:
         return
     runner = Runner(limits)

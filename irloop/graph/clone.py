@@ -42,9 +42,10 @@ def clone_graph(graph: Graph) -> Graph:
 
 
 def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
-    """A graph without inputs that computes the outputs of a copy of `node`.
+    """Copy `node`, and all nodes that it depends on, to a graph without inputs.
 
-    The node may depend on parameters only through `known` values. Constants share their data.
+    The outputs of the graph are those of the copy. The values in `known` become constants; `node`
+    must not depend on parameters in any other way. Constants share their data.
     """
     assert node.graph is not None
     needed, pending, used = {node}, [node], dict[Value, None]()

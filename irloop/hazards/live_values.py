@@ -26,12 +26,12 @@ def has_no_element(value: Value) -> bool:
 
 
 def is_live(value: Value) -> bool:
-    """False if OpenVINO removes all readers of a value: no model output depends on any of them.
+    """Return whether OpenVINO keeps any reader of a value.
 
-    Measured: OpenVINO removes operations that no output depends on, and in a Concat the inputs
-    without elements. In nested bodies, it removes parameters and results that nothing reads, but no
-    states. It keeps an operation even if its result is known, as for a product with 0. A value on
-    which more than `MOST` others depend counts as live.
+    Measured: OpenVINO removes operations on which no model output depends, and inputs of a Concat
+    that have no elements. In nested bodies, it removes parameters and results that nothing reads,
+    but no states. It keeps an operation whose result is known, such as a product with 0. If more
+    than `MOST` values depend on the value, it counts as kept.
     """
     pending, seen = [value], {value}
     while pending:

@@ -63,7 +63,7 @@ def owner_of(node: Node) -> tuple[Node, Body] | None:
 
 
 def same_memory(value: Value) -> Value:
-    """Follow views such as reshapes back from `value`; return the value that owns the memory."""
+    """Follow views such as reshapes back from `value`, to the value whose memory it may share."""
     while is_view(value.producer) and value.producer.inputs[0] is not None:
         value = value.producer.inputs[0]
     return value

@@ -31,9 +31,10 @@ def to_copy(node: Node, body: Body) -> Iterator[Node]:
 
 
 def passed_on(body: Body) -> Iterator[Node]:
-    """The results that return an input of the body unchanged.
+    """Yield the Results that return an input of the body unchanged.
 
-    Captured values are excluded, because the writer inserts an Identity for each of them.
+    A Result that returns a captured value is left out, because the writer inserts an Identity for
+    it.
     """
     entering = {body.graph.input(port.parameter) for port in body.ports.inputs}
     captured = [port for port in body.ports.inputs if isinstance(port, Invariant)]

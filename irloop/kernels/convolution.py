@@ -114,11 +114,11 @@ def convolution(
 
 
 def binary_signs(w: Array) -> Array:
-    """One-bit filter weights of BinaryConvolution as -1 and 1.
+    """Convert the one-bit filter weights of BinaryConvolution to -1 and 1.
 
-    The weights of this operation are packed from the lowest bit of each byte up, whereas ordinary
-    one-bit constants are packed from the highest bit down. `w` holds bits that were read in the
-    ordinary order.
+    `w` holds bits in the order of ordinary one-bit constants, which are packed from the highest bit
+    of each byte down. The weights of this operation are packed from the lowest bit up, so the bits
+    of each byte are reversed first.
     """
     codes = w.reshape(-1)
     whole = np.zeros(-(-codes.size // 8) * 8, dtype=np.uint8)

@@ -192,7 +192,7 @@ class _Layout(NamedTuple):
 
     @property
     def row(self) -> int:
-        """The distance in elements between neighbouring indices of the first axis of a plane."""
+        """The stride, in elements, of the first axis of a plane."""
         return self.steps[0]
 
     def places(self) -> tuple[tuple[Dims, int], ...]:
@@ -232,7 +232,10 @@ def _places(window: Window, steps: Dims) -> tuple[tuple[Dims, int], ...]:
 def _copy_strided(
     x: Array, plane: Array, begins: Dims, phase: Dims, strides: Dims, fill: Any
 ) -> None:
-    """Fill plane [C, ...] with the elements phase, phase + stride, ... of the padded data."""
+    """Copy the elements phase, phase + stride, ... of each axis of the padded data to `plane`.
+
+    `begins` is the padding at the beginning of each axis; padded elements are `fill`.
+    """
     source: list[slice] = [slice(None)]
     target: list[slice] = [slice(None)]
     for axis, (begin, first, stride) in enumerate(zip(begins, phase, strides, strict=True), 1):

@@ -127,10 +127,10 @@ class Window:
 
 
 def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, int, int]:
-    """Which of the `count` places start, start + stride, ... lie on an axis of `size` elements.
+    """Find which of the places start, start + stride, ... lie on an axis of `size` elements.
 
-    Returns the index of the first place on the axis, the index after the last one, and the position
-    of the first one.
+    There are `count` places. Return the index of the first place on the axis, the index after the
+    last one, and the position of the first one.
     """
     low = min(max(0, -(start // stride)), count)
     high = min(count, (size - 1 - start) // stride + 1)

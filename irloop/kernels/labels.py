@@ -25,7 +25,11 @@ def array_of(items: Sequence[Any]) -> Array:
 def two_ways(
     strings: Sequence[str], numbers: Sequence[int], default: str, default_number: int
 ) -> Function:
-    """Map strings to numbers and numbers to strings. If entries are equal, the last one counts."""
+    """Return a function that maps strings to numbers, or numbers to strings.
+
+    The type of its operand decides the direction. If a string or number occurs several times in the
+    table, the last entry counts; if it does not occur, the result is `default` or `default_number`.
+    """
     names, places = np.array(strings, dtype=object), np.array(numbers, dtype=np.int64)
     forth, back = lookup(names, places, default_number), lookup(places, names, default)
     return lambda x: forth(x) if x.dtype.kind == "O" else back(x)

@@ -74,7 +74,9 @@ def product(left: Array, right: Array) -> Any:
 
 
 def spend_product(left: Array, right: Array) -> None:
-    """Spend the steps for a matrix product; batches that only broadcast count once.
+    """Spend the steps of the budget that a matrix product takes.
+
+    They follow from the number of multiplications, as `multiplications` estimates it.
 
     Raises:
         LimitError: when fewer steps are left in the budget.
@@ -101,7 +103,10 @@ def _transposed(array: Array) -> Array:
 
 
 def matmul(transpose_a: bool = False, transpose_b: bool = False) -> Function:
-    """`product` with the last two dimensions of an operand transposed, except in vectors."""
+    """Return `product`, or a function that transposes operands before it calls `product`.
+
+    The last two dimensions are exchanged; a vector is not changed.
+    """
     if not transpose_a and not transpose_b:
         return product
 
@@ -225,10 +230,11 @@ def _path_of(equation: str, operands: Sequence[Array]) -> Any:
 
 
 def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
-    """The names of the axes of each operand and of the result; None if the operands do not match.
+    """Name the axes of each operand and of the result of an Einsum; None if these do not match.
 
-    They match if the equation has one term for each operand and each term names all axes. The axes
-    of an ellipsis are named by their distance from the last of them.
+    They match if the equation has one term for each operand, and each term names all axes of its
+    operand. An axis that an ellipsis stands for is named by its distance from the ellipsis's last
+    axis.
     """
     left, arrow, right = equation.partition("->")
     texts = left.split(",")
@@ -252,7 +258,10 @@ def _terms(equation: str, operands: Sequence[Array]) -> list[list[str]] | None:
 
 
 def inverse(*, adjoint: bool = False) -> Function:
-    """The inverse of the matrices in the last two axes; `adjoint` transposes it."""
+    """Return a function that inverts the matrices in the last two axes.
+
+    With `adjoint`, it returns the transposed inverses.
+    """
 
     def apply(x: Array) -> Any:
         _spend_elimination(x, "an inverse")

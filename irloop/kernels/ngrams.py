@@ -35,7 +35,9 @@ class Pool:
     weights: Sequence[float]
 
     def by_length(self) -> Iterator[tuple[int, Array, int]]:
-        """For each length: the length, n-grams [count, length] and the index of the first of them.
+        """Yield the n-grams of each length as (length, n-grams, index of the first one).
+
+        The n-grams are an array [count, length]. The index counts the n-grams of all lengths.
 
         Raises:
             ValueError: when the items do not divide into whole n-grams.

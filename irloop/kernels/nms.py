@@ -117,9 +117,11 @@ def non_max_suppression(
     *,
     descending: bool,
 ) -> tuple[Array, Array]:
-    """Keep boxes [B, N, 4 or 5] by scores [B, C, N]: rows [K, 3] (item, class, box), scores [K].
+    """Select boxes by non-maximum suppression, for each batch item and class separately.
 
-    The rows are sorted by item, class and score, or with `descending` by score alone.
+    Return rows [K, 3] of (item, class, box) and their scores [K]. `boxes` are [B, N, 4 or 5],
+    `scores` [B, C, N]. The rows are sorted by item, class and score, or with `descending` by score
+    alone.
     """
     budget.spend(scores.shape[0] * scores.shape[1], "suppression")
     spend_each(scores.size, 20, "suppression")

@@ -80,7 +80,7 @@ def openvino_pad(mode: str) -> Callable[..., Array]:
 
 
 def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array], Array]:
-    """Padding by fixed amounts: all begins, then all ends."""
+    """Return a function that pads by fixed amounts; `pads` lists all begins, then all ends."""
     half = len(pads) // 2
 
     def run(data: Array) -> Array:

@@ -60,7 +60,7 @@ class Anchors:
 
 
 def anchor_boxes(anchors: Anchors) -> Array:
-    """The boxes around the first cell: [ratios * scales, 4]."""
+    """Compute the anchor boxes of the first cell of the feature map, [ratios * scales, 4]."""
     border = 0.0 if anchors.tensorflow else 1.0
     ratios = np.array(anchors.ratios, dtype=np.float32)
     width = np.sqrt(np.float32(anchors.base * anchors.base) / ratios)

@@ -354,7 +354,7 @@ def _sequence(
 
 
 def openvino_sequence(kind: Cell, direction: str, n_outputs: int) -> Function:
-    """A whole OpenVINO sequence.
+    """Return a function that runs a whole OpenVINO sequence.
 
     Takes X [B, T, I], H [B, D, S], for an LSTM C [B, D, S], then lengths [B], W [D, G*S, I], R [D,
     G*S, S], B [D, G*S] (4*S for a GRU with linear_before_reset) and peepholes [D, 3*S]. Returns Y

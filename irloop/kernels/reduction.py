@@ -76,7 +76,7 @@ def onnx_by_input(core: Core, *, keep: bool, noop: bool) -> Callable[..., Any]:
 
 
 def by_attribute(core: Core, axes: Axes, *, keep: bool) -> Callable[[Array], Any]:
-    """A reduction over fixed axes; None means all axes."""
+    """Return a function that reduces along fixed `axes` with `core`; None means all axes."""
 
     def apply(data: Array) -> Any:
         if axes is None:

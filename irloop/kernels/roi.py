@@ -106,7 +106,10 @@ def _grid(low: float, high: float, count: int, size: int) -> Array:
 
 
 def roi_pool_bilinear(height: int, width: int) -> Function:
-    """Sample regions [R, 5], with coordinates in 0..1, on a grid from corner to corner."""
+    """Return a function that samples regions [R, 5] on a grid of `height` by `width` points.
+
+    The outer points of the grid are the corners of the region. Coordinates are in 0..1.
+    """
 
     def apply(data: Array, rois: Array) -> Any:
         result = np.zeros((len(rois), data.shape[1], height, width), data.dtype)

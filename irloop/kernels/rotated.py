@@ -37,7 +37,11 @@ def _within(points: Array, polygon: Array) -> Array:
 
 
 def _crossings(left: Array, right: Array) -> tuple[Array, Array]:
-    """Where the sides of two polygons [N, 4, 2] cross: [N, 16, 2], and which sides do cross."""
+    """Compute where each side of one polygon crosses each side of another.
+
+    `left` and `right` are N quadrilaterals each, [N, 4, 2]. Return the points [N, 16, 2] and a mask
+    [N, 16], which is true where two sides do cross.
+    """
     first = (np.roll(left, -1, axis=1) - left)[:, :, None]
     second = (np.roll(right, -1, axis=1) - right)[:, None]
     between = right[:, None] - left[:, :, None]

@@ -122,11 +122,11 @@ class Duels:
 def classifier(
     similar: Function, vectors: Array, duels: Duels, labels: Array, transform: str
 ) -> Function:
-    """A function from rows [N, F] to their labels, and to their scores or probabilities.
+    """Return a function that maps rows [N, F] to their labels, and to scores or probabilities.
 
-    The label is the one with the most votes. With two classes and no probabilities, the only score
-    s becomes (-s, s), or (1 - s, s) if the transform is neither NONE nor LOGISTIC, as in ONNX
-    Runtime.
+    The label is the class that wins most comparisons. With two classes and no probabilities, the
+    only score s becomes (-s, s), or (1 - s, s) if the transform is neither NONE nor LOGISTIC, as in
+    ONNX Runtime.
     """
     offsets = np.array(duels.rho, np.float32)
 

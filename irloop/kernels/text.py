@@ -115,7 +115,10 @@ def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Funct
 
 
 def packed(begins: Array, ends: Array, symbols: Array) -> Array:
-    """Strings from the UTF-8 bytes between begins and ends; invalid bytes are kept."""
+    """Decode the UTF-8 bytes of `symbols` between each begin and its end to a string.
+
+    Bytes that are not valid UTF-8 are kept, as surrogates.
+    """
     raw = symbols.tobytes()
     places = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
     texts = [raw[begin:end].decode("utf-8", "surrogateescape") for begin, end in places]

@@ -91,9 +91,9 @@ def spend_products(
 
 
 def spend_overlaps(count: int, nanoseconds: int) -> None:
-    """Spend the steps for the overlaps of one kept box with `count` others.
+    """Spend the steps of the budget for overlaps between one kept box and `count` other boxes.
 
-    Each overlap takes `nanoseconds`.
+    Computing one overlap takes `nanoseconds`.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

@@ -104,9 +104,10 @@ def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _shown_place(path: str, drawn: Sequence[dict[str, Any]]) -> str:
-    """The path of the drawn node to which a location belongs.
+    """Return the path of the drawn node that contains the location `path`.
 
-    The location names the node itself, or one of its bodies or wires.
+    A location may name a node, a body of a node or a wire. The result is empty if no drawn node
+    contains it.
     """
     known = {node["path"] for data in drawn for node in data["nodes"]}
     place = path.partition(" (")[0]

@@ -51,11 +51,12 @@ def folded(value: Value, limit: int = RESULT_LIMIT) -> Tensor | None:
 def folded_outputs(
     node: Node, inputs: list[Tensor | None], limit: int = RESULT_LIMIT
 ) -> list[Tensor] | None:
-    """The outputs of `node` for these inputs (None where one is omitted).
+    """Compute the outputs of `node` for constant inputs; None stands for an omitted input.
 
-    None if the operation has bodies, a state, random numbers or no kernel, if an output has an
-    unknown shape or more than `limit` bytes, if folding takes too long or all folded constants
-    would need too much memory, or if constants would round the results.
+    The result is None if the operation has bodies, a state, random numbers or no kernel, if an
+    output has an unknown shape or more than `limit` bytes, or if folding takes too long. It is also
+    None if all folded constants would need too much memory, or if a constant could not hold the
+    result exactly.
     """
     op = node.op
     if node.bodies or not inputs or not node.outputs or not op.pure or not op.can_run():

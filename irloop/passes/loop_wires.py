@@ -359,9 +359,9 @@ class LoopWires:
     def insert(
         self, op: Op, rewriter: MatchRewriter, *, before: Node | None
     ) -> tuple[Node, list[list[Value]]]:
-        """Insert a node of `op` to which the body moves.
+        """Insert a node with the operation `op`, and move the body of the old loop to it.
 
-        Returns the node and, for each of its outputs, the old outputs that it replaces.
+        Return the node and, for each of its outputs, the old outputs that it replaces.
         """
         made = self.numbered(op)
         self._ends.release()

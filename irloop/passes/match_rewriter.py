@@ -29,7 +29,7 @@ def is_unread(node: Node) -> bool:
 
 
 class MatchRewriter(Rewriter):
-    """Collects the nodes that a callback inserts, and infers their types.
+    """A rewriter that infers the types of inserted nodes, and collects these nodes.
 
     `take_inserted` returns the collected nodes.
     """

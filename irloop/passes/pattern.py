@@ -280,6 +280,6 @@ def either(*patterns: Pattern) -> Pattern:
 
 
 def explain_match(pattern: Pattern, node: Node) -> str:
-    """Why `pattern` does not match at `node`, or "matches"."""
+    """Return the reason why `pattern` does not match at `node`, or "matches" if it matches."""
     found = _Explained(node)
     return "matches" if pattern.accept_root(node, found) else found.reason

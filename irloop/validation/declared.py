@@ -93,7 +93,10 @@ class Constant(NamedTuple):
 
     @property
     def needed(self) -> int | None:
-        """The bytes that shape and element type need; None if unknown, and for strings."""
+        """The number of bytes that the shape and the element type require.
+
+        None means that the number is unknown, as for strings.
+        """
         count = self.elements
         if count is None or self.element is None or self.element.bits == 0:
             return None

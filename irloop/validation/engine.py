@@ -280,7 +280,11 @@ def _ir_findings(
 
 
 def _fragment_findings(file: str, error: ReadError, selection: _Selection) -> Iterator[Diagnostic]:
-    """The findings of a file that contains only one layer, like the examples in specifications."""
+    """Yield the findings of a file that contains only one layer.
+
+    Examples in specifications are such files. If the file is of another kind, yield the findings of
+    `error`, which the reader has raised.
+    """
     from irloop.validation import fragment
 
     try:

@@ -46,8 +46,9 @@ def _owner_key(place: Location) -> str:
 
 
 def _layer_key(place: Location) -> str:
-    """The element path of the innermost layer of a location; for the location of an edge, its own
-    path.
+    """Return the path of the innermost layer element that contains a location.
+
+    For the location of an edge, and outside of layers, this is the path of the location itself.
     """
     element = place.element
     if "layer[" not in element:

@@ -56,8 +56,9 @@ def executed(entry: Entry, size: int) -> int | None:
 
 
 def inferred_output(entry: Entry) -> int:
-    """The trip count that shape inference computes from the range of an output if no input is
-    sliced.
+    """Compute the trip count from the range of an output, as OpenVINO's shape inference does.
+
+    Shape inference does this if no input is sliced.
     """
     return abs(entry.end - entry.start) // entry.part_size
 

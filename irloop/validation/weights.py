@@ -1,4 +1,4 @@
-"""The .bin for validation: its size, its first bytes, and small or chunked reads."""
+"""Reads the .bin for validation: its size, its first bytes, and other parts piece by piece."""
 
 from __future__ import annotations
 

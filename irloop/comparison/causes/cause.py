@@ -384,7 +384,10 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _of_either(self, first: Node, second: Node) -> Cause | None:
-        """The cause if two constants, or two nodes of one format, are defined differently."""
+        """Return the cause if two constants, or two nodes of one format, have other definitions.
+
+        The result is None for equal definitions, and for operations of different formats.
+        """
         found = self._in_loops.of_constants(first, second)
         if found is None and self._seen.models[0].dialect == self._seen.models[1].dialect:
             found = self._of_definition(first, second)

@@ -85,7 +85,10 @@ def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
 
 
 def _affine(value: Value, iteration: Value, depth: int = DEPTH) -> _Affine | None:
-    """A value as an affine function of the iteration number; None if it is not such a function."""
+    """Express `value` as an affine function of the iteration number; None if that is impossible.
+
+    At most `depth` operations are followed back from `value`.
+    """
     op, inputs = value.producer.op, value.producer.inputs
     if value is iteration:
         return _Affine(1, (0,))

@@ -40,7 +40,7 @@ _REDUCTIONS = (onnx_reduction.Reduction, openvino_reduction.Reduction)
 
 
 def may_correspond(first: Op, second: Op) -> bool:
-    """False when two operations of different formats are known to compute different things."""
+    """Return whether two operations of different formats may compute the same function."""
     left, right = _computed_by(type(first)), _computed_by(type(second))
     if left == right or first.type.lower() == second.type.lower():
         return True

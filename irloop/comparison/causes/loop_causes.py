@@ -325,9 +325,9 @@ class LoopCauses:
         return self._seen.worded("output", found)
 
     def of_starts(self, first: Node, second: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if two loops give a state different initial values, else None.
+        """Return a cause if two loops give a state different initial values, else None.
 
-        The loops may run zero iterations.
+        The values that enter the loops are compared, so the loops may run zero iterations.
         """
         bodies = _bodies(first, second)
         wires = self._seen.wires((first, second), bodies)

@@ -335,8 +335,9 @@ class Wires:
     def joined(
         self, first: int, second: int, shapes: tuple[Sequence[int], Sequence[int]]
     ) -> WireDifference | None:
-        """The difference between two outputs whose parts have these shapes; None if one of them is
-        not concatenated.
+        """Describe two corresponding outputs by the shapes of the parts that they concatenate.
+
+        `shapes` holds these shapes. The result is None if an output is not concatenated.
         """
         phrases, lines = [], []
         for side, external, shape in zip(self._sides, (first, second), shapes, strict=True):

@@ -163,7 +163,10 @@ def _without_unread_inputs(pair: Pair) -> Pair:
 
 
 def _smaller(pair: Pair) -> Iterator[Change]:
-    """Every way to make a size smaller in both models, and to lower a constant trip count."""
+    """Yield all changes that make one size smaller, or lower one constant trip count.
+
+    Each change applies to both models.
+    """
     for size in sorted(_sizes(pair.models), reverse=True):
         for new in range(1, min(size, SMALLEST + 1)):
             yield f"size {size} became {new}", _resized(size, new), None

@@ -16,7 +16,10 @@ _FEATURES = {"onnx": "Generated programs: ONNX", "openvino": "Generated programs
 
 
 def program_cases(count: int, seed: int, format: str) -> Iterator[Case]:
-    """The programs for `count` seeds, starting with `seed`, in one format (onnx or openvino)."""
+    """Yield a case for each generated program, with seeds from `seed` to `seed + count - 1`.
+
+    `format` is onnx or openvino: the format of the models.
+    """
     for number in range(seed, seed + count):
         program = draw(number)
         runs = tuple(

@@ -53,9 +53,9 @@ def _most(c: Conversion, worth: Value, best: int) -> Value:
 
 
 def _decay(c: Conversion, op: ov.MatrixNms, boxes: Value) -> Value:
-    """The factor by which boxes with higher scores lower the score of each box.
+    """Compute the factor that lowers the score of each box because of boxes with higher scores.
 
-    Boxes are [N, C, K, 4], sorted by descending score.
+    `boxes` are [N, C, K, 4], sorted by descending score.
     """
     border = 0.0 if op.normalized else 1.0
     own, others = forms.unsqueeze(c, boxes, [3]), forms.unsqueeze(c, boxes, [2])

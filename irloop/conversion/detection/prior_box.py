@@ -101,9 +101,10 @@ def _built(c: Conversion, grid: _Grid, layer: Value, image: Value) -> Value:
 def _coordinates(
     c: Conversion, grid: _Grid, axis: int, count: Size, length: Size, tall: Value
 ) -> Value:
-    """The x (axis 0) or y (axis 1) of boxes [h, w, boxes, 4]; the other coordinate is 0.
+    """Compute one coordinate of the boxes [h, w, boxes, 4]: x for axis 0, y for axis 1.
 
-    There are `count` cells along `length` pixels of the image, whose height is `tall`.
+    The other coordinate is 0 in the result. There are `count` cells along `length` pixels of the
+    image, whose height is `tall`.
     """
     size = _size_in_f32(c, length)
     if grid.steps is not None:

@@ -35,7 +35,11 @@ def export_region_yolo(c: Conversion, op: ov.RegionYolo, data: Value) -> Value:
 
 
 def _activated(c: Conversion, op: ov.RegionYolo, cells: Value) -> Value:
-    """Apply the activations of x and y, confidence and classes to [N, regions, values, H, W]."""
+    """Apply the activations of RegionYolo to cells [N, regions, values, H, W].
+
+    The coordinates x and y and the confidence go through a sigmoid, the classes through a sigmoid
+    or a softmax. Other coordinates are not changed.
+    """
     lengths = [min(op.coords, 2), max(op.coords - 2, 0), 1, op.classes]
     parts = iter(forms.split(c, cells, 2, [length for length in lengths if length]))
     result = []

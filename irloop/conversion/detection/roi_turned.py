@@ -114,7 +114,10 @@ def _bound(c: Conversion, op: ov.DeformablePSROIPooling, number: Value, at: int)
 def _shifts(
     c: Conversion, op: ov.DeformablePSROIPooling, offsets: Value | None
 ) -> tuple[Value | None, Value | None]:
-    """The horizontal and vertical offset of each bin, as a fraction of the region."""
+    """Emit the horizontal and the vertical offset of each bin, as fractions of the region.
+
+    Both are None if the operation has no input for offsets.
+    """
     import numpy as np
 
     if offsets is None:

@@ -93,7 +93,7 @@ def _polygon(c: Conversion, boxes: Value) -> Pair:
 
 
 def _rotated_by_one(c: Conversion, values: Value) -> Value:
-    """Rotate the last axis by one element."""
+    """Move the first element of the last axis to the end of this axis."""
     ends = [_part(c, values, 1, _POINTS), _part(c, values, 0, 1)]
     return forms.concat(c, ends, -1)
 
@@ -126,7 +126,11 @@ def _within(c: Conversion, points: Pair, polygon: Pair) -> Value:
 
 
 def _crossings(c: Conversion, left: Pair, right: Pair) -> tuple[Pair, Value]:
-    """The crossings of the sides of two polygons, [N, C, P, 16], and which of them exist."""
+    """Emit where each side of one polygon crosses each side of another.
+
+    Return the coordinates (x, y) of the points, [N, C, P, 16] each, and a mask that is true where
+    two sides do cross.
+    """
     first, second = _outer(c, _sides(c, left), 4), _outer(c, _sides(c, right), 3)
     start = _outer(c, left, 4)
     between = _minus(c, _outer(c, right, 3), start)

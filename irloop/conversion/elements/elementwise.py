@@ -63,7 +63,7 @@ def function_rule(target: type[Op]) -> Callable[..., Value]:
 
 
 def unary_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rule that emits the same operation of the other dialect."""
+    """Return a rule that converts a unary operation to `target`, its class in the other dialect."""
 
     def rule(c: Conversion, op: Op, x: Value) -> Value:
         return c(target(), x)

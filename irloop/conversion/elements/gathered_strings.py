@@ -17,7 +17,7 @@ __all__ = ["GatherSingleStrings"]
 
 
 class GatherSingleStrings(ModelPass):
-    """Gathers the numbers of strings, and then each string by its number.
+    """Gathers indices of strings instead of strings, and then each string by its index.
 
     Given::
 

@@ -19,7 +19,11 @@ from irloop.graph.model import Value
 
 
 def _aligned(target: type[ov.Binary]) -> Callable[..., Value]:
-    """A rule for operations that broadcast at an axis: OpenVINO's auto_broadcast mode pdpd."""
+    """Return a rule that converts an operation of an opset before 7 to `target`.
+
+    If the operation aligns its second operand at an axis, the rule uses OpenVINO's auto_broadcast
+    mode pdpd.
+    """
 
     def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
         if op.broadcast and op.position != -1:

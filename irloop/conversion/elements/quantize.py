@@ -233,9 +233,7 @@ def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
 
 
 def _made_of(value: Value, op: type[Op]) -> Value | None:
-    """The first input of the node that computes `value`, if the operation of this node is an `op`;
-    else None.
-    """
+    """Return the first input of the node that computes `value` if it is an `op`, else None."""
     return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
 
 
@@ -358,11 +356,12 @@ def _dequantized(c: Conversion, x: Value, scale: Value, zero: Value | None) -> V
 
 
 def _difference_of_codes(c: Conversion, x: Value, zero: Value | None) -> Value:
-    """x - zero point in f32, computed in i32 where f32 or OpenVINO makes a difference.
+    """Emit x - zero point in f32; compute it in i32 if f32 would give another result.
 
-    f32 cannot represent all i32 numbers. In f32, a small negative number is rounded to -0; and if
-    the zero point and the scale are constant, OpenVINO computes x * scale - zero point * scale with
-    one rounding, which is a tiny number instead of 0 if x is the zero point.
+    There are three such cases. f32 cannot represent all i32 numbers. In f32, a small negative
+    number is rounded to -0. And if the zero point and the scale are constant, OpenVINO computes x *
+    scale - zero point * scale with one rounding, which is a tiny number instead of 0 if x is the
+    zero point.
     """
     exact = _shows_zero(c.node.output)
     limited = _limited(c, x)

@@ -72,7 +72,7 @@ def as_i64(c: Conversion, value: Value) -> Value:
 
 
 def as_list(c: Conversion, value: Value) -> Value:
-    """An integer scalar or list as an i64 list."""
+    """Cast an integer scalar or vector to i64; a scalar becomes a one-element vector."""
     whole = as_i64(c, value)
     return whole if shape_of(whole).rank == 1 else reshape(c, whole, [-1])
 

@@ -50,7 +50,7 @@ __all__ = [
 
 
 def as_i64(c: Conversion, value: Value) -> Value:
-    """An integer value as i64."""
+    """Convert an integer value to i64; if it is constant, the result is a constant, too."""
     if element_of(value) is ElementType.I64:
         return value
     known = c.constant_of(value)
@@ -207,7 +207,11 @@ class _Positions(Record):
 
     @classmethod
     def of(cls, c: Conversion, value: Value, axes: Sequence[int]) -> _Positions:
-        """Find the positions of `axes` of `value`."""
+        """Find where the lists of a StridedSlice hold the bounds of `axes` of `value`.
+
+        Raises:
+            RefusedError: for axes of mixed sign if the rank is unknown.
+        """
         rank = static_shape(value).rank
         if rank is None and axes and max(axes) < 0:
             count = 1 - min(axes)
@@ -359,7 +363,10 @@ def pad(
     fill: Value | None = None,
     mode: str = "constant",
 ) -> Value:
-    """Pad by non-negative integer lists; `fill` is a scalar."""
+    """Pad `value` by `begins` and `ends` elements, given as lists with a number for each axis.
+
+    The numbers must not be negative. `fill` is a scalar, or None for zeros.
+    """
     return c(padding.Pad(mode), value, begins, ends, fill)
 
 

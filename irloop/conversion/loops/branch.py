@@ -285,7 +285,7 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
 
 
 def _advice(c: Conversion) -> str:
-    """The advice for branches whose outputs do not match."""
+    """Write the advice for an If whose branches return outputs of different ranks."""
     condition = c.node.inputs[0]
     inputs = [] if condition is None else deciding_inputs(condition)
     if not inputs:

@@ -39,11 +39,11 @@ def unknown_axes(value: Value, joined: int) -> list[int]:
 
 
 def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> list[int]:
-    """The pattern of a Reshape that restores known sizes after a Tile with computed repeats.
+    """Return the pattern of a Reshape that restores known sizes after a computed Tile.
 
-    `opened` are the axes whose number of repeats is computed. The Tile hides the sizes of all other
-    axes from OpenVINO, too, and the pattern restores these. In the pattern, 0 copies a dimension;
-    the pattern is empty if no size is known.
+    `opened` lists the axes whose number of repeats is computed. The Tile hides from OpenVINO the
+    sizes of the other axes, too; the pattern contains their known sizes. A 0 in the pattern copies
+    a dimension. The pattern is empty if no size is known.
     """
     sizes = [
         dim if isinstance(dim, int) and axis not in opened else 0 for axis, dim in enumerate(dims)

@@ -294,11 +294,11 @@ class OpenVinoLoopBuilder:
         return opened
 
     def _open_scan(self, scan: Scanned) -> Scanned:
-        """Hide from OpenVINO the unknown dimensions of a scan output, but not the joined one.
+        """Hide from OpenVINO all unknown dimensions of a scan output except the joined one.
 
-        OpenVINO takes them to be positive, but they may be 0. It would also take such a dimension
-        to be equal to another dimension of the model, and that one is not 0 if the Loop does not
-        start.
+        OpenVINO assumes that these dimensions are positive, but they may be 0. It would also assume
+        that such a dimension equals another one in the model, which is wrong if the Loop runs zero
+        times: then only the dimension of the output is 0.
         """
         dims = shape_of(scan.value).dims or ()
         axes = {at for at, x in enumerate(dims) if at != scan.axis and not isinstance(x, int)}

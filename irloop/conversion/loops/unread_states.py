@@ -1,4 +1,8 @@
-"""Lets bodies of Loops read states that OpenVINO would otherwise lose."""
+"""Lets the bodies of Loops read their states, so that OpenVINO keeps the initial values.
+
+OpenVINO loses the initial value of a state that the body does not read, if the Loop runs zero times
+(hazard OVN104).
+"""
 
 from __future__ import annotations
 

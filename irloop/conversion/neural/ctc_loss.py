@@ -135,8 +135,9 @@ def _all_frames(
 
 
 def _log_sum(c: Conversion, *values: Value) -> Value:
-    """The logarithm of the sum of values that are given by their logarithms; minus infinity if all
-    values are 0.
+    """Emit log(exp(a) + exp(b) + ...) for logarithms a, b, ... without overflow.
+
+    If all of them are minus infinity, so is the result.
     """
     most = values[0]
     for value in values[1:]:

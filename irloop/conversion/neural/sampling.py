@@ -170,7 +170,11 @@ class _Sampler:
         return forms.scalar(self.c, value, self.grid)
 
     def _corners(self, places: Value, axis: int, size: Value) -> list[tuple[Value, Value | None]]:
-        """Index (i64) and weight of each corner along one axis, [N, P]."""
+        """Emit indices (i64) and weights of the elements around each sample on one axis.
+
+        There are two elements for each sample, four in mode cubic, and one without a weight (None)
+        in mode nearest. Each index and each weight has the shape [N, P].
+        """
         c = self.c
         unit = forms.gather(c, places, c.i64(self.axes - 1 - axis), 2)
         count = forms.convert(c, size, element_of(self.grid))

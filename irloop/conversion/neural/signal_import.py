@@ -73,7 +73,11 @@ def _sizes(c: Conversion, length: Value | None) -> Value | None:
 
 
 def _parts(c: Conversion, data: Value) -> int:
-    """The size of the last dimension: 1 for real numbers, 2 for complex ones."""
+    """Return the size of the last dimension: 1 for real numbers, 2 for complex ones.
+
+    Raises:
+        RefusedError: when the size is unknown.
+    """
     last = shape_of(data).dim(-1)
     if not isinstance(last, int):
         raise c.refuse(

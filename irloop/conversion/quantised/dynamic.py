@@ -1,4 +1,7 @@
-"""Writes the arithmetic that quantises values by their own range as DynamicQuantizeLinear."""
+"""Replaces the arithmetic of a dynamic quantisation by DynamicQuantizeLinear.
+
+A dynamic quantisation computes scale and zero point from the range of the values.
+"""
 
 from __future__ import annotations
 
@@ -77,8 +80,9 @@ class _Dynamic(Record):
 
 
 def _found(codes: Value) -> _Dynamic | None:
-    """The data, scale and zero point from which the codes 0..255 are computed; None for other
-    values.
+    """Return the data, scale and zero point if `codes` are computed by a dynamic quantisation.
+
+    The codes are f32 numbers from 0 to 255. The result is None for other values.
     """
     limited = _limited(codes)
     total = None if limited is None else inputs_of(limited, Add)
@@ -100,7 +104,7 @@ def _found(codes: Value) -> _Dynamic | None:
 
 
 def _limited(value: Value) -> Value | None:
-    """The operand of the Clip to 0..255 that computes `value`; None for other values."""
+    """Return x if `value` is Clip(x, 0, 255), else None."""
     clip = inputs_of(value, Clip11)
     if clip is None or [single_number(item) for item in clip[1:]] != [0, 255]:
         return None

@@ -56,7 +56,10 @@ class IntegerProducts(MatcherPass):
 
 
 def _product_inputs(value: Value) -> tuple[Value, ...] | None:
-    """The inputs of the MatMulInteger that computes `value`, or None."""
+    """Return the inputs of a MatMulInteger that can compute `value`, or None if there is none.
+
+    `value` must be a matrix product of 8-bit integers that is computed in f32 and cast to i32.
+    """
     cast = inputs_of(value, Cast6)
     product = None if cast is None else inputs_of(cast[0], MatMul)
     if product is None or element_of(value) is not ElementType.I32:

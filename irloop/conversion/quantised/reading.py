@@ -49,7 +49,11 @@ class Codes(Record):
 
 
 class Scale(Record):
-    """Constant scales: one, or a vector along an axis of the data."""
+    """The constant scales of a quantisation.
+
+    `numbers` is one scale, or a vector of scales along `axis` of the data; `axis` is None for one
+    scale.
+    """
 
     numbers: Any
     axis: int | None

@@ -57,7 +57,10 @@ def _attributes(
 
 
 def _lengths(c: Conversion, lengths: Value, x: Value) -> Value | None:
-    """The lengths as i32 for sequence_lens; None if every item has all steps."""
+    """Return the lengths as i32, for the input sequence_lens of the ONNX operation.
+
+    The result is None if no item is shorter than the time axis; the input may then be omitted.
+    """
     known = parts.array_of(lengths)
     if known is None:
         known = c.constant_of(lengths)

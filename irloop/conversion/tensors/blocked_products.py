@@ -143,8 +143,9 @@ def _weights(value: Value, depth: int) -> _Weights | None:
 
 
 def _scaled(node: Node) -> _Weights | None:
-    """The parts of (Cast(codes) - Cast(zeros)) * scales, with the operands of the Mul in either
-    order; None for other nodes.
+    """Read the weights if `node` computes (Cast(codes) - Cast(zeros)) * scales, else None.
+
+    The operands of the Mul may be in either order, and the Sub may be missing.
     """
     for data, factor in (node.inputs, node.inputs[::-1]):
         scales = None if factor is None else _number(factor)

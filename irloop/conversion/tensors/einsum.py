@@ -65,8 +65,9 @@ def _unstretched(
 
 
 def _product(c: Conversion, text: str, operands: tuple[Value, ...]) -> Value:
-    """The product of the operands, aligned so that each label is an axis, summed over the labels
-    that the result lacks.
+    """Multiply the operands of an Einsum, and sum over the labels that the result lacks.
+
+    Before this, each operand is aligned so that every label has an axis of its own.
     """
     equation = Equation.parse(text)
     terms = [

@@ -110,7 +110,7 @@ def _boolean(
 def _without_initial(
     c: Conversion, reduction: str, data: Value, indices: Value, updates: Value, axis: int
 ) -> Value:
-    """Write the neutral element of the reduction to all elements that updates overwrite."""
+    """Return `data` with the neutral element of the reduction wherever `indices` point."""
     number = neutral(reduction, element_of(data))
     blank = onnx_forms.expand(c, c.constant(number, element_of(data)), onnx_forms.shape(c, updates))
     return _elements(c, data, indices, blank, axis)

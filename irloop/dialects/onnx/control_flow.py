@@ -149,10 +149,12 @@ def _scan_length(args: Arguments, body: Body, outer: int) -> Dim:
 
 
 def _batch(args: Arguments, body: Body) -> Dim:
-    """The common batch size of states and scanned inputs.
+    """Return the batch size that states and scanned inputs of a Scan-8 have in common.
+
+    It is unknown if no input has a known batch size.
 
     Raises:
-        InferenceError: when two of them differ.
+        InferenceError: when two inputs have different batch sizes.
     """
     found: Dim = UNKNOWN_DIM
     for port in body.ports.inputs:

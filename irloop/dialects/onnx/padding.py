@@ -24,7 +24,7 @@ class _FixedPad(OnnxOp):
     """Base of versions with the padding in attributes."""
 
     def padded(self, args: Arguments, numbers: tuple[int, ...], mode: str) -> list[ValueType]:
-        """The type of the result."""
+        """Return the type of the result; `numbers` are the pads of all axes, begins before ends."""
         _check_mode(args, mode)
         shape = args.shape(0)
         if shape.dims is None:

@@ -68,7 +68,7 @@ class Recurrent(OnnxOp):
         return False
 
     def cells(self) -> list[Cell]:
-        """One step for each direction, in the form that the kernel takes."""
+        """Return the kernel's cell for each direction, with the settings from the attributes."""
         raise NotImplementedError(self.label)
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

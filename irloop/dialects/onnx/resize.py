@@ -116,7 +116,7 @@ class _ByScales(OnnxOp):
     mode: str = "nearest"
 
     def how(self) -> Resampling:
-        """The attributes in the form that the kernel takes."""
+        """Return the attributes as the settings of the resize kernel."""
         return _asymmetric(self.mode)
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -92,7 +92,7 @@ class Reshape(OpenVinoOp, type="Reshape", since=1, inputs=2):
 
 
 def _axes(args: Arguments) -> tuple[int, ...] | None:
-    """The axes to squeeze: empty if there is no such input, None if they are unknown."""
+    """Return the axes in input 1: an empty tuple without this input, None if they are unknown."""
     if not args.has(1):
         return ()
     shapes.length_of(args, 1)

@@ -113,7 +113,11 @@ def _limit(seconds: float) -> None:
 
 
 def done(head: dict[str, Any], data: bytes) -> bytes:
-    """Run a step in this process, and return its result."""
+    """Run a step of onnx in this process: check a model, or inline functions.
+
+    `head` describes the step, and `data` is the model if functions are inlined. Return the model
+    with the inlined functions, or nothing after a check.
+    """
     import onnx
     import onnx.inliner
 

@@ -78,9 +78,10 @@ def wire(
     attributes: dict[str, Any],
     where: str,
 ) -> Wiring:
-    """The port maps of a node; removes the attributes that they represent from `attributes`.
+    """Make the port maps of the bodies of a node.
 
-    Operations other than Loop, Scan and If get port maps without connections.
+    Attributes that the port maps represent, such as the axes of a Scan, are removed from
+    `attributes`. Operations other than Loop, Scan and If get port maps without connections.
 
     Raises:
         ReadError: when inputs, outputs, body and attributes do not match.

@@ -242,7 +242,11 @@ class _Reader:
     def graph(
         self, source: GraphSource, outer: Mapping[str, Value], captures: Sequence[str]
     ) -> Graph:
-        """Read a graph, with its captures as the last parameters."""
+        """Read the graph in `source`; the outer values in `captures` become its last parameters.
+
+        `outer` holds the values of the enclosing graph, keyed by name; it is empty for the main
+        graph.
+        """
         proto = source.proto
         graph = Graph(proto.name)
         declared = {item.name: item.type for item in proto.value_info if item.HasField("type")}

@@ -377,7 +377,10 @@ def _domain(node: Node) -> str:
 
 
 def _own_attributes(op: Op, schema: Any, where: str) -> dict[str, Any]:
-    """The attributes of an operation, without those that equal their default."""
+    """Return the attributes of an operation that must be written to the file.
+
+    These are the attributes that differ from their default, and those that the schema requires.
+    """
     if isinstance(op, UnknownOp):
         return dict(op.attributes)
     values = {}

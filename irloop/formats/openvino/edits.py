@@ -285,7 +285,7 @@ def _line(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _indent(data: bytes, at: int) -> bytes:
-    """The white space at the beginning of the line of a position."""
+    """Return the white space at the beginning of the line that contains position `at`."""
     start = data.rfind(b"\n", 0, at) + 1
     match = re.match(rb"[ \t]*", data[start:])
     assert match is not None

@@ -190,7 +190,7 @@ class NetReader:
         self.values[layer.id or ""] = values
 
     def _bad_ports(self, layer: Layer, ports: Sequence[Port]) -> ReadError:
-        """The error for ports without an id or with the same id."""
+        """Make the error for the first port that shares its id with another, or lacks an id."""
         found = next(problems.duplicate_port(layer, ports), None)
         if found is None:
             nameless = next(port for port in ports if port.id is None)

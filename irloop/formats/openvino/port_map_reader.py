@@ -211,9 +211,11 @@ class Wiring:
         ]
 
     def wrong_ends(self, kind: str) -> Iterator[tuple[BackEdge, str, Layer | None]]:
-        """Back edges that do not start from a Result or, depending on `kind`, end in a Parameter.
+        """Find the back edges with a wrong end.
 
-        Each comes with the layer id at its wrong end, and with that layer if the body has it.
+        If `kind` is Result, these are the back edges that do not start from a Result; if it is
+        Parameter, those that do not end in a Parameter. Yield each with the layer id at its wrong
+        end, and with the layer of this id, or None if the body has no such layer.
         """
         for edge, source, target in self.back_edges if self.body is not None else ():
             named, layer = edge.from_layer, source

@@ -157,7 +157,7 @@ def static_shape(text: str | None) -> tuple[int, ...] | None:
 
 @lru_cache(maxsize=4096)
 def _shape(text: str) -> Shape | str:
-    """The shape, or the reason why the text is invalid."""
+    """Parse the text of a shape; return the shape, or the reason why the text is invalid."""
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()

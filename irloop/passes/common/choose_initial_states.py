@@ -86,9 +86,10 @@ def _never_runs(wires: LoopWires, rewriter: MatchRewriter) -> bool:
 
 
 def _can_choose(leaving: Leaving, item: Entering) -> bool:
-    """True if a Select between the initial value of a state and its loop output can be added.
+    """Return whether a Select between a state's initial value and a loop output can be added.
 
-    Both must have the same static shape, and something must read the output without such a Select.
+    The initial value and the output must have the same static shape. The output must have readers,
+    and such a Select must not exist yet.
     """
     dims = shape_of(leaving.output).static()
     same = dims is not None and dims == shape_of(item.outer).static()

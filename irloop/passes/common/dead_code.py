@@ -91,8 +91,10 @@ class DeadCode(ModelPass):
 
 
 def _dead_states(node: Node, body: Body) -> list[Carried]:
-    """The states on which only their own next values depend, and whose last values are never
-    read.
+    """Return the states that can be removed because nothing needs them.
+
+    No node of the body reads such a state; only its own Result may return it unchanged. Its last
+    value is not read either, and its next value is neither the condition nor a concatenated output.
     """
     dead = []
     shown = {port.result: port.external for port in body.ports.outputs}

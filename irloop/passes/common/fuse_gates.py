@@ -214,10 +214,10 @@ Product = tuple[Value, Value, bool]
 
 
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
-    """The products and constants that add up to `value`.
+    """Split the sum `value` into its matrix products and its constants.
 
-    If anything else is added, more than two products are returned, so that the caller finds no
-    cell.
+    If the sum has any other term, the result has more than two products. No cell has so many, so
+    the caller does not take the sum for one.
     """
     products: list[Product] = []
     constants: list[Value] = []

@@ -68,7 +68,10 @@ class GatherToSlice(LoopPass):
             wires.replace(ov.Loop(), rewriter)
 
     def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
-        """The axis of a Gather if it never reads beyond the end of this axis, else None."""
+        """Return the axis of a Gather from a loop input if its indices never exceed this axis.
+
+        The size of the axis must be known and at least `limit`. Otherwise the result is None.
+        """
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)
         if (

@@ -104,7 +104,7 @@ def _gives_output(value: Value) -> bool:
 
 
 def _source(node: Node, inference: Inference) -> Value | None:
-    """The value that equals the first output of `node`, or None."""
+    """Return the value that `node` only passes on as its first output; None for other nodes."""
     first = node.inputs[0] if node.inputs else None
     if first is None or not isinstance(first.type, TensorType):
         return first if isinstance(node.op, IDENTITIES) else None

@@ -198,7 +198,10 @@ def _lengths(forms: Forms, x: Value) -> Value:
 
 
 def _sequence_of(cell: Op, direction: str) -> Op:
-    """The sequence that runs `cell` in each step, with its activations spelled out."""
+    """Return the sequence operation that applies `cell` in each time step.
+
+    It lists all activations, also those that the cell leaves to their defaults.
+    """
     assert isinstance(cell, recurrent.Recurrent)
     names = tuple(name for name, _, _ in cell.functions())
     given = (

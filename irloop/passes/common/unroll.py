@@ -123,7 +123,7 @@ class FoldTrips(Unroll):
 
 
 class _Copies:
-    """The copies of one body and their outputs."""
+    """Copies one body `count` times, one copy after the other, and collects their outputs."""
 
     def __init__(self, model: Model, node: Node, rewriter: MatchRewriter, count: int) -> None:
         self.node = node

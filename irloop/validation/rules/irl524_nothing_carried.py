@@ -40,10 +40,10 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each loop without states if an output looks like one's last value.
+        """Yield a finding for each loop without states that has an output like a last value.
 
-        Only the first such output of a loop is reported. It is computed from a body parameter that
-        no back edge updates.
+        Such an output is computed from a body parameter that no back edge updates. Only the first
+        one of a loop is reported.
         """
         for wiring in context.loops:
             body = wiring.body

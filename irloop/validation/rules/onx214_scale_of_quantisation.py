@@ -35,7 +35,10 @@ class ScaleOfQuantisation(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node with such a scale."""
+        """Yield a finding for each node whose constant scale loses every number.
+
+        The scale is infinite or NaN, or it is 0 in a QuantizeLinear.
+        """
         for node in context.nodes("QuantizeLinear", "DequantizeLinear"):
             name = node.inputs[1] if len(node.inputs) > 1 else ""
             scales = node.graph.constant_of(name) if name else None
