@@ -5,6 +5,7 @@ Validation, `irloop ops` and the documentation pages of operations are built on 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
@@ -61,13 +62,15 @@ class Operand(NamedTuple):
     """An input or output of an operation class.
 
     `types` is the text that names its possible element types. An `optional` input may be omitted; a
-    `variadic` one may occur any number of times.
+    `variadic` one may occur any number of times. Operands with the same `variable` have one element
+    type; "" means that the type does not depend on other operands.
     """
 
     name: str
     types: str
     optional: bool = False
     variadic: bool = False
+    variable: str = ""
 
     @property
     def label(self) -> str:
@@ -139,11 +142,16 @@ def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]
     """The inputs and outputs of a class, from its `operands` and `inputs`.
 
     `operands` is a text such as ``data: any, axis?: i32 | i64 -> any``. A name with ? is optional,
-    one with ... is variadic. Without `operands`, only the number of inputs is known.
+    one with ... is variadic. Operands of one type share a variable, whose types are at the end:
+    ``x: T, bias?: T -> T where T: f16 | f32``. Without `operands`, only the number of inputs is
+    known.
     """
     if cls.operands:
-        inputs, _, outputs = cls.operands.partition("->")
-        return _operands(inputs, "input"), _operands(outputs, "output")
+        text, _, constraints = cls.operands.partition(" where ")
+        pairs = (item.split(":") for item in constraints.split(",") if item)
+        variables = {name.strip(): types.strip() for name, types in pairs}
+        inputs, _, outputs = text.partition("->")
+        return _operands(inputs, "input", variables), _operands(outputs, "output", variables)
     least, most = cls.arity
     count = least if most is None else most
     found = [Operand(f"input {at}", "any", optional=at >= least) for at in range(count)]
@@ -154,13 +162,15 @@ def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]
     return tuple(found), tuple(Operand(f"output {at}", "any") for at in range(cls.n_outputs))
 
 
-def _operands(text: str, what: str) -> tuple[Operand, ...]:
+def _operands(text: str, what: str, variables: Mapping[str, str]) -> tuple[Operand, ...]:
     found = []
     items = [item.strip() for item in text.split(",") if item.strip()]
     for at, item in enumerate(items):
         name, colon, types = item.partition(":")
         name = name if colon else what if len(items) == 1 else f"{what} {at}"
-        types = types if colon else item
+        types = (types if colon else item).strip()
         optional, variadic = name.endswith("?"), name.endswith("...")
-        found.append(Operand(name.rstrip("?."), types.strip(), optional, variadic))
+        variable = types if types in variables else ""
+        types = variables.get(types, types)
+        found.append(Operand(name.rstrip("?."), types, optional, variadic, variable))
     return tuple(found)

@@ -141,8 +141,8 @@ class Op(Record):
     #: inputs together. The outputs of other operations are bounded by the product of the input
     #: sizes.
     expands: ClassVar[bool] = False
-    #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``; only
-    #: for people to read (`irloop ops`).
+    #: Names and element types of the inputs and outputs, as ``data: any, axis?: i64 -> any``, for
+    #: people to read (`irloop ops`). The operations of ONNX Runtime are also checked against it.
     operands: ClassVar[str] = ""
     #: Both operands may be swapped; patterns try both orders.
     commutative: ClassVar[bool] = False

@@ -9,13 +9,13 @@ To add an operation:
 
 1. Write its class into the module of its family, following the published definition
    (ContribOperators). Every attribute is a field, `inputs` gives the smallest and the largest
-   number of inputs, `operands` describes them for readers. Omitted inputs are None in
-   `decompose`::
+   number of inputs, `operands` their element types: inputs that ONNX Runtime requires to have one
+   type share a variable. Omitted inputs are None in `decompose`::
 
        class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
            \"\"\"x * sigmoid(alpha * x).\"\"\"
 
-           operands = "x: float -> float"
+           operands = "x: T -> T where T: bf16 | f16 | f32 | f64"
 
            alpha: float = 1.7020000219345093
 
@@ -26,8 +26,8 @@ To add an operation:
    any operation of ai.onnx. Compute the same as ONNX Runtime, in its order and precision: many
    kernels widen f16. Raise `CannotDecomposeError` with the reason for a case that standard
    operations cannot compute.
-2. Implement `infer` if named dimensions must be kept, or if the operation is frequent: otherwise
-   the types are inferred from the decomposition.
+2. Implement `result_types` if named dimensions must be kept, or if the operation is frequent:
+   otherwise the types are inferred from the decomposition.
 3. Import a new module in `families`. Remove the type from `irloop/dialects/contrib/refused.py` if
    it is listed there.
 4. Add random cases to `tests/ops/contrib/`: they compare the executor, the model written with

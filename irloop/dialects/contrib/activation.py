@@ -38,10 +38,10 @@ def fast_gelu(s: Steps, x: Term) -> Term:
 class Gelu(ContribOp, type="Gelu", inputs=1):
     """x * (1 + erf(x / sqrt(2))) / 2."""
 
-    operands = "x: float -> float"
+    operands = "x: T -> T where T: bf16 | f16 | f32 | f64"
     elementwise = True
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -52,9 +52,9 @@ class Gelu(ContribOp, type="Gelu", inputs=1):
 class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
     """Gelu of the sum of a tensor and a vector."""
 
-    operands = "x: float, bias: float -> float"
+    operands = "x: T, bias: T -> T where T: bf16 | f16 | f32 | f64"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.broadcast(args)
         return inference.same_as_first(args)
@@ -66,9 +66,9 @@ class BiasGelu(ContribOp, type="BiasGelu", inputs=2):
 class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
     """x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2; a bias is first added to x."""
 
-    operands = "x: float, bias?: float -> float"
+    operands = "x: T, bias?: T -> T where T: bf16 | f16 | f32 | f64"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -79,11 +79,11 @@ class FastGelu(ContribOp, type="FastGelu", inputs=(1, 2)):
 class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
     """x * sigmoid(alpha * x)."""
 
-    operands = "x: float -> float"
+    operands = "x: T -> T where T: bf16 | f16 | f32 | f64"
 
     alpha: float = 1.7020000219345093
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -94,9 +94,9 @@ class QuickGelu(ContribOp, type="QuickGelu", inputs=1):
 class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
     """x + bias + skip."""
 
-    operands = "x: float, bias: float, skip: float -> float"
+    operands = "x: T, bias: T, skip: T -> T where T: f16 | f32"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -107,9 +107,9 @@ class BiasAdd(ContribOp, type="BiasAdd", inputs=3):
 class BiasSplitGelu(ContribOp, type="BiasSplitGelu", inputs=2):
     """The first half of x + bias along the last axis, times the Gelu of the second half."""
 
-    operands = "x: float, bias: float -> float"
+    operands = "x: T, bias: T -> T where T: f16 | f32"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         dims = args.shape(0).dims
         if not dims:

@@ -91,15 +91,21 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
     Raises:
         CannotDecomposeError: for a mask of another form.
     """
-    if mask.rank == 1:
-        seen = seen_by_lengths(s, mask, key)
-    elif mask.rank in (2, 3):
-        seen = mask > 0
-        seen = s.unsqueeze(seen, *((1, 2) if mask.rank == 2 else (1,)))
-    else:
-        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are supported")
     zero = s.constant(0.0, ElementType.F32)
-    return s.where(seen, zero, s.constant(filter, ElementType.F32))
+    return s.where(seen_by(s, mask, key), zero, s.constant(filter, ElementType.F32))
+
+
+def seen_by(s: Steps, mask: Term, key: Term) -> Term:
+    """A mask of four dimensions that is true for a visible key; `mask` has a form of `mask_added`.
+
+    Raises:
+        CannotDecomposeError: for a mask of another form.
+    """
+    if mask.rank == 1:
+        return seen_by_lengths(s, mask, key)
+    if mask.rank not in (2, 3):
+        raise CannotDecomposeError(f"its mask has {mask.rank} dimensions, 1 to 3 are supported")
+    return s.unsqueeze(mask > 0, *((1, 2) if mask.rank == 2 else (1,)))
 
 
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
@@ -176,8 +182,8 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
     """
 
     operands = (
-        "x: float, weights: float, bias?: float, mask?: i32, past?: float, attention_bias?: float,"
-        " past_sequence_length?: i32 -> float, present?: float"
+        "x: T, weights: T, bias?: T, mask?: i32, past?: T, attention_bias?: T,"
+        " past_sequence_length?: i32 -> T, present?: T where T: bf16 | f16 | f32"
     )
 
     num_heads: int
@@ -200,7 +206,7 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
             return query, key, value
         return width // 3, width // 3, width // 3
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 4, 5)
         x, weights = args.shape(0).dims, args.shape(1).dims
         batch, places = x[:2] if x is not None and len(x) == 3 else (UNKNOWN_DIM, UNKNOWN_DIM)
@@ -264,10 +270,9 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     """
 
     operands = (
-        "query: float, key?: float, value?: float, bias?: float, mask?: i32,"
-        " attention_bias?: float, past_key?: float, past_value?: float,"
-        " past_sequence_length?: i32, cache_indirection?: i32"
-        " -> float, present_key?: float, present_value?: float, scores?: float"
+        "query: T, key?: T, value?: T, bias?: T, mask?: i32, attention_bias?: T, past_key?: T,"
+        " past_value?: T, past_sequence_length?: i32, cache_indirection?: i32 -> T, present_key?:"
+        " T, present_value?: T, scores?: bf16 | f16 | f32 where T: bf16 | f16 | f32"
     )
 
     num_heads: int
@@ -275,12 +280,12 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
     scale: float = 0.0
     unidirectional: int = 0
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 3, 5, 6, 7)
         query, value = args.shape(0).dims, args.shape(2).dims if args.has(2) else None
         element = args.element(0)
         if args.n_outputs > 1 or query is None or len(query) != 3 or value is None:
-            return super().infer(args)
+            return super().result_types(args)
         size: Dim = UNKNOWN_DIM
         if len(value) == 3:
             size = value[2]

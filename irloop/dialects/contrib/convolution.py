@@ -66,7 +66,7 @@ class _ActivatedConvolution(_Convolution):
 class FusedConv(_ActivatedConvolution, type="FusedConv", inputs=(2, 4)):
     """``activation(Conv(x, w, b) + z)``."""
 
-    operands = "x: float, w: float, b?: float, z?: float -> float"
+    operands = "x: T, w: T, b?: T, z?: T -> T where T: f16 | f32 | f64"
 
     def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
         found = self.convolved(s, x, w, b)
@@ -76,7 +76,7 @@ class FusedConv(_ActivatedConvolution, type="FusedConv", inputs=(2, 4)):
 class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
     """Conv of x [batch, ..., channels], channels last, with the same filters as Conv."""
 
-    operands = "x: float, w: float, b?: float -> float"
+    operands = "x: T, w: T, b?: T -> T where T: f16 | f32 | f64"
 
     def decompose(self, s: Steps, x: Term, w: Term, b: Term | None) -> Term:
         return channels_last(s, self.convolved(s, channels_first(s, x), w, b))
@@ -85,7 +85,7 @@ class NhwcConv(_Convolution, type="NhwcConv", inputs=(2, 3)):
 class NhwcFusedConv(_ActivatedConvolution, type="NhwcFusedConv", inputs=(2, 4)):
     """``activation(Conv(x, w, b) + z)`` with the channels of x, z and the result last."""
 
-    operands = "x: float, w: float, b?: float, z?: float -> float"
+    operands = "x: T, w: T, b?: T, z?: T -> T where T: f16 | f32"
 
     def decompose(self, s: Steps, x: Term, w: Term, b: Term | None, z: Term | None) -> Term:
         found = channels_last(s, self.convolved(s, channels_first(s, x), w, b))
@@ -117,9 +117,9 @@ class _GroupNorm(ContribOp):
 class GroupNorm(_GroupNorm, type="GroupNorm", inputs=3):
     """Normalises groups of channels and scales each channel; with `activation` 1 applies SiLU."""
 
-    operands = "x: float, gamma: float, beta: float -> float"
+    operands = "x: T, gamma: M, beta: M -> T where T: f16 | f32, M: f16 | f32"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -135,10 +135,10 @@ class SkipGroupNorm(_GroupNorm, type="SkipGroupNorm", inputs=(4, 5), outputs=Non
     """
 
     operands = (
-        "x: float, gamma: float, beta: float, skip: float, bias?: float -> float, sum?: float"
+        "x: T, gamma: M, beta: M, skip: T, bias?: T -> T, sum?: T where T: f16 | f32, M: f16 | f32"
     )
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return [args.tensor(0)] * args.n_outputs
 

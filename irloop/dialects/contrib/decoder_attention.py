@@ -34,10 +34,9 @@ class DecoderMaskedMultiHeadAttention(
     """
 
     operands = (
-        "query: float, key?: float, value?: float, mask?: i32, attention_bias?: float,"
-        " past_key?: float, past_value?: float, past_sequence_length?: i32, beam_width?: i32,"
-        " cache_indirection?: i32, bias?: float"
-        " -> float, present_key?: float, present_value?: float, scores?: float"
+        "query: T, key?: T, value?: T, mask?: i32, attention_bias?: T, past_key?: T, past_value?:"
+        " T, past_sequence_length?: i32, beam_width?: i32, cache_indirection?: i32, bias?: T -> T,"
+        " present_key?: T, present_value?: T, scores?: f16 | f32 where T: f16 | f32"
     )
 
     num_heads: int
@@ -108,15 +107,15 @@ class PackedAttention(ContribOp, type="PackedAttention", inputs=(5, 6)):
     """
 
     operands = (
-        "x: float, weights: float, bias: float, token_offset: i32,"
-        " cumulative_sequence_length: i32, attention_bias?: float -> float"
+        "x: T, weights: T, bias: T, token_offset: i32, cumulative_sequence_length: i32,"
+        " attention_bias?: T -> T where T: f16 | f32"
     )
 
     num_heads: int
     qkv_hidden_sizes: tuple[int, ...] = ()
     scale: float = 0.0
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2, 5)
         tokens = args.shape(0).dims
         width = args.shape(1).dims

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.elements import EVERY
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 
 __all__ = [
@@ -33,7 +34,7 @@ class _Early(ContribOp):
     """
 
     oldest: ClassVar[int] = 7
-    operands = "x: float -> float"
+    operands = "x: T -> T where T: f16 | f32 | f64"
 
 
 class Crop(_Early, type="Crop", domain="", until=9, inputs=1):
@@ -160,7 +161,7 @@ class MeanVarianceNormalization1(
 class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4)):
     """Slice with inputs for starts, ends and axes, as ai.onnx has it since opset 10."""
 
-    operands = "data: any, starts: i32 | i64, ends: i32 | i64, axes?: i32 | i64 -> any"
+    operands = f"data: T, starts: I, ends: I, axes?: I -> T where T: {EVERY}, I: i32 | i64"
 
     def decompose(self, s: Steps, x: Term, starts: Term, ends: Term, axes: Term | None) -> Term:
         if s.opset >= 10:

@@ -52,11 +52,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
     """
 
     operands = (
-        "query: float, key?: float, value?: float, past_key?: float, past_value?: float,"
-        " seqlens_k: i32, total_sequence_length: i32, cos_cache?: float, sin_cache?: float,"
-        " position_ids?: i64, attention_bias?: float, head_sink?: float, k_scale?: f32,"
-        " v_scale?: f32, q_norm_weight?: float, k_norm_weight?: float, query_seqlens?: i32"
-        " -> float, present_key: float, present_value: float, output_qk?: float"
+        "query: T, key?: T, value?: T, past_key?: C, past_value?: C, seqlens_k: i32,"
+        " total_sequence_length: i32, cos_cache?: T, sin_cache?: T, position_ids?: i64,"
+        " attention_bias?: T, head_sink?: T, k_scale?: f32, v_scale?: f32, q_norm_weight?: T,"
+        " k_norm_weight?: T, query_seqlens?: i32 -> T, present_key: C, present_value: C,"
+        " output_qk?: T where T: bf16 | f16 | f32, C: bf16 | f16 | f32 | f8e4m3 | i8 | u8"
     )
 
     num_heads: int
@@ -79,7 +79,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
 
     omissible: ClassVar[frozenset[int]] = frozenset({1, 2, 3, 4})
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1, 2)
         inference.same_element(args, *_ALIKE)
         inference.same_element(args, 3, 4)

@@ -55,7 +55,7 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
     `transBatchA` and `transBatchB` first move the first axis of an operand before its last axis.
     """
 
-    operands = "a: float, b: float -> float"
+    operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
 
     batch_a: int = attribute(default=0, name="transBatchA")
     batch_b: int = attribute(default=0, name="transBatchB")
@@ -69,7 +69,7 @@ class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
     attributes demand it.
     """
 
-    operands = "a: float, b: float -> float"
+    operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
 
     def decompose(self, s: Steps, a: Term, b: Term) -> Term:
         return self.product(s, a, b)
@@ -106,7 +106,7 @@ def activated(s: Steps, x: Term, name: str, alpha: float, beta: float, gamma: fl
 class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
     """``activation(alpha * A' @ B' + beta * C)``."""
 
-    operands = "a: any, b: any, c?: any -> any"
+    operands = "a: T, b: T, c?: T -> T where T: f16 | f32 | f64 | i32 | i64 | u32 | u64"
 
     beta: float = 1.0
     activation: str = ""
@@ -130,7 +130,7 @@ class FusedGemm(_Product, type="FusedGemm", inputs=(2, 3)):
 class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
     """``activation(alpha * A' @ B')``."""
 
-    operands = "a: float, b: float -> float"
+    operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
 
     batch_a: int = attribute(default=0, name="transBatchA")
     batch_b: int = attribute(default=0, name="transBatchB")
@@ -149,7 +149,7 @@ class FusedMatMulActivation(_Product, type="FusedMatMulActivation", inputs=2):
 class GemmFastGelu(ContribOp, type="GemmFastGelu", inputs=(2, 3)):
     """Gelu, approximated by tanh, of ``X @ W + bias``."""
 
-    operands = "x: float, w: float, bias?: float -> float"
+    operands = "x: T, w: T, bias?: T -> T where T: bf16 | f16 | f32"
 
     def decompose(self, s: Steps, x: Term, w: Term, bias: Term | None) -> Term:
         found = x @ w

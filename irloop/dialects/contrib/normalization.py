@@ -104,11 +104,11 @@ class SkipLayerNormalization(
     """
 
     operands = (
-        "x: float, skip: float, gamma: float, beta?: float, bias?: float"
-        " -> float, mean?: f32, inverse_deviation?: f32, sum?: float"
+        "x: T, skip: T, gamma: T, beta?: T, bias?: T -> T, mean?: f32, inverse_deviation?: f32,"
+        " sum?: T where T: bf16 | f16 | f32"
     )
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.same_element(args)
         _hidden(args, 2, 3, 4)
@@ -133,11 +133,11 @@ class SkipSimplifiedLayerNormalization(
     """
 
     operands = (
-        "x: float, skip: float, gamma: float, bias?: float"
-        " -> float, mean?: f32, inverse_deviation?: f32, sum?: float"
+        "x: T, skip: T, gamma: T, bias?: T -> T, mean?: f32, inverse_deviation?: f32, sum?: T"
+        " where T: bf16 | f16 | f32"
     )
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         inference.same_element(args)
         _hidden(args, 2, 3)
@@ -160,13 +160,16 @@ class SimplifiedLayerNormalization(
     ONNX Runtime defines it in ai.onnx, in every opset.
     """
 
-    operands = "x: float, scale: float -> float, inverse_deviation?: f32"
+    operands = (
+        "x: T, scale: V -> V, inverse_deviation?: f32 | f64 where T: bf16 | f16 | f32 | f64, V:"
+        " bf16 | f16 | f32 | f64"
+    )
 
     axis: int = -1
     epsilon: float = LARGER_EPSILON
     stash_type: int = 1
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         dims = args.shape(0).dims
@@ -197,14 +200,17 @@ class LayerNormalization1(
     inverse standard deviation.
     """
 
-    operands = "x: float, scale: float, bias?: float -> float, mean?: f32, inverse_deviation?: f32"
+    operands = (
+        "x: T, scale: V, bias?: V -> V, mean?: f32 | f64, inverse_deviation?: f32 | f64 where T:"
+        " bf16 | f16 | f32 | f64, V: bf16 | f16 | f32 | f64"
+    )
     cost = "linear"
 
     axis: int = -1
     epsilon: float = LARGER_EPSILON
     stash_type: int = 1
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         axis = inference.axis_in(args, self.axis, args.rank(0))
         dims = args.shape(0).dims
@@ -235,9 +241,8 @@ class EmbedLayerNormalization(
     """
 
     operands = (
-        "ids: i32, segment_ids?: i32, words: float, positions: float, segments?: float,"
-        " gamma: float, beta: float, mask?: i32, position_ids?: i32"
-        " -> float, mask_index?: i32, sum?: float"
+        "ids: i32, segment_ids?: i32, words: T, positions: T, segments?: T, gamma: T, beta: T,"
+        " mask?: i32, position_ids?: i32 -> T, mask_index?: i32, sum?: T where T: f16 | f32"
     )
 
     epsilon: float = EPSILON
@@ -245,7 +250,7 @@ class EmbedLayerNormalization(
 
     omissible: ClassVar[frozenset[int]] = frozenset({1, 4})
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 2, 3, 4, 5, 6)
         ids, words = args.shape(0).dims, args.shape(2).dims
         batch, length = ids if ids is not None and len(ids) == 2 else (None, None)
@@ -288,8 +293,11 @@ class QEmbedLayerNormalization(ContribOp, type="QEmbedLayerNormalization", input
     """EmbedLayerNormalization of quantized embeddings, gamma and beta."""
 
     operands = (
-        "ids: i32, segment_ids?: i32, words: i8 | u8, positions: i8 | u8, segments?: i8 | u8,"
-        " gamma: i8 | u8, beta: i8 | u8, mask?: i32, scales...: any -> f32, mask_index: i32"
+        "ids: i32, segment_ids?: i32, words: Q, positions: Q, segments?: Q, gamma: Q, beta: Q,"
+        " mask?: i32, words_scale: f32, positions_scale: f32, segments_scale?: f32, gamma_scale:"
+        " f32, beta_scale: f32, words_zero_point: Q, positions_zero_point: Q,"
+        " segments_zero_point?: Q, gamma_zero_point: Q, beta_zero_point: Q -> f32, mask_index: i32"
+        " where Q: i8 | u8"
     )
 
     epsilon: float = EPSILON

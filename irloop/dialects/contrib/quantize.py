@@ -32,12 +32,14 @@ def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
 class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
     """round(x / scale) + zero point, saturated; u8 without a zero point."""
 
-    operands = "x: f16 | f32, scale: f16 | f32, zero_point?: integer -> integer"
+    operands = (
+        "x: F, scale: F, zero_point?: Q -> Q where F: f16 | f32, Q: i4 | i8 | i16 | u4 | u8 | u16"
+    )
     cost = "linear"
 
     axis: int | None = None
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 1)
         element = args.element(2) if args.has(2) else ElementType.U8
         return [TensorType(element, args.shape(0))]
@@ -62,12 +64,15 @@ class QuantizeLinear(ContribOp, type="QuantizeLinear", inputs=(2, 3)):
 class DequantizeLinear(ContribOp, type="DequantizeLinear", inputs=(2, 3)):
     """(x - zero point) * scale."""
 
-    operands = "x: integer, scale: f16 | f32, zero_point?: integer -> f16 | f32"
+    operands = (
+        "x: Q, scale: F, zero_point?: Q -> F where Q: i4 | i8 | i16 | i32 | u4 | u8 | u16, F: f16"
+        " | f32"
+    )
     cost = "linear"
 
     axis: int | None = None
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 1)
         return [TensorType(args.element(1), args.shape(0))]
 

@@ -44,8 +44,8 @@ def quantized(s: Steps, x: Term, scale: Term, zero: Term | None, like: Term) -> 
 
 class _Binary(ContribOp):
     operands = (
-        "a: i8 | u8, a_scale: f32, a_zero_point?: i8 | u8, b: i8 | u8, b_scale: f32,"
-        " b_zero_point?: i8 | u8, c_scale: f32, c_zero_point?: i8 | u8 -> i8 | u8"
+        "a: T, a_scale: f32, a_zero_point?: T, b: T, b_scale: f32, b_zero_point?: T, c_scale:"
+        " f32, c_zero_point?: T -> T where T: i8 | u8"
     )
     omissible: ClassVar[frozenset[int]] = frozenset({2, 5})
 
@@ -85,8 +85,7 @@ class QLinearMul(_Binary, type="QLinearMul", inputs=(7, 8)):
 
 class _Unary(ContribOp):
     operands = (
-        "x: i8 | u8, x_scale: f32, x_zero_point?: i8 | u8, y_scale: f32,"
-        " y_zero_point?: i8 | u8 -> i8 | u8"
+        "x: T, x_scale: f32, x_zero_point?: T, y_scale: f32, y_zero_point?: T -> T where T: i8 | u8"
     )
     omissible: ClassVar[frozenset[int]] = frozenset({2})
 
@@ -232,7 +231,7 @@ class QLinearConcat(ContribOp, type="QLinearConcat", inputs=(3, None)):
     Each tensor, and the result, has its own scale and zero point.
     """
 
-    operands = "y_scale: f32, y_zero_point: i8 | u8, inputs...: any -> i8 | u8"
+    operands = "y_scale: f32, y_zero_point: T, inputs...: f32 | i8 | u8 -> T where T: i8 | u8"
 
     axis: int
 
@@ -250,8 +249,8 @@ class QLinearWhere(ContribOp, type="QLinearWhere", inputs=9):
     """Elements of one quantized tensor if a condition holds, otherwise of another one."""
 
     operands = (
-        "condition: boolean, x: i8 | u8, x_scale: f32, x_zero_point: i8 | u8, y: i8 | u8,"
-        " y_scale: f32, y_zero_point: i8 | u8, z_scale: f32, z_zero_point: i8 | u8 -> i8 | u8"
+        "condition: boolean, x: T, x_scale: f32, x_zero_point: T, y: T, y_scale: f32,"
+        " y_zero_point: T, z_scale: f32, z_zero_point: T -> T where T: i8 | u8"
     )
 
     def decompose(self, s: Steps, condition: Term, *inputs: Term) -> Term:
@@ -264,8 +263,8 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
     """QLinearConv of ai.onnx; with `channels_last` the channels of x and the result are last."""
 
     operands = (
-        "x: i8 | u8, x_scale: f32, x_zero_point: i8 | u8, w: i8 | u8, w_scale: f32,"
-        " w_zero_point: i8 | u8, y_scale: f32, y_zero_point: i8 | u8, b?: i32 -> i8 | u8"
+        "x: X, x_scale: f32, x_zero_point: X, w: W, w_scale: f32, w_zero_point: W, y_scale: f32,"
+        " y_zero_point: Y, b?: i32 -> Y where X: i8 | u8, W: i8 | u8, Y: i8 | u8"
     )
 
     auto_pad: str = "NOTSET"
@@ -294,7 +293,7 @@ class QLinearConv(ContribOp, type="QLinearConv", inputs=(8, 9)):
 class NhwcMaxPool(ContribOp, type="NhwcMaxPool", inputs=1):
     """MaxPool of 8-bit integers with the channels last."""
 
-    operands = "x: i8 | u8 -> i8 | u8"
+    operands = "x: T -> T where T: i8 | u8"
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"

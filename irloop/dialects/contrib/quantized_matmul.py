@@ -118,7 +118,7 @@ def integer_product(s: Steps, a: Term, b: Term, a_zero: Term | None, b_zero: Ter
 class DynamicQuantizeMatMul(ContribOp, type="DynamicQuantizeMatMul", inputs=(3, 5)):
     """A times quantized weights plus a bias, where A is first quantized to u8 by its range."""
 
-    operands = "a: f32, b: i8 | u8, b_scale: f32, b_zero_point?: i8 | u8, bias?: f32 -> f32"
+    operands = "a: f32, b: Q, b_scale: f32, b_zero_point?: Q, bias?: f32 -> f32 where Q: i8 | u8"
 
     def decompose(
         self, s: Steps, a: Term, b: Term, scale: Term, zero: Term | None, bias: Term | None
@@ -133,8 +133,8 @@ class MatMulIntegerToFloat(ContribOp, type="MatMulIntegerToFloat", inputs=(4, 7)
     """The product of quantized A and B as f32, plus a bias."""
 
     operands = (
-        "a: i8 | u8, b: i8 | u8, a_scale: float, b_scale: float, a_zero_point?: i8 | u8,"
-        " b_zero_point?: i8 | u8, bias?: float -> float"
+        "a: A, b: B, a_scale: F, b_scale: F, a_zero_point?: A, b_zero_point?: B, bias?: F -> F"
+        " where A: i8 | u8, B: i8 | u8, F: f16 | f32"
     )
 
     def decompose(
@@ -157,8 +157,8 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
     """``alpha * A' @ B' + C`` of quantized matrices, as f32 or quantized; C is i32."""
 
     operands = (
-        "a: i8 | u8, a_scale: f32, a_zero_point: i8 | u8, b: i8 | u8, b_scale: f32,"
-        " b_zero_point: i8 | u8, c?: i32, y_scale?: f32, y_zero_point?: i8 | u8 -> f32 | i8 | u8"
+        "a: A, a_scale: f32, a_zero_point: A, b: B, b_scale: f32, b_zero_point: B, c?: i32,"
+        " y_scale?: f32, y_zero_point?: i8 | u8 -> f32 | i8 | u8 where A: i8 | u8, B: i8 | u8"
     )
 
     alpha: float = 1.0
@@ -195,8 +195,8 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
     """
 
     operands = (
-        "x: float, b: u8, scales: float, zero_points?: u8 | float, g_idx?: i32, bias?: float"
-        " -> float"
+        "x: T, b: u8, scales: T, zero_points?: u8 | bf16 | f16 | f32, g_idx?: i32, bias?: T -> T"
+        " where T: bf16 | f16 | f32"
     )
 
     columns: int = attribute(name="K")
@@ -206,7 +206,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
     bits: int = 4
     weight_prepacked: int = 0
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 2)
         dims = args.shape(0).dims
         shape = Shape(None) if not dims else Shape((*dims[:-1], self.rows))
@@ -251,7 +251,7 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
 class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
     """x @ W' (or x @ W); W [N, K] is in blocks of 4-bit codes (FP4 or NF4), each with a scale."""
 
-    operands = "x: float, b: u8, absmax: float -> float"
+    operands = "x: T, b: u8, absmax: T -> T where T: bf16 | f16 | f32"
 
     columns: int = attribute(name="K")
     rows: int = attribute(name="N")
@@ -280,7 +280,10 @@ class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
 class GatherBlockQuantized(ContribOp, type="GatherBlockQuantized", inputs=(3, 4)):
     """Rows of a table that is quantized in blocks along its last axis, dequantized."""
 
-    operands = "data: u8 | u4 | i4, indices: i32 | i64, scales: float, zero_points?: any -> float"
+    operands = (
+        "data: Q, indices: i32 | i64, scales: F, zero_points?: Q -> F where Q: i4 | u4 | u8 |"
+        " f4e2m1 | f8e4m3 | f8e4m3fnuz | f8e5m2 | f8e5m2fnuz, F: bf16 | f16 | f32"
+    )
 
     bits: int = 4
     block_size: int = 128
@@ -326,9 +329,9 @@ class QAttention(ContribOp, type="QAttention", inputs=(5, 9), outputs=None):
     """Attention whose projections are products of quantized matrices."""
 
     operands = (
-        "x: i8 | u8, weight: i8 | u8, bias: f32, input_scale: f32, weight_scale: f32, mask?: i32,"
-        " input_zero_point?: i8 | u8, weight_zero_point?: i8 | u8, past?: f32"
-        " -> f32, present?: f32"
+        "x: X, weight: W, bias: F, input_scale: F, weight_scale: F, mask?: i32,"
+        " input_zero_point?: X, weight_zero_point?: W, past?: F -> F, present?: F where X: i8 |"
+        " u8, W: i8 | u8, F: f16 | f32"
     )
     omissible: ClassVar[frozenset[int]] = frozenset()
 

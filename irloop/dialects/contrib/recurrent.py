@@ -66,9 +66,9 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
     """
 
     operands = (
-        "x: f32, w: i8 | u8, r: i8 | u8, b?: f32, sequence_lens?: i32, initial_h?: f32,"
-        " initial_c?: f32, p?: f32, w_scale: f32, w_zero_point: i8 | u8, r_scale: f32,"
-        " r_zero_point: i8 | u8 -> f32, y_h?: f32, y_c?: f32"
+        "x: f32, w: Q, r: Q, b?: f32, sequence_lens?: i32, initial_h?: f32, initial_c?: f32, p?:"
+        " f32, w_scale: f32, w_zero_point: Q, r_scale: f32, r_zero_point: Q -> f32, y_h?: f32,"
+        " y_c?: f32 where Q: i8 | u8"
     )
     cost = "linear"
     omissible: ClassVar[frozenset[int]] = frozenset({3, 4, 5, 6, 7})

@@ -45,7 +45,7 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
     positions.
     """
 
-    operands = "x: float, position_ids: i64, cos: float, sin: float -> float"
+    operands = "x: T, position_ids: i64, cos: T, sin: T -> T where T: bf16 | f16 | f32"
 
     interleaved: int = 0
     is_packed_batching: int = 0
@@ -53,7 +53,7 @@ class RotaryEmbedding(ContribOp, type="RotaryEmbedding", inputs=4):
     rotary_embedding_dim: int = 0
     scale: float = 1.0
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args, 0, 2, 3)
         return inference.same_as_first(args)
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from irloop.dialects import inference
 from irloop.dialects.contrib.base import ContribOp
+from irloop.dialects.contrib.elements import EVERY, PLAIN
 from irloop.dialects.contrib.normalization import widened
 from irloop.dialects.contrib.terms import CannotDecomposeError, Steps, Term
 from irloop.graph.arguments import Arguments
@@ -36,7 +37,7 @@ LARGEST_CROP = 1 << 24
 class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
     """Inserts an axis of size 1 at the position in input 1."""
 
-    operands = "x: any, axis: i32 -> any"
+    operands = f"x: T, axis: i32 -> T where T: {EVERY}"
 
     def decompose(self, s: Steps, x: Term, axis: Term) -> Term:
         known = axis.constant()
@@ -51,7 +52,7 @@ class ExpandDims(ContribOp, type="ExpandDims", inputs=2):
 class Pad(ContribOp, type="Pad", inputs=(2, 3)):
     """Like the standard Pad, but the pads may be a row [1, 2 * rank] and the value a vector [1]."""
 
-    operands = "data: float, pads: i64, value?: float -> float"
+    operands = "data: T, pads: i64, value?: T -> T where T: f16 | f32 | f64"
     expands: ClassVar[bool] = True
 
     mode: str = "constant"
@@ -67,7 +68,7 @@ class Range(ContribOp, type="Range", inputs=(2, 3)):
     `start`, `limit` and the optional `delta` (1 by default) are scalars or vectors [1].
     """
 
-    operands = "start: any, limit: any, delta?: any -> any"
+    operands = "start: T, limit: T, delta?: T -> T where T: f32 | f64 | i16 | i32 | i64"
     cost = "linear"
     expands: ClassVar[bool] = True
 
@@ -79,12 +80,12 @@ class Range(ContribOp, type="Range", inputs=(2, 3)):
 class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
     """The upper or lower triangles of matrices; input 1 shifts the diagonal."""
 
-    operands = "x: any, k?: i64 -> any"
+    operands = f"x: T, k?: i64 -> T where T: bf16 | {PLAIN}"
     cost = "linear"
 
     upper: int = 1
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         return inference.same_as_first(args)
 
     def decompose(self, s: Steps, x: Term, k: Term | None) -> Term:
@@ -100,7 +101,7 @@ class Trilu(ContribOp, type="Trilu", inputs=(1, 2)):
 class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
     """The distinct elements of a vector by first occurrence, indices into them, and counts."""
 
-    operands = "x: any -> any, idx: i64, counts: i64"
+    operands = f"x: T -> T, idx: i64, counts: i64 where T: {EVERY}"
     cost = "linear"
 
     def decompose(self, s: Steps, x: Term) -> Sequence[Term]:
@@ -111,7 +112,7 @@ class Unique(ContribOp, type="Unique", inputs=1, outputs=3):
 class GatherND(ContribOp, type="GatherND", inputs=2):
     """GatherND of ai.onnx without batch axes."""
 
-    operands = "data: any, indices: i32 | i64 -> any"
+    operands = f"data: T, indices: i32 | i64 -> T where T: {EVERY}"
 
     def decompose(self, s: Steps, data: Term, indices: Term) -> Term:
         return s.op("GatherND", data, s.cast(indices, ElementType.I64))
@@ -120,7 +121,7 @@ class GatherND(ContribOp, type="GatherND", inputs=2):
 class GridSample(ContribOp, type="GridSample", inputs=2):
     """Samples [N, C, H, W] at the positions (x, y), in -1..1, of a grid [N, h, w, 2]."""
 
-    operands = "x: any, grid: float -> any"
+    operands = f"x: T, grid: T -> f16 | f32 | f64 where T: {EVERY}"
 
     align_corners: int = 0
     mode: str = "bilinear"
@@ -141,7 +142,7 @@ class GridSample(ContribOp, type="GridSample", inputs=2):
 class CDist(ContribOp, type="CDist", inputs=2):
     """The distance of each row of A to each row of B: Euclidean, or squared."""
 
-    operands = "a: f32 | f64, b: f32 | f64 -> f32 | f64"
+    operands = "a: T, b: T -> T where T: f32 | f64"
 
     metric: str = "sqeuclidean"
 
@@ -156,9 +157,9 @@ class CDist(ContribOp, type="CDist", inputs=2):
 class Inverse(ContribOp, type="Inverse", inputs=1):
     """The inverse of each matrix, decomposed into steps of Gaussian elimination with pivoting."""
 
-    operands = "x: float -> float"
+    operands = "x: T -> T where T: f16 | f32 | f64"
 
-    def infer(self, args: Arguments) -> list[ValueType]:
+    def result_types(self, args: Arguments) -> list[ValueType]:
         inference.floating(args)
         return inference.same_as_first(args)
 
@@ -204,7 +205,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
     results. Samples outside of the image are `extrapolation_value`.
     """
 
-    operands = "x: float, rois: float, batch_indices: i32, crop_size: i32 -> float"
+    operands = "x: T, rois: T, batch_indices: i32, crop_size: i32 -> T where T: f16 | f32 | f64"
     expands: ClassVar[bool] = True
 
     extrapolation_value: float = 0.0

@@ -148,6 +148,13 @@ class Steps(ABC):
     def constant_of(self, term: Term) -> Array | None:
         """The value of a term that is constant, else None."""
 
+    def known_element(self, term: Term | None) -> ElementType:
+        """The element type of a term; DYNAMIC if it is unknown, or if there is no term."""
+        try:
+            return ElementType.DYNAMIC if term is None else self.element_of(term)
+        except CannotDecomposeError:
+            return ElementType.DYNAMIC
+
     def known_rank(self, term: Term) -> int | None:
         """The number of dimensions of a term, or None."""
         try:
