@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import onnx
@@ -148,3 +149,28 @@ def test_every_long_work_reports_how_far_it_is(tmp_path: Path) -> None:
         irloop.compare(model, converted, engines="numpy", seeds=1)
         names = {name for name, _, _ in heard}
         assert names >= {"trials", "comparing trials"}
+
+
+@pytest.mark.parametrize("format", ["svg", "dot"])
+def test_drawing_reports_how_far_it_is(tmp_path: Path, format: Literal["svg", "dot"]) -> None:
+    """The two sums cross the two negations, so the layers are sorted to avoid the crossing."""
+    text = """
+    m (float[2] a, float[2] b) => (float[2] last) {
+       p = Neg (a)  q = Neg (b)  r = Abs (a)  s = Abs (b)
+       t = Add (p, s)  u = Add (q, r)  v = Add (t, u)
+       last = Relu (v)
+    }"""
+    path = tmp_path / "m.onnx"
+    head = '<ir_version: 8, opset_import: ["" : 16]>'
+    path.write_bytes(onnx.parser.parse_model(head + text).SerializeToString())
+    model = irloop.read_model(path)
+    heard: list[tuple[str, int, int | None]] = []
+    with listening(lambda *told: heard.append(told)):
+        irloop.draw(model, format)
+        irloop.draw(model, format, limit=3)
+    # Eight operations, two inputs and an output; then three operations, and a note about the rest.
+    works = {("operations", 8), ("boxes", 11), ("operations", 3), ("boxes", 7)}
+    works |= {("phases", 3), ("sweeps", 12)} if format == "svg" else {("phases", 2)}
+    assert {(name, total) for name, _, total in heard} == works
+    for name, total in works:
+        assert (name, total, total) in heard

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.diagnostics import one_line
 from irloop.drawing.scene import Box, Link, Scene, Style, scene_of
 from irloop.graph.model import Graph
+from irloop.progress import counted, told
 
 __all__ = ["dot"]
 
@@ -27,7 +28,9 @@ def dot(graph: Graph, style: Style, title: str = "") -> str:
 
     Equal graphs have equal texts.
     """
+    told("phases", 0, 2)
     scene = scene_of(graph, style)
+    told("phases", 1, 2)
     rows = [
         f"digraph {_quoted(title or graph.name)} {{",
         f"  label={_quoted(title)} labelloc=t fontname=Helvetica compound=true",
@@ -37,11 +40,13 @@ def dot(graph: Graph, style: Style, title: str = "") -> str:
         "}",
         "",
     ]
+    told("phases", 2, 2)
     return "\n".join(rows)
 
 
 def _scene(scene: Scene, prefix: str, indent: str) -> Iterator[str]:
-    for number, box in enumerate(scene.boxes):
+    boxes = counted("boxes", scene.boxes, len(scene.boxes), every=16)
+    for number, box in enumerate(boxes):
         yield from _box(box, f"{prefix}{number}", indent)
     for layer in sorted({*scene.first.values()}):
         yield _same_rank([at for at, own in scene.first.items() if own == layer], prefix, indent)

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from irloop.progress import told
+
 __all__ = ["Edge", "Layered", "layered", "ranks"]
 
 #: The numbers of the source, the target, and the output of the source; edges of one output share
@@ -118,6 +120,7 @@ def _order(found: Layered) -> None:
     for sweep in range(SWEEPS):
         if not fewest:
             break
+        told("sweeps", sweep, SWEEPS)
         downwards = sweep % 2 == 0
         layers = found.layers if downwards else found.layers[::-1]
         neighbours = found.above if downwards else found.below
@@ -127,6 +130,7 @@ def _order(found: Layered) -> None:
         if crossings < fewest:
             fewest = crossings
             best = [list(layer) for layer in found.layers]
+    told("sweeps", SWEEPS, SWEEPS)
     for layer, order in zip(found.layers, best, strict=True):
         layer[:] = order
 

@@ -9,6 +9,7 @@ from irloop.drawing.coordinates import horizontal
 from irloop.drawing.layers import Edge, Layered, layered, ranks
 from irloop.drawing.scene import Box, Link, Scene
 from irloop.drawing.text import width
+from irloop.progress import counted
 
 __all__ = ["Line", "Placed", "Shelf", "place"]
 
@@ -63,7 +64,7 @@ class Shelf:
 
 def place(scene: Scene) -> Shelf:
     """Place everything in a scene."""
-    placed = [_sized(box) for box in scene.boxes]
+    placed = [_sized(box) for box in counted("boxes", scene.boxes, len(scene.boxes), every=16)]
     links, rank = _ranked(scene)
     for item, box in zip(placed, scene.boxes, strict=True):
         # `_ranked` may have replaced long links by a line of text in the box, so its size is

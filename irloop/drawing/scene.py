@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from irloop.drawing.port_words import fed, given, input_label
 from irloop.drawing.text import clipped
@@ -14,6 +15,7 @@ from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import TensorType
 from irloop.graph.walk import all_nodes, node_path
+from irloop.progress import counted
 
 __all__ = ["Box", "Link", "Scene", "Style", "scene_of"]
 
@@ -215,11 +217,9 @@ class _Builder:
             self._link(source, output, target, entry)
 
     def _add_nodes(self) -> None:
-        for number, node in enumerate(self.graph.nodes):
-            if number == self.style.limit:
-                note = f"{len(self.graph) - number} more operations are not drawn"
-                self.scene.boxes.append(Box("note", note, ("the limit can be raised",)))
-                break
+        left_out = max(0, len(self.graph) - self.style.limit)
+        count = len(self.graph) - left_out
+        for node in counted("operations", islice(self.graph.nodes, count), count, every=16):
             if isinstance(node.op, Constant):
                 self._add_constant(node)
             elif node.bodies:
@@ -227,6 +227,9 @@ class _Builder:
             else:
                 at = self._add(node, Box("operation", node.op.label, self._lines(node)))
                 self._read(at, node.inputs)
+        if left_out:
+            note = f"{left_out} more operations are not drawn"
+            self.scene.boxes.append(Box("note", note, ("the limit can be raised",)))
 
     def _add_constant(self, node: Node) -> None:
         """Draw a constant in its own box only if it is itself a result."""

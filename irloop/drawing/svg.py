@@ -22,6 +22,7 @@ from irloop.drawing.layout import (
 from irloop.drawing.scene import Style, scene_of
 from irloop.drawing.text import width
 from irloop.graph.model import Graph
+from irloop.progress import counted, told
 
 __all__ = ["svg"]
 
@@ -58,7 +59,11 @@ orient="auto"><path d="M0,0.8L8,4L0,7.2z" fill="#d9660a"/></marker>
 
 def svg(graph: Graph, style: Style, title: str = "") -> str:
     """A picture of `graph` as the text of an SVG file. Equal graphs have equal texts."""
-    shelf = place(scene_of(graph, style))
+    told("phases", 0, 3)
+    scene = scene_of(graph, style)
+    told("phases", 1, 3)
+    shelf = place(scene)
+    told("phases", 2, 3)
     head = 26.0 if title else 0.0
     wide = max(shelf.width, width(title, TITLE + 2, bold=True)) + 2 * _EDGE
     high = shelf.height + 2 * _EDGE + head
@@ -73,12 +78,13 @@ def svg(graph: Graph, style: Style, title: str = "") -> str:
         rows.append(_text(title, _EDGE, _EDGE + 4, TITLE + 2, "t"))
     spare = (wide - 2 * _EDGE - shelf.width) / 2
     rows += _shelf(shelf, _EDGE + spare, _EDGE + head)
+    told("phases", 3, 3)
     return "\n".join([*rows, "</svg>", ""])
 
 
 def _shelf(shelf: Shelf, x: float, y: float) -> Iterator[str]:
     """Draw boxes first, then lines, so that a line into a body ends on the border of its owner."""
-    for item in shelf.boxes:
+    for item in counted("boxes", shelf.boxes, len(shelf.boxes), every=16):
         yield from _box(item, x, y)
     for line in shelf.lines:
         yield _path(line, x, y)
