@@ -14,8 +14,9 @@ _SEARCH = (
 _RANDOM = "it draws random numbers by ONNX Runtime's own generator"
 _EXPERTS = "it routes each row to experts by their scores, which irloop does not decompose"
 _PAGES = "it keeps its cache in pages whose layout only ONNX Runtime's CUDA provider knows"
-_ORDER = (
-    "it reads data in the tile order of a CUDA device, which its attributes name but do not define"
+_LONGFORMER = (
+    "its definition does not say by which scales its biases are divided, nor how its window, its "
+    "global tokens and its mask combine; only the CUDA kernels of ONNX Runtime decide this"
 )
 _BINARY = "it holds a model compiled for one device"
 
@@ -29,13 +30,7 @@ REASONS: dict[str, str] = {
     "MoE": _EXPERTS,
     "PagedAttention": _PAGES,
     "QMoE": _EXPERTS,
-    "DequantizeWithOrder": _ORDER,
-    "QOrderedAttention": _ORDER,
-    "QOrderedGelu": _ORDER,
-    "QOrderedLayerNormalization": _ORDER,
-    "QOrderedLongformerAttention": _ORDER,
-    "QOrderedMatMul": _ORDER,
-    "QuantizeWithOrder": _ORDER,
+    "QOrderedLongformerAttention": _LONGFORMER,
     "Sampling": f"{_RANDOM}; {_SEARCH}",
     "Snpe": _BINARY,
     "SparsePagedAttention": _PAGES,
