@@ -219,6 +219,9 @@ MEANINGS = {
     "CNV110": "A ZipMap turns each row of a tensor into a map from class to number. IR has "
     "tensors only: the tensor is the output, with one column per class, in the order of the "
     "labels.",
+    "CNV111": "The target reads static shapes only, and the shape of a value follows from an "
+    "input, such as a list of axes. The written model has the shape that the ONNX model declares. "
+    "Run it only with values that lead to this shape.",
     "CNV802": "An LSTMCell of opset1 has peepholes or coupled gates that OpenVINO's runtimes "
     "ignore; the conversion ignores them, too.",
     "CNV804": "ROIAlign before opset9 enlarges a region that is smaller than one element to one "

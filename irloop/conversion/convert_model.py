@@ -79,7 +79,9 @@ def convert_model(
         reader = None if target is None else targets.find_target(target)
     new_shapes = shapes_of(shapes or {})
     changes_inputs = bool(types or new_shapes or lengths)
-    if changes_inputs or stateless or loops is not None or (rewrites and not translates):
+    fixes_shapes = translates and reader is not None and not reader.dynamic_shapes
+    copies = changes_inputs or stateless or fixes_shapes or loops is not None
+    if copies or (rewrites and not translates):
         source = replace(source, graph=clone_graph(source.graph), opsets=dict(source.opsets))
     if not translates or loops is not None or stateless:
         # Passes change the model before the translation checks it, so check it here.
@@ -101,12 +103,18 @@ def convert_model(
             loop_choice.rewrite(source, loops, is_written=False)
     result = source
     notes: list[Diagnostic] = []
+    if fixes_shapes and reader is not None:
+        from irloop.conversion.declared import assume_declared_shapes
+
+        set_input_shapes(source, new_shapes)
+        notes += assume_declared_shapes(source, reader.name)
     if translates and wanted == "onnx":
         prefer = "scan" if loops == "scan" else "loop"
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif translates:
         known: ImportOptions = {} if reader is None else targets.import_options(reader)
-        result, notes = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
+        result, more = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
+        notes += more
     if loops is not None:
         loop_choice.rewrite(result, loops)
         notes += loop_choice.describe(before, result, loops)

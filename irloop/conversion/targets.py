@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from irloop.conversion.lowering import LowerThroughOnnx
+from irloop.conversion.tensors.constant_reshapes import ConstantReshapes
+from irloop.conversion.tensors.empty_parts import DropEmptyParts
 from irloop.conversion.tensors.flat_selects import FlattenSelects
 from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.openvino.control_flow import If
@@ -201,6 +203,8 @@ def _passes(target: Target) -> Iterator[Pass]:
     yield DowngradeOpset(target.opset)
     yield LowerThroughOnnx(target.opset, target.computed_weights)
     if target.name == OLDEST:
+        yield ConstantReshapes()
+        yield DropEmptyParts()
         yield FlattenSelects()
         yield WidenNarrowIntegers()
 

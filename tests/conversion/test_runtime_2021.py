@@ -82,6 +82,12 @@ def packed(b: Builder, x: Value) -> Value:
     return b(elementwise.Multiply(), x, b(convert.Convert(F32), weights))
 
 
+def without_elements(b: Builder, x: Value) -> Value:
+    lengths = b.i64([3, 0])
+    whole, empty = b.emit(slicing.VariadicSplit(), x, b.i64(1), lengths, n_outputs=2).outputs
+    return b(slicing.Concat(1), empty, b(elementwise.Negative(), whole), empty, x)
+
+
 def numbers(*lists: list[int]) -> list[Any]:
     return [np.array(item, np.uint8) for item in lists]
 
@@ -127,6 +133,7 @@ CASES: list[tuple[str, Build, list[Any], Any]] = [
         [SIX, np.array([[-1], [-2]], np.float32)],
         np.where(SIX > 2, SIX, [[-1], [-2]]),
     ),
+    ("parts without elements", without_elements, [X], np.concatenate([-X, X], 1)),
 ]
 
 

@@ -1,0 +1,5 @@
+"""Fixes shapes as an ONNX model declares them, for runtimes that need static shapes."""
+
+from irloop.conversion.declared.assume import assume_declared_shapes
+
+__all__ = ["assume_declared_shapes"]

@@ -1,0 +1,46 @@
+"""Writes reshapes of known result with a constant shape, for OpenVINO 2021.4."""
+
+from __future__ import annotations
+
+from irloop.dialects.openvino.shape import Reshape, Squeeze, Unsqueeze
+from irloop.graph.builder import shape_of
+from irloop.passes.forms import Emitter
+from irloop.passes.graph_rewrite import MatcherPass
+from irloop.passes.match_rewriter import MatchRewriter
+from irloop.passes.pattern import Match, Pattern, wrap_type
+
+__all__ = ["ConstantReshapes"]
+
+
+class ConstantReshapes(MatcherPass):
+    """Replaces a computed operand of an operation that only changes the shape by the known shape.
+
+    Given::
+
+        y [3,4] = Squeeze(x [1,3,4], axes)      axes is computed, one element
+
+    Result::
+
+        y [3,4] = Reshape(x, Const [3,4])
+
+    OpenVINO 2021.4 takes the shape from the operand only, and refuses a computed one.
+    """
+
+    name = "constant_reshapes"
+    dialects = frozenset({"openvino"})
+
+    def pattern(self) -> Pattern:
+        return wrap_type((Reshape, Squeeze, Unsqueeze))
+
+    def rewrite(self, match: Match, rewriter: MatchRewriter) -> bool:
+        node = match.root
+        data, operand = (*node.inputs, None)[:2]
+        dims = shape_of(node.output).static()
+        if data is None or operand is None or dims is None or 0 in dims:
+            return False
+        if rewriter.inference.constant(operand) is not None:
+            return False
+        emitter = Emitter(rewriter, node, node.name)
+        made = emitter.emit(Reshape(), data, emitter.constant(list(dims)))
+        rewriter.replace_node(node, [made])
+        return True
