@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -109,11 +110,11 @@ def cast(
     """Conversion to `dtype`.
 
     Floats are truncated toward zero when they become integers, integers wrap around, and everything
-    becomes boolean by comparison with 0. With `saturate`, a number too large for a 4-bit or 8-bit
-    float becomes the largest number of that type; without it, infinity or NaN, whichever the type
-    has. `round_mode` (up, down, nearest) applies to float8_e8m0, the type of powers of two. With
-    `through_half` a number is rounded to f16 before it is rounded to an 8-bit float, as OpenVINO
-    does.
+    becomes boolean by comparison with 0 (of a text, the integer at its start is compared). With
+    `saturate`, a number too large for a 4-bit or 8-bit float becomes the largest number of that
+    type; without it, infinity or NaN, whichever the type has. `round_mode` (up, down, nearest)
+    applies to float8_e8m0, the type of powers of two. With `through_half` a number is rounded to
+    f16 before it is rounded to an 8-bit float, as OpenVINO does.
     """
     if dtype == np.dtype(object):
         return _to_string
@@ -129,7 +130,7 @@ def cast(
         if dtype in _SMALL_INTEGERS:
             return _wide(x).astype(np.int64).astype(dtype)
         if dtype.kind == "b":
-            return _wide(x) != 0
+            return _truth(x) if x.dtype.kind == "O" else _wide(x) != 0
         return _from(x).astype(dtype)
 
     return apply
@@ -141,6 +142,26 @@ def _from(x: Array) -> Array:
     if x.dtype.kind == "O":
         spend_each(x.size, 400, "reading numbers from text")
     return x.astype(np.int8) if x.dtype in _SMALL_INTEGERS else x
+
+
+#: The integer at the start of a text; what follows it is ignored.
+_INTEGER = re.compile(r"\s*[+-]?([0-9]+)", re.ASCII)
+
+
+def _truth(x: Array) -> Array:
+    """Whether texts begin with an integer other than 0; ONNX Runtime reads "0.5" as 0.
+
+    Raises:
+        ValueError: for a text that does not begin with an integer, or with one of over 64 bits.
+    """
+    spend_each(x.size, 400, "reading numbers from text")
+    found = []
+    for text in x.reshape(-1).tolist():
+        match = _INTEGER.match(str(text))
+        if match is None or len(match[1].lstrip("0")) > 20 or int(match[1]) >= 1 << 64:
+            raise ValueError(f"ONNX Runtime cannot convert {text!r} to a boolean")
+        found.append(int(match[1]) != 0)
+    return np.array(found, bool).reshape(x.shape)
 
 
 def _wide(x: Array) -> Array:

@@ -367,10 +367,11 @@ def dropout(seed: int | None, n_outputs: int) -> Callable[..., Any]:
     return apply
 
 
-def no_dropout(n_outputs: int, *, boolean: bool) -> Callable[[Array], Any]:
-    """Return the operand and a mask of ones, boolean or of the operand's type."""
+def no_dropout(n_outputs: int, *, mask: bool, boolean: bool) -> Callable[[Array], Any]:
+    """Return the operand and a mask filled with `mask`, boolean or of the operand's type."""
 
     def apply(x: Array) -> Any:
-        return x if n_outputs == 1 else (x, np.ones(x.shape, np.bool_ if boolean else x.dtype))
+        element = np.dtype(np.bool_) if boolean else x.dtype
+        return x if n_outputs == 1 else (x, np.full(x.shape, mask, element))
 
     return apply

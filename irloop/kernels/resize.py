@@ -61,13 +61,22 @@ class Resampling:
     triangle: bool = False
     extrapolation: float = 0.0
 
+    @property
+    def is_fractional(self) -> bool:
+        """True if the last element is aligned at a new size that is not rounded.
+
+        ONNX's tests of linear and cubic align_corners with scales do so. ONNX Runtime rounds the
+        size in all modes, and no test of ONNX differs from it in the others.
+        """
+        return self.coordinates == "align_corners" and self.mode != "nearest"
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One resized axis: from `size` elements to `count`, by the factor `scale`.
 
-    `length` is the new size that align_corners and tf_crop_and_resize use; in ONNX it is not
-    rounded if scales are given. `start` and `end` are the region of tf_crop_and_resize.
+    `length` is the new size before it is rounded; 0 means `count`. `start` and `end` are the region
+    of tf_crop_and_resize.
     """
 
     axis: int
@@ -78,23 +87,23 @@ class Axis:
     end: float = 1.0
     length: float = 0.0
 
-    @property
-    def span(self) -> float:
+    def span(self, how: Resampling) -> float:
         """The distance from the first to the last output element."""
-        return (self.length or float(self.count)) - 1.0
+        length = self.length if how.is_fractional else 0.0
+        return (length or float(self.count)) - 1.0
 
 
-def _places(plan: Axis, coordinates: str) -> Array:
+def _places(plan: Axis, how: Resampling) -> Array:
     """The position (f32) on the input axis of each output element."""
     one = np.float32
     out = np.arange(plan.count, dtype=np.float32)
-    scale, size, count, span = map(one, (plan.scale, plan.size, plan.count, plan.span))
+    scale, size, count, span = map(one, (plan.scale, plan.size, plan.count, plan.span(how)))
     half = one(0.5)
-    match coordinates:
+    match how.coordinates:
         case "asymmetric":
             return out / scale
         case "align_corners":
-            return out * (size - one(1)) / span if plan.span else out * one(0)
+            return out * (size - one(1)) / span if span else out * one(0)
         case "tf_half_pixel_for_nn":
             return (out + half) / scale
         case "pytorch_half_pixel":
@@ -104,7 +113,7 @@ def _places(plan: Axis, coordinates: str) -> Array:
             return offset + (out + half) / scale - half
         case "tf_crop_and_resize":
             first, last = one(plan.start), one(plan.end)
-            if plan.span == 0:
+            if span == 0:
                 return np.array([half * (first + last) * (size - one(1))], np.float32)
             step = (last - first) * (size - one(1)) / span
             return first * (size - one(1)) + out * step
@@ -182,7 +191,7 @@ def taps(plan: Axis, how: Resampling) -> tuple[Array, Array | None]:
     if how.mode.endswith("_pillow"):
         index, weights = _pillow(plan, how)
         return np.clip(index, 0, plan.size - 1), weights
-    place = _places(plan, how.coordinates)
+    place = _places(plan, how)
     if how.mode == "nearest":
         index = _rounded(place, how.nearest, plan.scale)[:, None]
         return np.clip(index, 0, plan.size - 1).astype(np.int64), None
@@ -211,7 +220,7 @@ def outside(plan: Axis, how: Resampling) -> Array | None:
     """
     if how.coordinates != "tf_crop_and_resize":
         return None
-    place = _places(plan, how.coordinates)
+    place = _places(plan, how)
     beyond: Array = (place < 0) | (place > plan.size - 1)
     return beyond if beyond.any() else None
 

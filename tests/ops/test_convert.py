@@ -77,6 +77,18 @@ def test_strings_convert_to_numbers_and_back() -> None:
     assert numbers[3] == np.inf
 
 
+def test_strings_become_booleans_as_in_onnxruntime() -> None:
+    """ONNX Runtime 1.32 reads the integer at the start of the text and ignores the rest."""
+    kernel = onnx.Cast6(ElementType.BOOLEAN).kernel()
+    true = ["1", "-1", "+2", " 1", "1.5", "1e-3", "2abc", "18446744073709551615"]
+    false = ["0", "00", "0.5", "-0.5", "0.9", "0x1", "0e5"]
+    assert kernel(np.array([true, true], object)).tolist() == [[True] * len(true)] * 2
+    assert not kernel(np.array(false, object)).any()
+    for text in ("", "true", "abc", ".5", "NaN", "INF", "-", "18446744073709551616"):
+        with pytest.raises(ValueError, match="cannot convert"):
+            kernel(np.array([text], object))
+
+
 @pytest.mark.parametrize(
     ("numbers", "expected"),
     [

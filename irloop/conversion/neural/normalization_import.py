@@ -286,9 +286,10 @@ def _window_sum(c: Conversion, value: Value, rank: int, size: int) -> Value:
 
 @imports(onnx.Dropout7, onnx.Dropout10)
 def import_dropout(c: Conversion, op: onnx.Dropout7 | onnx.Dropout10, x: Value) -> Outputs:
-    """Dropout -> the input itself; the mask is all ones."""
+    """Dropout -> the input itself; the mask is all zeros."""
     element = element_of(x) if isinstance(op, onnx.Dropout7) else ElementType.BOOLEAN
-    return [x, mask_of_ones(c, x, element)][: len(c.node.outputs)]
+    mask = forms.broadcast(c, c.constant(0, element), forms.shape_of(c, x))
+    return [x, mask][: len(c.node.outputs)]
 
 
 @imports(onnx.Dropout12)

@@ -52,12 +52,12 @@ def resized(c: Conversion, how: Resampling, data: Value, request: Request) -> Va
         )
     weighted = how.mode != "nearest"
     result = forms.converted(c, data, F32) if weighted else data
-    for plan in _plans(c, data, request):
+    for plan in _plans(c, how, data, request):
         result = plan.applied(how, result)
     return forms.converted(c, result, element_of(data))
 
 
-def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
+def _plans(c: Conversion, how: Resampling, data: Value, request: Request) -> list[_Axis]:
     sizes = [forms.size_of(c, data, axis) for axis in request.axes]
     whole = forms.concat(c, [forms.reshape(c, size, [1]) for size in sizes], 0)
     inner = forms.convert(c, whole, F32)
@@ -67,6 +67,8 @@ def _plans(c: Conversion, data: Value, request: Request) -> list[_Axis]:
         factors = forms.converted(c, request.scales, F32)
         lengths = forms.multiply(c, inner, factors)
         counts = forms.convert(c, c(elementwise.Floor(), lengths), ElementType.I64)
+        if not how.is_fractional:
+            lengths = forms.convert(c, counts, F32)
     else:
         wanted = forms.converted(c, request.sizes, ElementType.I64)
         factors = forms.divide(c, forms.convert(c, wanted, F32), inner)
@@ -103,7 +105,7 @@ class _Axis:
     """One axis that is resized; the sizes and the factor are computed when the model runs.
 
     `size`, `scale` and `length` are f32 scalars: the old size, the factor, and the new size, which
-    need not be an integer. `count` is the new size as an i64 scalar.
+    is not an integer if `Resampling.is_fractional`. `count` is the new size as an i64 scalar.
     """
 
     c: Conversion

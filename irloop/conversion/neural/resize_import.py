@@ -107,10 +107,10 @@ def _imported(
     sayable = how.coordinates in SHARED or how.coordinates == "tf_half_pixel_for_nn"
     # OpenVINO leaves an axis unchanged if its size does not change, whatever the scale is.
     exact = plans is None or all(
-        plan.span == plan.count - 1 and plan.count != plan.size for plan in plans
+        plan.span(how) == plan.count - 1 and plan.count != plan.size for plan in plans
     )
     plain = not how.antialias and not how.exclude_outside and policy == "stretch"
-    if plans is None and how.coordinates == "align_corners" and sizes is None:
+    if plans is None and how.is_fractional and sizes is None:
         # OpenVINO rounds the new size before it aligns the corners, so the result is not exact.
         exact = False
     runs = plans is None or _interpolates(how.mode, [plan.axis for plan in plans], rank)

@@ -220,4 +220,4 @@ class Dropout1(OnnxOp, type="Dropout", since=1, inputs=1, outputs=None):
         return [args.tensor(0)] * args.n_outputs
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.normalization.no_dropout(n_outputs, boolean=False)
+        return kernels.normalization.no_dropout(n_outputs, mask=True, boolean=False)

@@ -278,7 +278,10 @@ class LRN(OnnxOp, type="LRN", since=1, inputs=1):
 
 
 class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
-    """The operand itself; output 1 is a mask of ones in the type of the data (Dropout-7)."""
+    """The operand itself; output 1 is a mask in the type of the data (Dropout-7).
+
+    The standard does not say what the mask holds; it holds zeros, as in ONNX Runtime.
+    """
 
     ratio: float = 0.5
 
@@ -287,11 +290,14 @@ class Dropout7(OnnxOp, type="Dropout", since=7, inputs=1, outputs=None):
         return [args.tensor(0)] * args.n_outputs
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.normalization.no_dropout(n_outputs, boolean=False)
+        return kernels.normalization.no_dropout(n_outputs, mask=False, boolean=False)
 
 
 class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
-    """The operand itself; output 1 is a mask that is true everywhere (Dropout-10)."""
+    """The operand itself; output 1 is a boolean mask (Dropout-10).
+
+    The standard does not say what the mask holds; it is false everywhere, as in ONNX Runtime.
+    """
 
     ratio: float = 0.5
 
@@ -301,7 +307,7 @@ class Dropout10(OnnxOp, type="Dropout", since=10, inputs=1, outputs=None):
         return [args.tensor(0), mask][: args.n_outputs]
 
     def kernel(self, n_outputs: int = 1) -> Kernel:
-        return kernels.normalization.no_dropout(n_outputs, boolean=True)
+        return kernels.normalization.no_dropout(n_outputs, mask=False, boolean=True)
 
 
 class Dropout12(OnnxOp, type="Dropout", since=12, inputs=(1, 3), outputs=None):
