@@ -117,6 +117,11 @@ class Budget:
                 fix="allow more time (--max-seconds) if the sizes are intended",
             )
 
+    @property
+    def spent(self) -> int:
+        """The steps that were counted so far."""
+        return self._spent
+
     def seconds_left(self) -> float:
         """The seconds until time runs out; infinite without a limit."""
         return math.inf if self._deadline is None else self._deadline - time.monotonic()

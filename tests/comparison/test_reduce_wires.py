@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import irloop
-from irloop.comparison.reduction.changes import operations
+from irloop.budget import Budget
+from irloop.comparison.reduction.changes import Pair, operations
+from irloop.comparison.reduction.shrink import shrunk
+from irloop.formats.onnx import reader
 
 RECURRENT = Path(__file__).resolve().parents[1] / "fixtures" / "models" / "recurrent" / "model.xml"
 HALVING = RECURRENT.parents[1] / "halving" / "model.xml"
@@ -118,3 +122,67 @@ def test_names_that_become_equal_do_not_keep_operations(tmp_path: Path) -> None:
     assert found.comparison.cause.kind == "output"
     # The outputs are those of a loop whose body only returns its slices.
     assert max(operations(found.first), operations(found.second)) <= 2
+
+
+HEAD = '<ir_version: 8, opset_import: ["" : 16]>'
+COUNTS = """m (bool go) => (bool[n] all) {
+   n = Constant <value = int64 {4}> ()
+   y, all = Loop (n, go, go) <body = step (int64 i, bool c, bool s) => (bool c2, bool s2, bool p) {
+      at = Cast <to = 6> (i)
+      back = Neg (at)
+      most = Constant <value = int32 {-2}> ()
+      s2 = Equal (back, most)
+      c2 = Greater (back, most)
+      p = Less (back, most)
+   }>
+}"""
+
+
+def converted(text: str) -> tuple[irloop.Model, irloop.Model]:
+    """A model of this text and its IR, with inferred types."""
+    first = reader.from_proto(onnx.parser.parse_model(HEAD + text))
+    second, _ = irloop.convert(first)
+    for model in (first, second):
+        assert irloop.infer(model) == []
+    return first, second
+
+
+def test_no_change_makes_a_model_that_contradicts_itself() -> None:
+    """Otherwise the reduced models cannot be written. In the IR the iteration number is an i32."""
+    tried = 0
+
+    def accept(old: Pair, new: Pair, _how: str) -> Pair:
+        nonlocal tried
+        tried += 1
+        assert [irloop.infer(model) for model in new.models] == [[], []]
+        return old
+
+    go = np.array(True)
+    shrunk(Pair(converted(COUNTS), ((go,), (go,))), accept, 60)
+    assert tried
+
+
+GROWS = """m (bool go, float[1] x, float[5,3] rows) => (float[n] y) {
+   y = Loop ( , go, x) <body = step (int64 i, bool c, float[k] a) => (bool c2, float[j] a2) {
+      most = Constant <value = int64 {3}> ()
+      c2 = Less (i, most)
+      d = Scan <num_scan_inputs = 1, body = in (float[l] s, float[3] row) => (float[l] NEXT) {
+         s2 = Sub (s, s)
+         kept = Identity (s)
+      }> (a, rows)
+      a2 = Concat <axis = 0> (a, d)
+   }>
+}"""
+
+
+def test_a_smaller_case_that_never_ends_is_dropped_early() -> None:
+    """Without its condition the outer loop doubles its state in each iteration."""
+    first = converted(GROWS.replace("NEXT", "s2"))[1]
+    second = converted(GROWS.replace("NEXT", "kept"))[0]
+    with Budget(memory=64 << 20).entered() as budget:
+        found = irloop.reduce(first, second)
+    assert found.comparison.cause is not None
+    assert "is not carried: its back edge returns it unchanged" in found.comparison.cause.message
+    assert max(operations(found.first), operations(found.second)) <= 3
+    # The original takes 500 steps; without a limit such a case takes millions.
+    assert budget.spent < 500_000

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.budget import Budget
 from irloop.comparison.compare import Comparison, Path, compare, read_side
 from irloop.comparison.inputs import TRIPS, Trial, made_trials, with_arrays
 from irloop.comparison.measure import Tolerance
@@ -43,6 +44,10 @@ OUTPUTS = 3
 
 #: Maximum number of differing values around which a cut is tried.
 PLACES = 4
+
+#: The steps that a run of a smaller case may take in addition to those of the original comparison:
+#: without its condition, a loop may never end.
+SPARE = 10_000
 
 #: The kinds of causes that name the place where two models differ.
 LOCATED = ("state", "wire", "constant", "operation", "input", "trip count", "condition")
@@ -88,10 +93,11 @@ def reduce(
     models = _prepared(read_side(first)), _prepared(read_side(second))
     work = _Reduction(tolerance or Tolerance(), seconds)
     pair = work.start(models, inputs)
-    for step in (work.cut_around_divergence, work.cut_around_loop):
-        pair = step(pair)
-    for step in (work.smallest, work.lower_trip_counts):
-        pair = step(pair)
+    with Budget(operations_a_run=work.spent + SPARE).entered():
+        for step in (work.cut_around_divergence, work.cut_around_loop):
+            pair = step(pair)
+        for step in (work.smallest, work.lower_trip_counts):
+            pair = step(pair)
     for model in pair.models:
         # Inner values have become outputs, and a file must declare the types of outputs.
         Inference(tolerant=True).run(model.graph)
@@ -116,6 +122,8 @@ class _Reduction:
         #: be compared.
         self._found_equal = False
         self._uncompared = ""
+        #: The steps of the budget that the comparison of the original models took.
+        self.spent = 0
         self.steps: list[str] = []
 
     def judge(self, pair: Pair) -> Comparison:
@@ -170,7 +178,9 @@ class _Reduction:
         for trial in counted("inputs", trials, len(trials)):
             pair = Pair(models, (trial.arrays, trial.arrays))
             if self._differ(pair):
-                self._kind = _kind(self.judge(pair))
+                with Budget().entered() as budget:
+                    self._kind = _kind(self.judge(pair))
+                self.spent = budget.spent
                 self.steps.append(f"with {trial.label}: {_size(pair)}")
                 return pair
         return None

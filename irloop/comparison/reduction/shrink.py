@@ -10,7 +10,7 @@ Values that nothing reads any more are removed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from irloop.comparison.reduction.changes import (
 from irloop.comparison.reduction.shortcuts import inlined, stepped
 from irloop.comparison.reduction.substitutes import alone, settled, simpler
 from irloop.comparison.runs import limits_of
-from irloop.errors import IrloopError
+from irloop.errors import InferenceError, IrloopError
 from irloop.execution.session import Session
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
@@ -62,6 +62,9 @@ def shrunk(
     """
     end = time.monotonic() + seconds
     tries = 0
+    # A faulty model may contradict itself, but changes must not add a contradiction: the reduced
+    # models are written into files.
+    most = [len(_contradictions(model)) for model in pair.models]
     before = None
     while before is not pair:
         before = pair
@@ -71,7 +74,7 @@ def shrunk(
                 found = todo[place]
                 told("changes", tries, tries + len(todo) - place)
                 tries += 1
-                changed = _applied(pair, found[1])
+                changed = _applied(pair, found[1], most)
                 if changed is not None and found[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
@@ -127,16 +130,28 @@ def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
     )
 
 
-def _applied(pair: Pair, change: Callable[[Pair], Pair | None]) -> Pair | None:
-    """The changed pair without unread values; None if the change cannot be made."""
+def _contradictions(model: Model) -> list[InferenceError]:
+    """Infer the types of a model; return the errors of operations that contradict themselves."""
+    inference = Inference(tolerant=True)
+    inference.run(model.graph)
+    return inference.errors
+
+
+def _applied(pair: Pair, change: Callable[[Pair], Pair | None], most: Sequence[int]) -> Pair | None:
+    """The changed pair without unread values.
+
+    None if the change cannot be made, or if a model then has more contradictions than `most` holds
+    for it.
+    """
     try:
         copies = tuple(clone_model(model) for model in pair.models)
         changed = change(Pair((copies[0], copies[1]), pair.arrays))
         if changed is None:
             return None
-        for model in changed.models:
+        for model, allowed in zip(changed.models, most, strict=True):
             Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
-            Inference(tolerant=True).run(model.graph)
+            if len(_contradictions(model)) > allowed:
+                return None
         return _without_unread_inputs(changed)
     except (IrloopError, ValueError, IndexError, KeyError):
         return None
