@@ -26,6 +26,7 @@ from irloop.conversion.tensors.abs_of_concats import KeepConcatsOfAbs
 from irloop.conversion.tensors.computed_pads import SelectComputedPads
 from irloop.conversion.tensors.computed_scales import ConvertScaledWeightsTwice
 from irloop.conversion.tensors.double_sums import FoldDoubleSums
+from irloop.conversion.tensors.exact_divisions import DivideExactly, is_divided_by_rounding
 from irloop.conversion.tensors.integer_divisions import DivideCopies, is_divided_inexactly
 from irloop.conversion.tensors.one_element_constants import NarrowOneElementConstants
 from irloop.conversion.tensors.rank_3_reductions import WidenRank3Reductions, is_reduced_wrongly
@@ -98,7 +99,10 @@ def openvino_forms() -> list[Form]:
         single(MoveStringsByNumbers(), lambda node: bool(moved_strings(node)), beside=MOVING),
         # OpenVINO computes arithmetic with constants wrongly after some reductions.
         single(WidenRank3Reductions(), is_reduced_wrongly),
-        # OpenVINO rounds divisions of integers after some operations to the nearest integer.
+        # OpenVINO rounds quotients of large integers to 24 bits.
+        single(DivideExactly(), is_divided_by_rounding),
+        # OpenVINO rounds divisions of integers after some operations to the nearest integer. This
+        # pass comes after `DivideExactly`, which adds divisions.
         single(DivideCopies(), is_divided_inexactly),
         # OpenVINO moves an Abs to the operands of a Concat of rank 1.
         single(KeepConcatsOfAbs(), overwrites_its_concat, always=True),

@@ -16,7 +16,9 @@ from irloop.dialects.openvino.elementwise import (
     Add,
     Divide,
     Exp,
+    FloorMod,
     Maximum,
+    Mod,
     Multiply,
     Negative,
     Subtract,
@@ -39,7 +41,7 @@ __all__ = ["CASES", "FEATURE", "dropped_before_iteration"]
 FEATURE = "IR: rare forms"
 
 I64, BOOLEAN, F32 = ElementType.I64, ElementType.BOOLEAN, ElementType.F32
-I8 = ElementType.I8
+I8, I32 = ElementType.I8, ElementType.I32
 F64, F8 = ElementType.F64, ElementType.F8E4M3
 
 
@@ -115,6 +117,12 @@ def _integer_division() -> Model:
     total, largest = m(ReduceSum(), x, axis), m(ReduceMax(), x, axis)
     four, forty = m.constant(4, I64), m.constant(40, I64)
     return m.done(m(Divide(), total, four), m(Divide(), forty, largest))
+
+
+def _large_integers() -> Model:
+    m = IrModel()
+    x, y = m.input("x", None, element=I32), m.input("y", None, element=I32)
+    return m.done(m(FloorMod(), x, y), m(Mod(), x, y), m(Divide(m_pythondiv=False), x, y))
 
 
 def _size_in_a_narrow_type() -> Model:
@@ -483,6 +491,21 @@ CASES = (
         (
             run([[[1, 5], [8, 8], [3, 4]]], [[1, 4, 1], [8, 5, 10]]),
             run([[[10, 1]]], [[2], [4]]),
+        ),
+    ),
+    Case(
+        "division_of_large_integers",
+        FEATURE,
+        "OpenVINO FloorMod-1",
+        "The remainder of a division of integers; Mod has the sign of x, FloorMod that of y.",
+        _large_integers,
+        (
+            run([[7, -7], [3, 3]], [[1, 2], [1, -1], [2, -2]]),
+            # 875362016 = 125626 * 6968 + 48
+            run(
+                [[875362016, -875362016], [6968, 6968]],
+                [[48, 6920], [48, -48], [125626, -125626]],
+            ),
         ),
     ),
     Case(

@@ -1,0 +1,165 @@
+"""Finds divisions of integers that OpenVINO's CPU plugin computes in f32, which rounds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irloop.dialects.openvino.comparison import Select
+from irloop.dialects.openvino.convert import Convert
+from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
+from irloop.dialects.openvino.generate import Range, Range4
+from irloop.dialects.openvino.slicing import Concat
+from irloop.graph.builder import element_of
+from irloop.graph.model import Node, Value
+from irloop.graph.op import Constant, Parameter
+from irloop.hazards.patterns import is_loop, owner_of
+from irloop.hazards.sources import sources
+
+__all__ = ["LARGEST_SHORT_DIVISOR", "is_divided_in_f32", "largest_constant"]
+
+#: f32 holds every integer below this number.
+_EXACT = 2**24
+
+#: For divisors up to this number, the remainder of a rounded quotient is below 2^24.
+LARGEST_SHORT_DIVISOR = 2**22
+
+#: The elements of larger constants are not read.
+_FEW = 2**16
+
+
+def is_divided_in_f32(node: Node) -> bool:
+    """True for a Divide, FloorMod or Mod of integers that may need more than 24 bits.
+
+    False if the model corrects the rounded quotient by its remainder, as the form does that
+    conversion writes.
+    """
+    if not isinstance(node.op, Divide | FloorMod | Mod) or None in node.inputs:
+        return False
+    left, right = (value for value in node.inputs if value is not None)
+    element = element_of(node.output)
+    if not element.is_integer or element.bits < 32 or _is_remainder(left, right):
+        return False
+    if isinstance(node.op, Divide) and _is_corrected(node, left, right):
+        return False
+    # A small dividend has a quotient of 0 by a large divisor, but FloorMod adds the two.
+    return _may_be_large(left) or (isinstance(node.op, FloorMod) and _may_be_large(right))
+
+
+def largest_constant(value: Value) -> int | None:
+    """The largest absolute value in a constant of integers; None for other values.
+
+    None also for constants with many elements or none.
+    """
+    op = value.producer.op
+    if not isinstance(op, Constant) or not 0 < op.tensor.count <= _FEW:
+        return None
+    numbers = op.tensor.numpy()
+    return max(abs(int(numbers.min())), abs(int(numbers.max())))
+
+
+def _may_be_large(value: Value) -> bool:
+    """True unless the integers in `value` are sizes, positions or small constants.
+
+    Sizes and positions are assumed to have at most 24 bits, and so are results of operations on
+    them. Only a few operations are searched.
+    """
+    return any(_is_large_source(node) for node in sources([value.producer], _deciding))
+
+
+def _is_large_source(node: Node) -> bool:
+    if isinstance(node.op, Parameter):
+        return not _is_small(node) and not _counts_iterations(node)
+    if isinstance(node.op, Constant):
+        element = element_of(node.output)
+        largest = largest_constant(node.output) if element.is_integer else None
+        return largest is not None and largest >= _EXACT
+    return is_loop(node) or (not node.op.pure and not _is_small(node))
+
+
+def _counts_iterations(node: Node) -> bool:
+    """True for the body parameter that holds the iteration number."""
+    found = owner_of(node)
+    if found is None:
+        return False
+    position = found[1].ports.iteration
+    return position is not None and found[1].graph.input(position) is node.output
+
+
+def _is_small(node: Node) -> bool:
+    """True if the result has a narrow type, or the operation makes small numbers only."""
+    if not node.outputs:
+        return False
+    element = element_of(node.outputs[0])
+    if element.bits < 16 or (element.is_integer and element.bits < 32):
+        return True
+    if isinstance(node.op, Sign | Range | Range4):
+        return True
+    if isinstance(node.op, FloorMod | Mod) and node.inputs[1] is not None:
+        largest = largest_constant(node.inputs[1]) if element.is_integer else None
+        return largest is not None and largest < _EXACT
+    # Integers that other operations than Convert make from floats are positions or counts.
+    given = node.inputs[0] if node.inputs else None
+    if given is None or isinstance(node.op, Convert) or not element.is_integer:
+        return False
+    return not element_of(given).is_integer
+
+
+def _deciding(node: Node) -> Sequence[Value | None]:
+    """The inputs of a node that decide how large its result may be."""
+    if node.op.type in ("ShapeOf", "NonZero") or _is_small(node):
+        return ()
+    if node.op.elementwise or node.bodies or isinstance(node.op, Concat):
+        return node.inputs
+    return node.inputs[1:] if isinstance(node.op, Select) else node.inputs[:1]
+
+
+def _is_remainder(value: Value, divisor: Value) -> bool:
+    """True for x - x / divisor * divisor."""
+    node = value.producer
+    if not isinstance(node.op, Subtract) or None in node.inputs:
+        return False
+    left, taken = (each for each in node.inputs if each is not None)
+    product = taken.producer
+    if not isinstance(product.op, Multiply):
+        return False
+    return any(
+        quotient is not None
+        and isinstance(quotient.producer.op, Divide)
+        and quotient.producer.inputs[0] is left
+        and _same(quotient.producer.inputs[1], divisor)
+        and _same(other, divisor)
+        for quotient, other in (product.inputs, product.inputs[::-1])
+    )
+
+
+def _same(left: Value | None, right: Value) -> bool:
+    """True for one value, and for equal constants."""
+    if left is None or left is right:
+        return left is right
+    ops = left.producer.op, right.producer.op
+    if not isinstance(ops[0], Constant) or not isinstance(ops[1], Constant):
+        return False
+    if ops[0].tensor.shape != ops[1].tensor.shape or ops[0].tensor.count > _FEW:
+        return False
+    return bool((ops[0].tensor.numpy() == ops[1].tensor.numpy()).all())
+
+
+def _is_corrected(node: Node, left: Value, right: Value) -> bool:
+    """True if the remainder of a quotient is divided again, and nothing else reads the remainder
+    but differences.
+    """
+    for user, _ in node.output.uses:
+        for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
+            if reader.outputs and reader.inputs[0] is left and _is_divided_again(reader, right):
+                return True
+    return False
+
+
+def _is_divided_again(node: Node, divisor: Value) -> bool:
+    if not _is_remainder(node.output, divisor):
+        return False
+    readers = [user for user, _ in node.output.uses]
+    divides = [user for user in readers if isinstance(user.op, Divide | FloorMod)]
+    return bool(divides) and all(
+        isinstance(user.op, Divide | FloorMod | Subtract) for user in readers
+    )

@@ -1,0 +1,145 @@
+"""Quotients and remainders of integers with more than 24 bits, which OpenVINO computes in f32."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import irloop
+from benchmarks.engines import Engines
+from irloop.conversion.tensors.exact_divisions import is_divided_by_rounding
+from irloop.dialects.openvino.elementwise import Divide
+from irloop.graph.walk import all_nodes
+from tests.conversion.both_engines import agree, i64, needs_engines
+
+pytestmark = needs_engines
+
+RNG = np.random.default_rng(7)
+ENDS = (2**31 - 1, -(2**31), 2**24 + 1, -(2**24) - 1, 0, 1, -1)
+X = np.array([*RNG.integers(-(2**31), 2**31, 300), *ENDS])
+#: Half of the divisors are small. -2^31 is not supported.
+DIVISORS = np.where(RNG.integers(0, 2, X.size), RNG.integers(1, 300, X.size), X[::-1])
+DIVISORS[(DIVISORS == 0) | (DIVISORS == -(2**31))] = 7
+OPERATIONS = {"Mod": "Mod (x, y)", "fmod": "Mod <fmod = 1> (x, y)", "Div": "Div (x, y)"}
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Engines]:
+    with contextlib.closing(Engines()) as found:
+        yield found
+
+
+@pytest.mark.parametrize("element", ["int64", "int32"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_divisors_that_are_inputs(
+    operation: str, element: str, engines: Engines, tmp_path: Path
+) -> None:
+    text = (
+        f"g ({element}[n] x, {element}[n] y) => ({element}[n] z) {{ z = {OPERATIONS[operation]} }}"
+    )
+    x, y = X.astype(element), DIVISORS.astype(element)
+    agree(text, [[x, y], [x[::-1], y], [x[:0], y[:0]]], engines, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "divisor", [1, 3, 1000, -1000003, 2**22, 2**22 + 1, -(2**24) - 3, 10**9 + 7, 2**31 - 1]
+)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_constant_divisors(operation: str, divisor: int, engines: Engines, tmp_path: Path) -> None:
+    text = f"""
+g (int32[n] x) => (int32[m] z) {{
+  y = Constant <value = int32[1] {{{divisor}}}> ()
+  z = {OPERATIONS[operation]}
+}}
+"""
+    agree(text, [[X.astype(np.int32)], [X[5:9].astype(np.int32)]], engines, tmp_path)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_sums_are_divided(operation: str, engines: Engines, tmp_path: Path) -> None:
+    """The plugin may compute a division together with the reduction before it (OVN145).
+
+    The sums are multiples of 64, because the plugin computes sums in f32, too.
+    """
+    text = f"""
+g (int64[r, 4] v) => (int64[r] z) {{
+  axis = Constant <value_ints = [1]> ()  y = Constant <value_int = 6968> ()
+  x = ReduceSum <keepdims = 0> (v, axis)  z = {OPERATIONS[operation]}
+}}
+"""
+    rows = np.array([[875362048, 0, 0, 0], [-875362048, 0, 0, 0], [5, 6, 7, 6960]])
+    agree(text, [[rows], [rows[:1]], [rows[1:]]], engines, tmp_path)
+
+
+STEPS = {
+    # A linear congruential generator.
+    "generator": "a = Mul (s, k)  x = Add (a, i)  next = Mod (x, y)",
+    "hash": "a = Mul (s, k)  x = Add (a, v)  h = Mod <fmod = 1> (x, y)  next = Sub (h, i)",
+    "quotient": "a = Mul (v, k)  x = Add (a, s)  next = Div (x, y)",
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("nested", [False, True])
+def test_divisions_in_loops(step: str, nested: bool, engines: Engines, tmp_path: Path) -> None:
+    body = f"(int64 i, bool c, int64[w] s) => (bool d, int64[w] next, int64[w] z) {{ {STEPS[step]}"
+    stop = "  last = Constant <value_int = 1000000> ()  m = ReduceMax <keepdims = 0> (next)"
+    inner = f"inner {body}  z = Identity (next)  d = Identity (c) }}"
+    outer = f"outer {body}{stop}  d = Less (m, last)  z = Identity (next) }}"
+    if nested:
+        outer = f"""outer (int64 j, bool c, int64[w] t) => (bool d, int64[w] next, int64[w] z) {{
+          two = Constant <value_int = 2> ()
+          next, zs = Loop (two, "", t) <body = {inner}>
+          {stop}  d = Less (m, last)  z = Add (next, t)
+        }}"""
+    text = f"""
+g (int64 n, int64[w] v, int64[w] start) => (int64[w] end, int64[t, w] all) {{
+  k = Constant <value_int = 1103> ()  y = Constant <value_int = 1000003> ()
+  end, all = Loop (n, "", start) <body = {outer}>
+}}
+"""
+    v, start = np.array([12345, 1900000, 77]), np.array([1000002, 1, 999])
+    sets = [[i64(n), v, start] for n in (4, 0, 1, 7)] + [[i64(3), -v, start]]
+    agree(text, sets, engines, tmp_path)
+
+
+def test_divisions_of_sizes_stay(tmp_path: Path) -> None:
+    """OpenVINO computes shapes when it compiles a model, through a plain Divide."""
+    text = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, m] x, int64[n] ids) => (float[k, l] y, int64[n] half) {
+  shape = Shape (x)  four = Constant <value_ints = [2, 1]> ()  sizes = Div (shape, four)
+  zero = Constant <value_int = 0> ()  steps = Constant <value_int = 1> ()
+  starts = Constant <value_ints = [0, 0]> ()  y = Slice (x, starts, sizes)
+  rows = Constant <value_int = 0> ()  size = Gather (shape, rows)
+  places = Range (zero, size, steps)  two = Constant <value_int = 2> ()
+  halves = Div (places, two)  rest = Mod (ids, two)  half = Add (halves, rest)
+}
+"""
+
+    source = tmp_path / "model.onnx"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    model = irloop.convert(source)[0]
+    divisions = [node for node in all_nodes(model.graph) if isinstance(node.op, Divide)]
+    # Two for the sizes, and the one that corrects `rest`.
+    assert len(divisions) == 3
+
+
+def test_corrected_divisions_are_left_alone(tmp_path: Path) -> None:
+    """Conversion recognises what it has written, also after the way through ONNX."""
+    text = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64[n] x, int64[n] y) => (int64[n] z, int64[n] q) { z = Mod (x, y)  q = Div (x, y) }
+"""
+    source = tmp_path / "model.onnx"
+    source.write_bytes(onnx.parser.parse_model(text).SerializeToString())
+    first = irloop.convert(source)[0]
+    assert not any(map(is_divided_by_rounding, all_nodes(first.graph)))
+    again = irloop.convert(irloop.convert(first)[0])[0]
+    counts = [sum(isinstance(n.op, Divide) for n in all_nodes(m.graph)) for m in (first, again)]
+    assert counts[0] == counts[1]
