@@ -340,8 +340,11 @@ class Context:
             if layer.data_line is not None
         ]
 
-    def value_of(self, index: NetIndex, source: Source | None) -> tuple[float, ...] | None:
-        """The elements of a small constant; None if `source` does not lead to a constant.
+    def value_of(
+        self, index: NetIndex, source: Source | None, most: int = SMALL
+    ) -> tuple[float, ...] | None:
+        """The elements of a constant of at most `most` elements; None if `source` does not lead to
+        one.
 
         The search goes through reshapes, and from a body Parameter to the outer value that feeds
         it.
@@ -352,7 +355,7 @@ class Context:
             layer = source[0]
             kind = (layer.type or "").lower()
             if layer.type == "Const":
-                return self._read(constant_of(layer))
+                return self._read(constant_of(layer), most)
             if kind in _TRANSPARENT:
                 source = index.source(layer, 0)
             elif layer.type == "Parameter":
@@ -383,10 +386,10 @@ class Context:
             return outer, outer.source(owner, entry.position)
         return None
 
-    def _read(self, constant: Constant) -> tuple[float, ...] | None:
+    def _read(self, constant: Constant, most: int) -> tuple[float, ...] | None:
         letter = None if constant.element is None else PACKED.get(constant.element)
         count, offset, needed = constant.elements, constant.offset, constant.needed
-        if letter is None or offset is None or count is None or not 0 < count <= SMALL:
+        if letter is None or offset is None or count is None or not 0 < count <= most:
             return None
         if self.weights.disguise is not None:
             return None
@@ -396,10 +399,10 @@ class Context:
         return struct.unpack(f"<{count}{letter}", data)
 
     def operand_value(
-        self, index: NetIndex, layer: Layer, position: int
+        self, index: NetIndex, layer: Layer, position: int, most: int = SMALL
     ) -> tuple[float, ...] | None:
-        """The elements of an input that is a small constant, or None."""
-        return self.value_of(index, index.source(layer, position))
+        """The elements of an input that is a constant of at most `most` elements, or None."""
+        return self.value_of(index, index.source(layer, position), most)
 
     def trip_count(self, wiring: Wiring) -> int | None:
         """The constant trip count of a Loop, or None."""

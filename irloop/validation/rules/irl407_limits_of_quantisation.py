@@ -1,0 +1,99 @@
+"""IRL407: limits of a FakeQuantize that leave no numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from irloop.diagnostics import Diagnostic, Severity
+from irloop.formats.openvino.places import at_port, describe
+from irloop.validation.context import Context
+from irloop.validation.rule import Rule
+
+#: Maximum number of channels whose limits are read.
+CHANNELS = 4096
+
+_NAMES = ("input_low", "input_high", "output_low", "output_high")
+
+
+class LimitsOfQuantisation(
+    Rule,
+    code="IRL407",
+    severity=Severity.WARNING,
+    title="limits of a FakeQuantize that leave no numbers",
+    requires=("IRL406",),
+):
+    """A constant limit of a FakeQuantize is not finite, or both limits of its inputs are equal.
+
+    What it does:
+        Reads the constants that are the four limits of each FakeQuantize, if they have at most 4096
+        elements.
+    Why is this bad:
+        OpenVINO accepts the file. With an infinite or nan limit of the inputs, its CPU plugin
+        returns nan or the same number for all data; with an infinite limit of the outputs, it
+        returns numbers of 1e34.
+        Where both limits of the inputs are equal, the specification defines the result, but the
+        plugin divides by their distance and returns nan in the whole channel. It returns zeros if
+        all four limits are 0 everywhere.
+    Bad example:
+        the limits 0 and 0 of a channel that was always 0 during calibration
+    Good example:
+        the limits 0 and 0.0001 of this channel
+    Fix:
+        Find out why the tool that quantised the model measured this range; write a small range for
+        data that never change.
+    """
+
+    def check(self, context: Context) -> Iterator[Diagnostic]:
+        """One finding per limit that is not finite, or per pair of equal limits."""
+        for index, layer in context.layers("fakequantize"):
+            limits = [
+                context.operand_value(index, layer, position, CHANNELS) for position in range(1, 5)
+            ]
+            bad = _first_infinite(limits)
+            if bad is not None:
+                at, number = bad
+                yield self.found(
+                    at_port(layer, layer.inputs[at + 1]),
+                    f"{_NAMES[at]} of {describe(layer)} is {number}",
+                    expected="finite numbers",
+                    found=str(number),
+                    cause="the range that was measured when the model was quantised is not finite",
+                    fix="correct the measured range",
+                )
+                continue
+            equal = _first_equal(limits)
+            if equal is not None:
+                channel, number = equal
+                yield self.found(
+                    at_port(layer, layer.inputs[2]),
+                    f"input_low and input_high of {describe(layer)} are both {number}",
+                    expected="input_low < input_high",
+                    found=f"{number} at element {channel}",
+                    cause="the data did not change when the model was calibrated",
+                    fix="write a small range, such as 0 to 0.0001",
+                )
+
+
+def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
+    """The position of the first limit with a number that is not finite, and this number."""
+    for at, limit in enumerate(limits):
+        for number in limit or ():
+            if not math.isfinite(number):
+                return at, number
+    return None
+
+
+def _first_equal(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
+    """The first element at which both limits of the inputs are equal, and its number."""
+    low, high = limits[:2]
+    if low is None or high is None or not any(number for limit in limits for number in limit or ()):
+        return None
+    count = max(len(low), len(high))
+    if {len(low), len(high)} - {1, count}:
+        return None
+    for at in range(count):
+        number = low[at % len(low)]
+        if number == high[at % len(high)]:
+            return at, number
+    return None
