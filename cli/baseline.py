@@ -78,7 +78,7 @@ class Baseline:
         return found
 
     def gone(self, findings: Iterable[Diagnostic], files: Sequence[str]) -> int:
-        """The number of known findings of `files` that no longer occur."""
+        """Count the findings in the baseline that no longer occur in `files`."""
         looked_at = {self._place(file) for file in files}
         left = self.known - Counter(self._key(item) for item in findings)
         return sum(number for key, number in left.items() if key[1] in looked_at)

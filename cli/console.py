@@ -180,7 +180,11 @@ class Console:
         click.echo(f"\r\x1b[K{one_line(self.named(text))}", err=True, nl=False)
 
     def _left(self, now: float) -> float | None:
-        """The estimated seconds that the outermost work with a known total still takes, or None."""
+        """Estimate for how many more seconds the current work will run.
+
+        The estimate is for the outermost work with a known number of pieces. Returns None if there
+        is none, or if too little time has passed or too little is done for an estimate.
+        """
         works = list(self._works.values())
         while works and works[0].total is None:
             del works[0]

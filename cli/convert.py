@@ -160,7 +160,11 @@ def command(ctx: click.Context, /, source: str, output: str, **options: Any) -> 
 
 
 def _require_pipeable(options: dict[str, Any]) -> None:
-    """Check that the output fits in one stream, and that nothing else is printed to it."""
+    """Refuse options that conflict with `-o -`, which writes one ONNX file to stdout.
+
+    Raises:
+        UsageError: naming the option, for example `--external-data` or `--format json`.
+    """
     for name in ("external_data", "ir_version"):
         if options[name]:
             raise UsageError(
@@ -365,7 +369,7 @@ class _Job:
         return converted
 
     def _save_equal(self, source: Model, model: Model) -> tuple[str, ...]:
-        """Write `model` if it computes the same as the source."""
+        """Write `model` to the output after checking that it computes the same as `source`."""
         if self.weights == "share":
             # Only a file in the folder of the weights can refer to them, so the comparison runs the
             # model in memory.

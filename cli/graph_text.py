@@ -34,7 +34,10 @@ def operand(value: Value | None) -> str:
 
 
 def iterations(node: Node) -> str:
-    """The trip count of a loop, as far as it is known without running it."""
+    """Describe how often a loop runs, as in ``runs at most 5 times``, without running it.
+
+    The text is empty for a node that is no loop, or if nothing is known.
+    """
     body = next((body for body in node.bodies if body.label == "body"), None)
     if body is None:
         return ""

@@ -44,7 +44,12 @@ def find_models(paths: Sequence[str], *, follow: bool = False) -> Found:
 
 
 def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
-    """The models to which changed files belong; the files may be gone."""
+    """List the models to which the changed files in `paths` belong.
+
+    A .bin belongs to the .xml of the same name. Files that do not exist any more are skipped.
+    Returns the models, and the files that are left out because they are links that lead out of
+    their folder; with `follow` these are models, too.
+    """
     found: dict[str, str] = {}
     leaving: list[str] = []
     for path in paths:

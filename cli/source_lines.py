@@ -24,7 +24,10 @@ _STEP = r"(@?[\w-]+)(?:\[@id=([^\]]*)\])?(?:\[(\d+)\])?$"
 
 
 class Excerpt(NamedTuple):
-    """A line of a file; the finding is about `text[start:end]` (the whole line if unknown)."""
+    """A line of a file, in which `text[start:end]` is the part that a finding is about.
+
+    If this part is not known, it is the whole line.
+    """
 
     text: str
     start: int
@@ -61,7 +64,10 @@ class Excerpts:
 
 
 def _path(file: str) -> str:
-    """The path at which a file named in a finding can be read; for stdin, that of its copy."""
+    """Return the path from which the file named in a finding can be read.
+
+    If the file is stdin, this is the path of the copy of stdin.
+    """
     context = click.get_current_context(silent=True)
     copy = None if context is None else console_of(context).stdin
     return copy if copy is not None and file == STDIN else file

@@ -194,7 +194,12 @@ def command(ctx: click.Context, /, source: str, **options: Any) -> None:
 
 
 def _require_pipeable(source: str, options: dict[str, Any]) -> None:
-    """Check that the output is one stream, and that nothing else is printed there."""
+    """Refuse options that conflict with `-o -`, which writes the model to stdout.
+
+    Raises:
+        UsageError: for an IR, which consists of two files, and for `--format json`, which also goes
+            to stdout.
+    """
     if os.path.splitext(source)[1].lower() != ".onnx":
         raise UsageError(
             "an IR cannot be written to the standard output: it consists of two files",

@@ -102,7 +102,10 @@ class _Worker:
         self.pipe.send(job)
 
     def answer(self) -> Outcome | IrloopFailure | None:
-        """The result of the job; None while it is unknown."""
+        """Return the result of the job, or None while the process is still working on it.
+
+        If the process has died, or the time for the job is over, the result is a failure.
+        """
         assert self.job is not None
         try:
             if self.pipe.poll():

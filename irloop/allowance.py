@@ -152,7 +152,10 @@ def allowance_for(
 
 
 def _size_of(file: Any) -> int:
-    """The size of a file and of its weights file; 0 if it is not a file."""
+    """Return the size of a model file together with its .bin and .data files.
+
+    Files that do not exist do not count; the size is 0 if `file` is not a path.
+    """
     if not isinstance(file, str):
         return 0
     total = 0
@@ -164,10 +167,10 @@ def _size_of(file: Any) -> int:
 
 
 class _MemoryLimit:
-    """The limit of this process's memory that the system enforces.
+    """Limits the memory of this process through the operating system.
 
-    Without the module `resource` and /proc, the system cannot limit memory; then nothing is done,
-    and only work that asks the budget is limited.
+    Without the module `resource` and /proc this is not possible; then only the budget limits
+    memory, and only for work that asks it.
     """
 
     def __init__(self) -> None:

@@ -100,8 +100,9 @@ def _alternatives(annotation: str) -> list[str]:
 
 
 def _is_of(value: object, annotation: str) -> bool:
-    """True if a value has the type that the annotation of an argument demands, or if that cannot be
-    decided.
+    """Return whether a value fits the annotation of an argument, such as "Sequence[str]".
+
+    The result is also true for annotations that this function does not know.
     """
     head, _, inner = annotation.rstrip("]").partition("[")
     if head in ("int", "float"):

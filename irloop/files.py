@@ -278,7 +278,10 @@ def _in_aside(folder: str, make: Callable[[str], _Made]) -> _Made:
 
 
 def _has_aside(aside: str) -> bool:
-    """Create the folder `aside` if it is missing; True if it exists then and is this user's."""
+    """Create the folder `aside` if it is missing; return whether it can be used.
+
+    It can be used if it exists now and belongs to this user.
+    """
     try:
         os.mkdir(aside, _MODE)
     except FileExistsError:
@@ -328,7 +331,7 @@ def _new_name(folder: str) -> str:
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
-    """True for a name of the form that only this module gives to files and folders."""
+    """Return whether the name of `entry` shows that this module created it; never for a symlink."""
     if entry.is_symlink():
         return False
     form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE
@@ -384,7 +387,7 @@ def use_scratch(folder: str) -> None:
 
 
 def _part_of(folder: str) -> Iterator[str]:
-    """Make a new folder in a scratch folder, yield it, and remove it."""
+    """Make a temporary folder in `folder`, yield its path, and remove it at the end."""
     import shutil
     import tempfile
 
@@ -452,7 +455,11 @@ def _is_at(handle: int, path: str) -> bool:
 
 
 def _sweep(folder: str) -> None:
-    """Remove what killed irloop processes left in the hidden subfolder of `folder`."""
+    """Remove files that killed irloop processes left in the hidden subfolder of `folder`.
+
+    A file that a running process has locked stays. Nothing is removed if the system has no such
+    locks.
+    """
     try:
         import fcntl
     except ImportError:

@@ -238,7 +238,7 @@ class OperationBuilder:
         return self._inner.tensor(op.tensor, value.producer.name)
 
     def _promised(self, name: str) -> Value:
-        """A placeholder for an output of the node that is added at the end of the block."""
+        """Make a placeholder for an output of a node that is added only at the end of the block."""
         return Value(Node(Parameter(), name), 0)
 
     def _add_result(self, value: Value) -> None:

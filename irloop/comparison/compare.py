@@ -328,8 +328,10 @@ class _Work:
         )
 
     def _for_second_model(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The arrays of the first model in the order and with the integer types of the second
-        model.
+        """Convert the trials of the first model to trials of the second.
+
+        Each array moves to the position of the corresponding input of the second model, and gets
+        its integer type.
         """
         first, second = (side.model.graph for side in self._sides)
         places = input_positions(first, second)
@@ -360,10 +362,11 @@ class _Work:
     def _best_cause(
         self, pairs: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     ) -> tuple[int, Cause | None]:
-        """The cause in the first pair of inputs that shows one, with the position of that pair.
+        """Find a cause among pairs of inputs; return the position of the pair, and the cause.
 
-        If only shapes are known to differ, the next inputs may show why: a loop that runs zero
-        iterations computes nothing.
+        The first cause counts that is not only a difference of shapes: a loop may run zero
+        iterations with the first inputs, and more with later ones. If no pair shows such a cause,
+        returns 0 and what the first pair shows: a cause, or None.
         """
         causes = []
         for at, arrays in enumerate(pairs):

@@ -160,7 +160,11 @@ class _Comparer:
         self.event = event
 
     def _same_inputs(self, event: TraceEvent) -> bool:
-        """True when all inputs of a node are known to equal those of the first model."""
+        """Return whether the inputs of a node in the second model equal those in the first.
+
+        Constants are not compared. False if there is no other input, or if an input has no
+        counterpart in the first model.
+        """
         judged = []
         for value, made in inputs_of(event):
             if isinstance(value.producer.op, Constant):
@@ -253,7 +257,10 @@ def _different_counts(
 
 
 def _before(comparer: _Comparer, loop: Node) -> bool:
-    """True if the difference occurs before the loop or inside it, not after it."""
+    """Return whether the difference that `comparer` found is in `loop` or precedes it.
+
+    False if the comparison found no difference.
+    """
     event = comparer.event
     if event is None:
         return False

@@ -358,7 +358,12 @@ def _are_steps(x: Any, y: Any) -> bool:
 
 
 def _error(value: Any, exact: Any) -> float | None:
-    """The largest error relative to the largest value; None if it cannot be computed."""
+    """Return the largest absolute difference, divided by the largest magnitude in `exact`.
+
+    Only finite elements count. Returns None unless `value` and `exact` are arrays of one shape,
+    `value` is a float array, and the two are finite at the same positions; and None if `exact` is
+    all zero and `value` is not.
+    """
     if not isinstance(value, np.ndarray) or not isinstance(exact, np.ndarray):
         return None
     if value.shape != exact.shape or value.dtype.kind in "OSUbiuc":

@@ -319,7 +319,11 @@ def _value(
 
 
 def _mask(shape: tuple[int, ...], plan: _Plan) -> Array:
-    """Ones; with an odd seed the second half of the last axis is masked out."""
+    """Return an attention mask of ones.
+
+    If the seed is odd, the second half of the last axis is 0, so that these elements are masked
+    out.
+    """
     found = np.ones(shape, np.int64)
     if plan.seed % 2 and shape:
         found[..., (shape[-1] + 1) // 2 :] = 0

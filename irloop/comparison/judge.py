@@ -78,10 +78,11 @@ class Judge(Record):
 
 
 def is_worse(item: OutputReport, than: OutputReport) -> bool:
-    """True when `item` shows a larger difference of an output than `than` does.
+    """Return whether report `item` shows more about an output's difference than report `than`.
 
-    If the output differs in two engines, the report of irloop's own executor counts as larger,
-    because it has more details.
+    A report with a difference comes before one without. If reports from two engines show a
+    difference, that of irloop's own executor comes first, because it has more details; otherwise
+    the larger difference does.
     """
     if item.equal != than.equal:
         return than.equal

@@ -146,7 +146,10 @@ class Lanes:
         file: str | os.PathLike[str] | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Process:
-        """Start a process of an engine, with the memory limit that the process of each lane has."""
+        """Start a further process of an engine.
+
+        It has the memory limit that the processes of the lanes have.
+        """
         return Process(engine, file, options=options, memory=self._memory)
 
     def load(self, number: int, side: Side) -> None:

@@ -23,7 +23,10 @@ _SINK = re.compile(r"/sink_port_\d+$")
 
 
 def refined(first: Model, second: Model) -> Model:
-    """Refine the shapes of the first model's inputs by those of the second."""
+    """Copy `first` with more precise input types, as far as inputs of `second` have them.
+
+    Types inside the copy are inferred again. If no type changes, `first` itself is returned.
+    """
     graph = Graph(first.graph.name)
     graph.parameters = list(first.graph.parameters)
     positions = input_positions(first.graph, second.graph)
@@ -43,7 +46,10 @@ def refined(first: Model, second: Model) -> Model:
 
 
 def input_positions(first: Graph, second: Graph) -> list[int | None]:
-    """The position in the second graph of each input of the first: by name, else by position."""
+    """Match the inputs of two graphs by name or, if there is no such name, by position.
+
+    Returns, for each input of the first graph, the position in the second, or None without a match.
+    """
     names = [{node.name, *node.outputs[0].names} for node in second.parameters]
     return _matched([{node.name, *node.outputs[0].names} for node in first.parameters], names)
 
@@ -79,7 +85,10 @@ def _matched(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[int | 
 
 
 def converted(value: Any, type: ValueType) -> Any:
-    """Convert integers to the type that the other model declares, since i32 and i64 correspond."""
+    """Convert integers in `value` to the integer type that `type` declares; keep other values.
+
+    Two models may declare i32 and i64 for the same input. The items of lists are converted, too.
+    """
     if isinstance(value, list) and isinstance(type, SequenceType):
         return [converted(item, type.item) for item in value]
     if not isinstance(value, np.ndarray) or not isinstance(type, TensorType):

@@ -147,7 +147,10 @@ def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
 
 
 def agree(x: Array, y: Array, tolerance: Tolerance) -> bool:
-    """True when two arrays of one type and shape agree everywhere."""
+    """Return whether all elements of `x` and `y` are equal within the tolerance.
+
+    The arrays have one element type and one shape.
+    """
     if x.dtype.kind in "OSU":
         return bool(within(x, y, tolerance).all())
     allowed = _Allowed(x, tolerance)
@@ -203,7 +206,10 @@ def all_nan(x: Array) -> bool:
 
 
 class _Allowed:
-    """Decides which elements of an array agree with those of `x`, within a tolerance."""
+    """Decides which elements of `x` and another array are equal within a tolerance.
+
+    The tolerance of an element depends on its own size and on the largest element of `x`.
+    """
 
     def __init__(self, x: Array, tolerance: Tolerance) -> None:
         self._relative, self._absolute = tolerance.of(x.dtype)
@@ -269,7 +275,7 @@ def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
 
 
 def wide_blocks(x: Array, y: Array) -> Iterator[tuple[Array, Array]]:
-    """Blocks of two arrays of one shape, in the type in which they are compared."""
+    """Yield corresponding blocks of two arrays of one shape, in the type for comparing."""
     for _, mine, other in _blocks(x, y):
         yield _wide(mine), _wide(other)
 

@@ -79,8 +79,10 @@ class Pairs:
             self._new.append(other)
 
     def _pair_in_order(self, first: Graph, second: Graph) -> None:
-        """Pair values by their places, if two graphs of one format have nodes of the same names in
-        the same order; some of these names may occur more than once.
+        """Pair the outputs of nodes that have the same position in two graphs.
+
+        This is done only if the models have the same format and the graphs list the same node names
+        in the same order. A name may occur more than once.
         """
         left, right = [*first.parameters, *first.nodes], [*second.parameters, *second.nodes]
         if not self._same_format or [item.name for item in left] != [item.name for item in right]:
@@ -149,10 +151,11 @@ class Pairs:
         second: Value,
         slices: tuple[dict[Value, Value], dict[Value, Value]],
     ) -> None:
-        """Pair two body parameters under a name.
+        """Pair two body parameters, or the slices that a body gathers from them, under a name.
 
-        If only one of the two bodies gathers slices by its own operations, its gathered slice from
-        `slices` is paired instead of its parameter.
+        A body of an ONNX Loop may gather slices from a parameter itself. If only one of the two
+        bodies does this, its slice, which `slices` maps from the parameter, is paired with the
+        parameter of the other.
         """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)
@@ -201,8 +204,9 @@ def _loop_of(value: Value) -> Node | None:
 
 
 def _fed(node: Node, body: Body) -> dict[Value, Value]:
-    """For each outer value, the body parameter that it feeds; values that feed several parameters
-    are left out.
+    """Map each outer value to the body parameter that it feeds.
+
+    Outer values that feed several parameters are left out.
     """
     found: dict[Value, list[Value]] = {}
     for port in body.ports.inputs:
@@ -257,10 +261,10 @@ def _names_inside(graph: Graph) -> dict[str, Value]:
 
 
 def _unique_names(values: Sequence[Value]) -> dict[str, Value]:
-    """Map each unique tensor name to its value, and then each other unique node name to its output.
+    """Map names to values: unique tensor names, and unique node names to the output of the node.
 
-    Names of nodes with several outputs are left out, and so is the name of a loop or branch whose
-    output has a tensor name.
+    A tensor name takes precedence over an equal node name. Node names are left out for nodes with
+    several outputs, and for loops and branches whose output has a tensor name.
     """
     by_tensor: dict[str, list[Value]] = {}
     by_node: dict[str, list[Value]] = {}
@@ -321,9 +325,10 @@ def inputs_of(event: TraceEvent) -> list[tuple[Value, Any]]:
 
 
 def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
-    """True when two corresponding values do not contradict each other.
+    """Return whether two corresponding values are equal within the tolerance.
 
-    Their shapes may differ: one format keeps the axis of a slice, the other drops it.
+    Their shapes may differ, because one format keeps the axis of a slice and the other drops it,
+    but not their numbers of elements. The result is true if one of them is not an array.
     """
     if not isinstance(before, np.ndarray | np.generic) or not isinstance(
         made, np.ndarray | np.generic

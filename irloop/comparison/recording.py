@@ -27,7 +27,10 @@ Iterations = tuple[int, ...]
 
 
 class Event(NamedTuple):
-    """The event that a node ran or, with `is_iteration`, that a body of the node ran once."""
+    """Records that a node ran or, if `is_iteration`, that one iteration of its body ran.
+
+    `at` holds the iteration numbers of the loops around it.
+    """
 
     node: Node
     at: Iterations

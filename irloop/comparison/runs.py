@@ -145,7 +145,10 @@ def reason_of(error: IrloopError) -> str:
 
 
 def _bytes_of(value: Any) -> int:
-    """The bytes of a value. A view counts in full, since engines return copies."""
+    """Return the memory that a value takes, in bytes, as if no array were a view.
+
+    Engines return copies of views. A list takes the memory of its elements.
+    """
     if isinstance(value, list):
         return sum(map(_bytes_of, value))
     return int(getattr(value, "nbytes", 0))

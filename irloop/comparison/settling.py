@@ -82,9 +82,10 @@ class Settler:
         self._places = {node: at for at, node in enumerate(all_nodes(runner.graph))}
 
     def settle(self) -> Settled:
-        """Find the first sizes, and range of integers, with which all outputs are usable.
+        """Find sizes and a range of integers for the inputs with which all outputs are usable.
 
-        If there are none, the result is the best of those that were tried.
+        Tries the candidates in order and returns the first for which this is so. If there is none,
+        or time runs out, returns the best of those that were tried.
         """
         best, worth = None, 0
         types = [value.type for value in self._model.graph.inputs]

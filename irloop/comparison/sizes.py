@@ -149,11 +149,11 @@ def placed(model: Model, sizes: Sizes) -> dict[DynamicDim | int | Place, int]:
 def other_sizes(
     sizes: Sizes, groups: Sequence[Variable], given: Mapping[str, int] | None = None
 ) -> Iterator[dict[DynamicDim | int | Place, int]]:
-    """Yield assignments that differ from `sizes`.
+    """Yield assignments of sizes to unknown dimensions, each different from `sizes`.
 
-    Those in which every dimension differs come first. `sizes` holds the size of each axis, see
-    `placed`; `groups` are the axes that change together. `given` maps names of dimensions to
-    required sizes; the name "?" stands for all dimensions without a name.
+    The first ones change every dimension, the last ones only one group of axes. `sizes` holds the
+    size of each axis, see `placed`; `groups` are the axes that change together. `given` maps names
+    of dimensions to required sizes; the name "?" stands for all dimensions without a name.
     """
     named = dict(given or {})
     keys = [key for key in sizes if isinstance(key, DynamicDim) or key == IMAGE]
@@ -210,7 +210,10 @@ def _has_unknown_rank(model: Model) -> bool:
 
 
 def _unknown(model: Model) -> Iterator[tuple[DynamicDim | int, bool]]:
-    """The key of each unknown dimension of the inputs, and whether it is a size of an image."""
+    """Yield a key for each unknown input dimension, and whether it is the size of an image.
+
+    Dimensions with equal keys have equal sizes. An input of unknown rank yields a key of its own.
+    """
     for value in model.graph.inputs:
         item = _tensor(value.type)
         if item.shape.dims is None:

@@ -280,7 +280,10 @@ class Tally:
         return replace(report, detail="; ".join(part for part in (report.detail, words) if part))
 
     def _is_shared(self, number: int, lane: Lane, place: int) -> bool:
-        """True when an engine of the other model (not NumPy) gives the same value as `lane`."""
+        """Return whether an engine that runs the other model agrees with `lane` about an output.
+
+        `number` is the trial and `place` the output. The NumPy executor does not count.
+        """
         mine = self._judge.ordered(lane, self._runs[lane][number])[place]
         return any(
             self._judge.agree(mine, self._judge.ordered(other, runs[number])[place])

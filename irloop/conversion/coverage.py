@@ -122,8 +122,10 @@ def _row(dialect: str, cls: type[Op], newer: type[Op] | None) -> Coverage:
 
 
 def _operands(dialect: str, cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """The inputs and outputs of an operation: from the schemas of ONNX, or from the class of an
-    OpenVINO operation.
+    """Return the inputs and the outputs of an operation class.
+
+    For an ONNX operation they come from the schema of the onnx package, if the class does not list
+    them.
     """
     if dialect == "openvino" or cls.operands:
         return operands_of(cls)

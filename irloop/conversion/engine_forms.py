@@ -34,11 +34,11 @@ def engine_forms(dialect: str) -> list[Pass]:
 
 
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
-    """The passes that rewrite forms which the engine would not run correctly.
+    """Prepare the passes that rewrite what the model's engine would not run correctly.
 
-    They run after other passes have changed the model. Call this before any pass changes the model,
-    with the inference of its types: nodes that already have one of the forms are not changed.
-    Passes that `config` disables do not run.
+    They run after other passes. Call this function before the other passes change the model,
+    because nodes that the engine would not run correctly already then are not rewritten.
+    `inference` holds the types of the model. Passes that `config` disables do not run.
     """
     from irloop.conversion.loops.constant_loops import constant_loops
 

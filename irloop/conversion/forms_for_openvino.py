@@ -53,7 +53,10 @@ __all__ = ["openvino_forms"]
 
 
 def openvino_forms() -> list[Form]:
-    """The passes that write forms which OpenVINO runs correctly, in the order of running."""
+    """List the passes that rewrite what OpenVINO would refuse or compute wrongly.
+
+    They are in the order in which they must run.
+    """
     return [
         # OpenVINO fails on some values that are known to be empty.
         Form(FoldEmptyValues()),

@@ -75,7 +75,11 @@ class LowerThroughOnnx(MatcherPass):
 
 
 def _alone(node: Node, rewriter: MatchRewriter) -> tuple[Model, list[Value]]:
-    """A model of one node with its constants, and the values of its inputs."""
+    """Copy a node into a model of its own.
+
+    Returns the model, and the values of the inputs that are not constant: they become inputs of the
+    model. Constants are copied into it, and each output of the node becomes an output.
+    """
     graph = Graph(node.name)
     given: list[Value] = []
     inner: dict[Value, Value] = {}

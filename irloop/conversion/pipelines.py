@@ -247,7 +247,10 @@ def _run(model: Model, passes: Sequence[Pass]) -> Model:
 
 
 def _with_choice(model: Model, error: InferenceError) -> InferenceError:
-    """Add a fix to an error inside an If, if inputs of the model choose which branch runs."""
+    """Add advice to an error in a branch of an If, if inputs of the model choose the branch.
+
+    The advice is to fix the values of these inputs first. Any other error is returned unchanged.
+    """
     from irloop.conversion.loops.deciding_sizes import choosing_inputs, fixing
     from irloop.dialects.onnx.control_flow import If
 

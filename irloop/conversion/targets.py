@@ -115,7 +115,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 def import_options(target: Target) -> ImportOptions:
-    """The options with which a conversion from ONNX needs no later changes for `target`."""
+    """Return the options for a conversion from ONNX to an IR that `target` can read."""
     return {"opset": target.opset, "computed_weights": target.computed_weights}
 
 

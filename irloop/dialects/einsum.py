@@ -21,7 +21,10 @@ DOTS = "..."
 
 
 class Equation(Record):
-    """Labels of each operand and of the result; the entry ``...`` matches any dimensions."""
+    """An Einstein equation: the labels of each operand and of the result.
+
+    The label ``...`` stands for any number of dimensions.
+    """
 
     operands: tuple[tuple[str, ...], ...]
     result: tuple[str, ...]

@@ -119,10 +119,13 @@ def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Sha
 
 
 def scattered_elements(args: Arguments, axis: int | None, *, updates: int = 2) -> Shape:
-    """The shape of the data; indices and updates must have equal shapes and the data's rank.
+    """Return the shape of the data, after checking the inputs of ScatterElements.
+
+    Indices and updates must have equal shapes, and their rank must be that of the data.
 
     Raises:
-        InferenceError: when ranks, or the shapes of indices and updates, differ.
+        InferenceError: when ranks, or the shapes of indices and updates, differ, or `axis` is not
+            an axis.
     """
     data, indices, values = args.shape(0), args.shape(1), args.shape(updates)
     if indices.refine(values) is None:

@@ -177,7 +177,9 @@ def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str)
 
 
 def flattened(args: Arguments, shape: Shape, axis: int) -> Shape:
-    """The shape of a matrix: the product of the dimensions before `axis`, and of the others.
+    """Return the shape [rows, columns] of data that is flattened at `axis`.
+
+    The dimensions before `axis` are multiplied to the rows, those from `axis` on to the columns.
 
     Raises:
         InferenceError: when the axis is outside the rank.
@@ -320,7 +322,11 @@ def concatenated(args: Arguments, axis: int) -> Shape:
 
 
 def joined_dims(args: Arguments) -> tuple[Dim, ...] | None:
-    """The elements of the concatenated input lists, as far as they are known."""
+    """Return the elements of the concatenation of the inputs, which are integer vectors.
+
+    An element that is not known is an unknown dimension. Returns None if an input whose elements
+    are not known has an unknown or very large number of them.
+    """
     joined: list[Dim] = []
     for position in range(len(args)):
         dims = args.dims(position)

@@ -23,9 +23,10 @@ def horizontal(
     bends: Sequence[bool],
     gap: float,
 ) -> list[float]:
-    """The centre of each vertex; `above` and `below` are its neighbours in the adjacent layers.
+    """Compute the horizontal centre of each vertex.
 
-    `bends` marks vertices that are bends of long edges: two consecutive ones stay in line.
+    `above` and `below` hold the neighbours of each vertex in the layer above and the layer below.
+    `bends` marks vertices that are bends of long edges: two consecutive bends stay in line.
     """
     conflicts = _conflicts(layers, above, bends)
     found = []

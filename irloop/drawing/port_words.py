@@ -56,7 +56,10 @@ def fed(port: InputPort | None, is_iteration: bool) -> str:
 
 
 def given(port: OutputPort, label: str) -> str:
-    """A short description of how an output is formed."""
+    """Describe how a loop makes an output, such as "last value" or "stacked, axis 0".
+
+    The text is empty for the output of a branch.
+    """
     if isinstance(port, LastValue):
         return "last value" if label == "body" else ""
     if isinstance(port, Concatenated):

@@ -46,11 +46,11 @@ class Style:
 
 @dataclass(slots=True)
 class Box:
-    """A rectangle with a title and lines of text; it contains the bodies.
+    """A rectangle with a title and text; the bodies of an operation are drawn inside.
 
-    For an operation with bodies, a pin is a pair: the number of a body, and the number of a box in
-    it. `entries` has a pin for each link to an input, in the order of the links. `exits` maps the
-    number of an output to its pin.
+    In the box of an operation with bodies, each link ends or starts at a box in a body. This pin is
+    the pair (number of the body, number of the box in it). `entries` lists the pins of the links to
+    the inputs, in the order of the links. `exits` maps the number of an output to its pin.
     """
 
     kind: str

@@ -143,7 +143,10 @@ def _path(line: Line, x: float, y: float) -> str:
 
 
 def _curved(points: list[Point]) -> str:
-    """The path of a curve that is straight inside layers, with a soft S between them."""
+    """Return the SVG path of a link through `points`.
+
+    Between two points with the same x it is a vertical line, otherwise an S-shaped curve.
+    """
     text = f"M{_p(points[0])}"
     for (x1, y1), (x2, y2) in pairwise(points):
         if x1 == x2:

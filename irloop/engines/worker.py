@@ -51,7 +51,10 @@ def main() -> None:
 
 
 def _read(stream: IO[bytes], requests: Requests) -> None:
-    """Queue messages from `stream`; when it ends, end this process, even during a run."""
+    """Put each message from `stream` into `requests`.
+
+    When the stream ends, this process and its group end at once, even during a run.
+    """
     while (message := wire.receive(stream)) is not None:
         requests.put(message)
     # End the group here. The lifeline closes at the same time and would end it, too, but not once

@@ -86,10 +86,10 @@ class Buffered:
         return stretch(pieces, self.keep, arrays, self.written & arrays.keys(), cycle)
 
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
-        """Arrays for the slots `written` and `viewed`, which share memory where lifetimes allow.
+        """Allocate arrays for the slots `written`, and make the views for the slots `viewed`.
 
-        Slots whose value in `seen` is a NumPy scalar instead of an array, or a copy instead of a
-        view, are left out.
+        Arrays share memory if no value is needed while another one is computed. Slots are left out
+        whose value in `seen` is a NumPy scalar instead of an array, or a copy instead of a view.
         """
         arrays: dict[int, Array] = {}
         free: dict[object, list[Array]] = {}
@@ -167,9 +167,10 @@ def buffered(
 def _stable(
     steps: Sequence[Step], fixed: Collection[int], carries: Sequence[tuple[int, int]]
 ) -> tuple[set[int], set[int]]:
-    """Find the slots that keep shape and element type as long as certain states keep theirs.
+    """Find the slots whose shape and element type are the same in every iteration.
 
-    Returns these slots, and those of the parameters of the states.
+    A state has such a slot if its next value has one, too. Returns all these slots, and among them
+    those of the states. It is assumed that the states begin with the shape that they keep.
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}
@@ -206,11 +207,11 @@ def _escaping(
 
 
 def _one_call_for_parts(steps: Sequence[Step]) -> list[Step]:
-    """If many parts of a small Split are passed to the same function, apply this function to the
-    operand of the Split instead.
+    """Call a function once on a whole tensor instead of once on each part of a small Split.
 
-    The function is then also applied to parts that no step passed to it; nothing reads these
-    results.
+    This is done if the same function gets at least half of the tensor, part by part: the function
+    is called before the Split, which then splits its result. Results for the other parts are not
+    read.
     """
     found = list(steps)
     free = 1 + max((slot for step in steps for slot in (*step.ins, *step.outs)), default=0)
@@ -298,8 +299,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
-    """The results of a step that returns views of `source`, keyed by slot; empty if it returns
-    copies.
+    """Run a step on `source`; return its results by slot if all are views of `source`.
+
+    The result is empty if one of them is not a view.
     """
     made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
     results = made if isinstance(made, tuple) else (made,)

@@ -186,8 +186,10 @@ def repeatable(node: Node) -> bool:
 
 
 def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a layer with fewer output ports than its operation has outputs; the kernel
-    drops the other outputs.
+    """Make `kernel` return only as many outputs as `node` has.
+
+    An IR layer may have fewer output ports than its operation has outputs. The kernel then drops
+    the last ones.
     """
     count = len(node.outputs)
     if node.op.n_outputs is None or count >= node.op.n_outputs:
@@ -203,8 +205,10 @@ def _fewer_outputs(node: Node, kernel: Kernel) -> Kernel:
 
 
 def _computed_in_advance(node: Node) -> bool:
-    """True if engines fold the node when they read the model, and compute it differently when they
-    fold it than when they run it.
+    """True for a node with constant inputs that engines compute differently when they fold it.
+
+    Engines fold such a node when they read the model. Its class has a kernel of its own for this
+    case, `kernel_of_constants`.
     """
     if type(node.op).kernel_of_constants is Op.kernel_of_constants:
         return False

@@ -79,10 +79,11 @@ class _OneOperand:
 
 
 class _TwoOperands:
-    """Computes a function of two operands, and writes the result into one of them if it fits.
+    """Computes a function of two operands, in the memory of one of them if possible.
 
-    `free` holds the positions of the operands that may be overwritten. `keeping` is the function
-    that overwrites none.
+    This is possible if the result has the shape and element type of that operand. `free` holds the
+    positions of the operands that may be overwritten. `keeping` computes the same function in new
+    memory.
     """
 
     def __init__(self, keeping: Kernel, free: tuple[int, ...]) -> None:

@@ -144,7 +144,7 @@ class Iterations:
         return index, ended
 
     def _tell(self, index: int) -> None:
-        """Report progress: the iterations of the outermost loop."""
+        """Report how many iterations the loop has run, if it is not inside another loop."""
         context = self._context
         if context.told is not None and len(context.levels) == 1:
             context.told("iterations", index, self._stop)
@@ -176,7 +176,11 @@ class Iterations:
             )
 
     def _careful(self, index: int) -> bool:
-        """Run the body once with checks; True if the next iterations need none."""
+        """Run one iteration of the body and record everything that is asked for.
+
+        Returns true if its values take so little memory that the next iterations can run without
+        checks.
+        """
         slots, plan = self._slots, self._plan
         self._context.iterations[-1] = index
         for slot, source, _ in self._feeds:

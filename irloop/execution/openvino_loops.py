@@ -31,7 +31,10 @@ class _OpenVino(Loop):
     converts = True
 
     def values(self, inputs: Sequence[Any]) -> dict[int, Any]:
-        """The values of body parameters before the first iteration, keyed by parameter."""
+        """Return the values of the body parameters before the first iteration.
+
+        They are keyed by the number of the parameter. Sliced parameters are left out.
+        """
         return {
             port.parameter: self.entering(port.parameter, inputs[port.external])
             for port in self.ports.inputs

@@ -162,8 +162,10 @@ def stretch(
 def _calls(
     pieces: Sequence[Piece], names: dict[int, str], written: Collection[int]
 ) -> Iterator[tuple[str, Node]]:
-    """Yield the line of code that calls each step, with its node; add the names of the slots that
-    the step fills to `names`.
+    """Yield a line of code that calls the function of each step, and the node of the step.
+
+    The names of the variables that the line fills are added to `names`. A step that writes into an
+    array of `written` gets it as its last argument.
     """
     for at, (_, ins, outs, node) in enumerate(pieces):
         values = ", ".join(names.get(slot) or f"slots[{slot}]" for slot in ins)
@@ -185,7 +187,10 @@ def _code(source: str) -> CodeType:
 
 
 def _place(trace: TracebackType | None) -> tuple[int, int]:
-    """The line of the generated code that raised an exception, and the iteration."""
+    """Find where generated code raised an exception: the line, and the iteration of its loop.
+
+    If the code is not in the traceback, the result is line 2, iteration 0.
+    """
     while trace is not None and trace.tb_frame.f_code.co_filename != _NAME:
         trace = trace.tb_next
     if trace is None:

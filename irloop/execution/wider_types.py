@@ -78,7 +78,11 @@ def widened_op(op: Op, wider: Wider) -> Op:
 
 
 def rounded(value: Any, declared: ValueType, wider: Wider) -> Any:
-    """Round an output to its declared precision."""
+    """Round an output to the element type that its model declares.
+
+    Only outputs of the types in `wider` are rounded, because only these are computed in a wider
+    type.
+    """
     if isinstance(value, list) and isinstance(declared, SequenceType):
         return [rounded(item, declared.item, wider) for item in value]
     if isinstance(declared, TensorType) and declared.element in wider and value is not None:

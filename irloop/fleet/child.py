@@ -159,7 +159,10 @@ class _Model:
 
 
 def _timed(step: str, model: _Model, holder: Holder, peak: _Peak) -> Answer:
-    """Run a step; return its answer with the time and the peak memory of this process."""
+    """Run a step on a model; return its answer with the time and this process's peak memory.
+
+    An IrloopError becomes an answer, too.
+    """
     peak.forget()
     start = time.perf_counter()
     try:

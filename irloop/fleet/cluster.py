@@ -76,12 +76,12 @@ class Cluster:
     """A connection to a cluster; `reconnect` replaces a connection that was lost."""
 
     def __init__(self, remote: Remote | None, workers: int) -> None:
-        """Connect.
+        """Connect to the scheduler `remote`, or start a cluster on this machine.
 
         Args:
             remote: the scheduler; None means to start one, and `workers` processes, on this
                 machine.
-            workers: the number of processes.
+            workers: the number of processes to start; only used if `remote` is None.
 
         Raises:
             UsageError: when there is no scheduler or no worker.
@@ -168,7 +168,12 @@ class Cluster:
             return client
 
     def _versions(self) -> tuple[tuple[str, str], ...]:
-        """The versions of packages on the workers, which must agree."""
+        """Return the versions of packages on the workers.
+
+        Raises:
+            UsageError: when the workers cannot run irloop, have different versions, or have another
+                version of irloop than this process.
+        """
         try:
             found = self.client.run(versions)
         except Exception as error:

@@ -406,8 +406,11 @@ class _Sweep:
                 self._state.before += 1
 
     def _length(self, left: int | None) -> int:
-        """The number of models of the next batch. `left` is the number of models that are not
-        submitted yet; None if more are still being listed.
+        """Choose the number of models of the next batch from the mean time per model.
+
+        `left` is the number of models that are not submitted yet; None if more are still being
+        listed. Towards the end, batches become shorter, so that all workers finish at about the
+        same time.
         """
         if not self._mean:
             return FIRST_BATCH

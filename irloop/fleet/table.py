@@ -129,9 +129,10 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """An array of booleans: true for the latest row, by time, of each model and step.
+    """Return a boolean array that is true for the rows that no later row replaces.
 
-    The rows are in the order of `scan`.
+    Rows with one model and step replace each other: only the one with the latest time is true. The
+    rows are in the order of `scan`.
     """
     keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
     times: list[np.ndarray[Any, np.dtype[np.float64]]] = []

@@ -258,13 +258,18 @@ class _Work:
         self._unfinished: set[str] = set()
 
     def rows(self, batch: Sequence[Job]) -> list[Row]:
-        """A row for each model and step."""
+        """Run the steps on all models of `batch`, and return a row for each model and step."""
         for model in self._runner.run(self._models(batch)):
             self._finish(model)
         return self._rows
 
     def _models(self, batch: Sequence[Job]) -> Iterator[_Model | None]:
-        """Yield the models for which a step remains, and None where earlier ones must end first."""
+        """Yield the models of `batch` that still have steps to run.
+
+        Yields None at a point where the caller must finish the models yielded before. This is so,
+        for example, if the next model would be written to the same file as a model that is still
+        unfinished.
+        """
         entries = [job.entry for job in batch]
         found_here = fetch(entries, self._folder, self._orders.most)
         is_remote = any(needs_copy(entry) for entry in entries)
@@ -365,7 +370,10 @@ class _Work:
 
 
 def _not_run(found: Fetched) -> Row:
-    """The columns of a step on a model that could not be fetched, or that is not a model."""
+    """Return the verdict columns of the row for a model on which no step can run.
+
+    The model could not be fetched, or the file is not a model.
+    """
     severity = "info" if found.verdict == "no-model" else "error"
     code = {"code": "SWP002", "severity": severity, "message": _line(found.detail)}
     codes = [] if severity == "info" else [{**code, "line": None, "place": ""}]

@@ -52,7 +52,7 @@ def settings_of(step: str, to: str) -> str:
 
 
 def versions_of(step: str, versions: dict[str, str]) -> str:
-    """The versions of packages on which the result of a step depends."""
+    """Return the versions of irloop and of the packages on which a step depends, as one text."""
     packages = {
         "validate": (),
         "convert": ("onnx",),

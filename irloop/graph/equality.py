@@ -12,7 +12,10 @@ __all__ = ["difference", "model_difference"]
 
 
 def model_difference(left: Model, right: Model) -> str | None:
-    """The first difference of two models, apart from their origin; None if there is none."""
+    """Describe the first difference between two models; None if there is none.
+
+    Properties and graphs are compared, but not the files from which the models were read.
+    """
     for name in ("dialect", "version", "opsets", "metadata"):
         pair = getattr(left, name), getattr(right, name)
         if pair[0] != pair[1]:

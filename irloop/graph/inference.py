@@ -341,8 +341,10 @@ class Inference:
         return (*node.op.equality_key(), len(inputs), *types)
 
     def _known_types(self, key: tuple[Any, ...], node: Node) -> list[ValueType] | None:
-        """The types inferred for an equal operation; None if there is none, or if the types depend
-        on elements of the inputs.
+        """Return the output types of an earlier node whose key is equal to `key`.
+
+        Such a node has an equal operation and input types. Returns None if there was none, or if
+        the types may depend on elements of the inputs.
         """
         try:
             known = self._known.get(key)

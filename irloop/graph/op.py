@@ -204,7 +204,7 @@ class Op(Record):
         return {"Tensor": Tensor}
 
     def infer(self, args: Arguments) -> list[ValueType]:
-        """Types of the outputs from types (and constants) of the inputs.
+        """Infer the types of the outputs from the types and the constant values of the inputs.
 
         Raises:
             InferenceError: when the inputs contradict the operation's specification.

@@ -392,7 +392,7 @@ class ArrayTensor(Tensor):
 
 
 class BytesTensor(Tensor):
-    """A constant that is stored as the bytes of a file, so that it can be made without NumPy."""
+    """A constant stored as bytes in the layout of a file; making it does not need NumPy."""
 
     __slots__ = ("_bytes",)
 
@@ -496,7 +496,13 @@ def _unpack_bits(codes: Array, bits: int, count: int) -> Array:
 
 
 def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]) -> Array:
-    """The elements in `raw` as an array of `shape`; a view if no unpacking is needed."""
+    """Convert the bytes of a constant to an array of `shape`.
+
+    The array is a view of `raw` unless the elements must be unpacked, or are booleans.
+
+    Raises:
+        LimitError: when no memory can hold an array of this shape.
+    """
     import numpy as np
 
     kind = element.numpy()

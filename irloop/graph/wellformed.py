@@ -83,8 +83,9 @@ def require_wellformed(graph: Graph) -> None:
 
 
 def _output_misfit(node: Node) -> Misfit | None:
-    """The problem of a body that does not return each output of its node exactly once; None if
-    there is none.
+    """Return the misfit of the first output of `node` that a body does not return exactly once.
+
+    Returns None if each body returns each output exactly once.
     """
     for body in node.bodies:
         given = Counter(out.external for out in body.ports.outputs)

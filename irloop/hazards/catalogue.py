@@ -116,9 +116,9 @@ def _begins(measured: str, asked: str) -> bool:
 
 
 def find_hazards(graph: Graph, target: str, *, of_conversion: bool = False) -> Iterator[Match]:
-    """The occurrences of the patterns of an engine's hazards in a graph and its bodies.
+    """Find the places in a graph and its bodies at which the engine `target` hits a hazard.
 
-    `of_conversion` looks only for hazards that concern the result of a conversion.
+    With `of_conversion`, only hazards that concern the result of a conversion count.
 
     Raises:
         UsageError: when no hazard was measured in the engine `target`.

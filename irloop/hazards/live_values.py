@@ -48,7 +48,7 @@ def is_live(value: Value) -> bool:
 
 
 def _reached(value: Value, user: Node, at: int) -> Sequence[Value] | None:
-    """The values that depend on input `at` of `user`, which is `value`.
+    """Return the values that depend on `value` because `user` reads it as input number `at`.
 
     Returns None if an output of the model or a side effect depends on it.
     """

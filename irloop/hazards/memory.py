@@ -236,10 +236,11 @@ def _is_plain_copy(node: Node) -> bool:
 
 
 def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
-    """True when the plugin may compute `value` in place in the memory of a parameter in `moving`.
+    """Return whether OpenVINO's CPU plugin may compute `value` in the memory of a parameter.
 
-    Measured: the plugin treats a view of a parameter as memory that it may overwrite. It copies the
-    next slice into the parameter's memory before it copies the back edges.
+    The loop parameters in question are `moving`. The plugin may overwrite the memory of a parameter
+    that it reads through a view, such as a Reshape (measured). It copies the next slice into this
+    memory before it copies the back edges.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()

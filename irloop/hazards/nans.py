@@ -47,7 +47,10 @@ def lost_nans(node: Node) -> list[Value]:
 
 
 def _is_kept(node: Node, value: Value) -> bool:
-    """True if a Select returns `value` instead of the result of `node` wherever `value` is NaN."""
+    """Return whether NaN in `value` survive `node`, because a Select behind it puts them back.
+
+    The Select chooses `value` where it is NaN, and the result of `node` elsewhere.
+    """
     return any(
         user.inputs[1] is value and _is_nan_of(user.inputs[0], value)
         for user in _selects_after(node)

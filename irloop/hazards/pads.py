@@ -1,4 +1,4 @@
-"""Finds Pads that OpenVINO's CPU plugin fills with another value than the one that is computed."""
+"""Finds Pads with a computed fill value that OpenVINO's CPU plugin pads with a wrong value."""
 
 from __future__ import annotations
 

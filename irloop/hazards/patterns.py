@@ -75,7 +75,10 @@ def one_of_several(value: Value) -> bool:
 
 
 def taken_over(value: Value) -> bool:
-    """True for an input of the model whose memory the plugin uses without a copy."""
+    """Return whether `value` is a model input that OpenVINO's CPU plugin uses without a copy.
+
+    The plugin then works directly on the caller's memory. This depends only on the element type.
+    """
     return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
 
 
@@ -146,9 +149,9 @@ def scanned_across(node: Node) -> list[ScanInput | ScanOutput | Concatenated]:
 
 
 def read_inputs(node: Node) -> list[Value]:
-    """The inputs of a node, except captured values that the body of a loop does not read.
+    """Return the inputs of a node that OpenVINO keeps.
 
-    OpenVINO removes such values from the inputs.
+    OpenVINO removes captured values that no operation in the body of a loop reads.
     """
     given = [(at, value) for at, value in enumerate(node.inputs) if value is not None]
     if not is_loop(node) and not isinstance(node.op, onnx.Loop | onnx.Scan | onnx.Scan8):
@@ -183,11 +186,11 @@ def has_one_constant_element(value: Value | None) -> bool:
 
 
 def returned_twice(node: Node) -> dict[int, int]:
-    """Count the outputs that return each body result that OpenVINO should remove, but cannot.
+    """Count the outputs for each unchanged body parameter that several outputs return.
 
-    The keys are positions of results, the values numbers of outputs. Such a result returns an
-    unchanged parameter: a captured value, or a state that the body does not change. Several outputs
-    return the result, one of them as its last value.
+    Maps the position of the body result to the number of outputs. The parameter is a captured
+    value, or a state that the body does not change, and at least one of the outputs is its last
+    value. OpenVINO should remove that output, but crashes.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs
@@ -204,7 +207,10 @@ def returned_twice(node: Node) -> dict[int, int]:
 
 
 def unread_beside_shared(node: Node) -> list[int]:
-    """The positions of unread loop outputs whose body result another output also returns."""
+    """List the positions of loop outputs that nothing reads but that share a body result.
+
+    Another output of the loop returns the same body result.
+    """
     ports = node.body().ports.outputs
     results = [port.result for port in ports]
     return [
@@ -272,7 +278,10 @@ def changing_states(node: Node) -> set[Value]:
 
 
 def shape_comes_from(value: Value, sources: AbstractSet[Value]) -> bool:
-    """True when `value` gets its shape from one of `sources`, through operations that keep it."""
+    """Return whether `value` gets its shape from one of `sources`.
+
+    Follows inputs backwards as long as they have the shape of the operation's output.
+    """
     pending, seen = [value], set[Value]()
     while pending:
         found = pending.pop()

@@ -113,10 +113,10 @@ def reduced_wrongly(node: Node) -> int | None:
 
 
 def _meets_a_constant(value: Value) -> bool:
-    """True if elementwise operations connect a value to an operation with a constant of several
-    elements.
+    """Return whether elementwise operations connect `value` to an operation with a constant.
 
-    The plugin fuses such operations with the operation before them.
+    The constant has several elements, and each value in between has only one reader. OpenVINO's CPU
+    plugin fuses these operations with the operation that computes `value`.
     """
     for _ in range(_FUSED):
         readers = {user for user, _ in value.uses}
@@ -140,10 +140,10 @@ def _is_constant(value: Value) -> bool:
 
 
 def loses_its_memory(value: Value) -> bool:
-    """True for an output of an If whose memory may be reused before the output is read.
+    """Return whether OpenVINO may overwrite an output of an If before the output is read.
 
-    Only outputs whose size is known only at run time lose their memory, and only if a node other
-    than ShapeOf or Slice reads them, because these two read the output before it is lost.
+    This only concerns outputs of unknown size that are read by nodes other than ShapeOf and Slice:
+    these two read an output early enough. Strings and scalars are safe, too.
     """
     if not isinstance(value.producer.op, ov.If) or not shape_of(value).rank:
         return False
@@ -284,10 +284,10 @@ def overwrites_its_concat(node: Node) -> bool:
 
 
 def is_sized_by_constants(node: Node) -> bool:
-    """True for an operation of unknown size that depends on constants, but is not folded.
+    """Return whether `node` has outputs of unknown size although it depends on constants only.
 
-    The operation, or one that it depends on, is of a type that OpenVINO does not fold before the
-    plugin runs.
+    OpenVINO does not fold such a node before the plugin runs, because the node or one that it
+    depends on has a type that OpenVINO does not fold.
     """
     if not node.outputs or all(shape_of(value).is_static for value in node.outputs):
         return False
@@ -314,7 +314,11 @@ def computes_as_loop(
     clip: float,
     weights: Sequence[Value | None],
 ) -> bool:
-    """True if the plugin would compute a sequence with these properties as a TensorIterator."""
+    """Return whether OpenVINO's CPU plugin would compute a sequence as a TensorIterator.
+
+    It does so unless the activations are those that it knows for this number of gates, nothing is
+    clipped, and the weights are not computed.
+    """
     names = [name for name, *_ in functions]
     own = names == _OWN_GATES[gates] if gates in _OWN_GATES else names in _OWN_ACTIVATIONS
     return not own or clip != 0 or any(is_computed(value) for value in weights if value is not None)

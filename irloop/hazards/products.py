@@ -72,7 +72,10 @@ def _is_narrow(value: Value | None) -> bool:
 
 
 def _scalings(weights: Value) -> Iterator[Node]:
-    """Each Multiply that scales the weights, if the scale or the zero point is computed."""
+    """Yield each Multiply of `weights` by a scale where the scale or the zero point is computed.
+
+    A zero point is subtracted from `weights` before the Multiply.
+    """
     for reader, position in weights.uses:
         if isinstance(reader.op, Multiply):
             yield from _by_computed(reader, weights)

@@ -83,7 +83,11 @@ def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
 
 
 def _is_stopped(stop: Value, start: Value) -> bool:
-    """True if `stop` is limited by `start` in the direction of a step that is not constant."""
+    """Return whether the stop of a Range cannot lie before its start.
+
+    The step is not constant, so `stop` must be a Select between a stop of at most `start`, for
+    negative steps, and one of at least `start`, for positive steps.
+    """
     if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
         return False
     _, falling, rising = (value for value in stop.producer.inputs if value is not None)

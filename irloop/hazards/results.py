@@ -43,7 +43,10 @@ def passed_on(body: Body) -> Iterator[Node]:
 
 
 def repeated(body: Body) -> Iterator[Node]:
-    """The results that return the value of an earlier result, unless it is an input of the body."""
+    """Yield each Result whose value an earlier Result of the body also returns.
+
+    Values that are inputs of the body are left out.
+    """
     left_out = set(body.graph.inputs)
     seen: set[Value] = set()
     for result in body.graph.results:
@@ -63,9 +66,9 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield the scan outputs that collect strings which the body does not compute anew.
+    """Yield each Result that a scan output collects and that returns strings from elsewhere.
 
-    These strings are an input of the body, or an earlier scan output collects them, too.
+    The strings are those of a body parameter, or an earlier scan output collects the same value.
     """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()

@@ -41,10 +41,10 @@ def narrows_a_size_with_sign(node: Node) -> bool:
 
 
 def is_running_sum(value: Value) -> bool:
-    """True if `value` is a copy that is made by a running sum: Squeeze(CumSum(...)).
+    """Return whether `value` is a copy in the form Squeeze(CumSum(...)).
 
-    The sum runs along a new axis of size 1, so it changes nothing. OpenVINO does not compute the
-    bounds of a running sum.
+    The CumSum runs along an axis of size 1, so it changes nothing. It is there because OpenVINO
+    does not compute the bounds of a CumSum.
     """
     node = value.producer
     if not isinstance(node.op, Squeeze) or node.inputs[0] is None:
@@ -64,11 +64,12 @@ def _narrowed(node: Node) -> Value | None:
 
 
 def leaves_out_abs(node: Node) -> bool:
-    """True for an Abs that OpenVINO would remove because it takes the operand for sizes.
+    """Return whether OpenVINO would remove an Abs because its operand looks like sizes.
 
-    The rank of such an Abs is 1 or unknown. Its operand, or one operand of a Concat before it,
-    depends on constants and sizes alone, or on more operations than are visited. False for an Abs
-    of a constant, which OpenVINO folds correctly.
+    Sizes are not negative. An operand looks like sizes if its rank is 1 or unknown, and if it, or
+    one operand of a Concat that makes it, depends on constants and shapes alone. The result is also
+    true if the search ends before this is known, and false for a constant, which OpenVINO folds
+    correctly.
     """
     data = node.inputs[0] if isinstance(node.op, Abs) else None
     if data is None or shape_of(data).rank not in (1, None):
@@ -97,5 +98,5 @@ def _is_narrow(element: ElementType) -> bool:
 
 
 def _is_size(value: Value) -> bool:
-    """True for a value that is computed from the shape of another one."""
+    """Return whether `value` is computed from the shape of some tensor, by a ShapeOf."""
     return any(isinstance(node.op, ShapeOf | ShapeOf3) for node in sources([value.producer]))

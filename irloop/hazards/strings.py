@@ -38,7 +38,10 @@ MOVING = tuple(_DATA)
 
 
 def moved_strings(node: Node) -> tuple[int, ...]:
-    """The inputs with strings that an operation moves; empty if it moves no strings."""
+    """Return the positions of the inputs whose strings the operation of `node` moves.
+
+    The result is empty if the operation moves no strings.
+    """
     places = _DATA.get(type(node.op), ())
     if not places or element_of(node.outputs[0]) is not ElementType.STRING:
         return ()

@@ -23,7 +23,7 @@ _SMALL = 1 << 8
 
 
 def in_blocks(step: BlockStep, x: Array) -> Any:
-    """A new array like `x`, filled by `step(source, target)` block by block."""
+    """Return a new array of the type of `x`, filled by `step(source, target)` block by block."""
     if x.ndim == 0:
         # Operations on an array without dimensions return scalars, which cannot be written into.
         return in_blocks(step, x.reshape(1)).reshape(())

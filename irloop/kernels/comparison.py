@@ -57,7 +57,11 @@ select: Function = np.where
 
 
 def select_pdpd(axis: int) -> Function:
-    """`select` with the condition and the first choice aligned to the second choice at `axis`."""
+    """Make a kernel of Select with PaddlePaddle's broadcasting.
+
+    The first axes of the condition and of the first choice are aligned with `axis` of the second
+    choice.
+    """
 
     def aligned(condition: Array, then: Array, otherwise: Array) -> Any:
         rank = otherwise.ndim

@@ -185,7 +185,7 @@ def _to_string(x: Array) -> Any:
 
 
 def _number_as_text(number: float) -> str:
-    """A float as ONNX Runtime writes it: 8 digits, and the names that Cast reads."""
+    """Write a float as ONNX Runtime's Cast does: up to 8 digits, or NaN, INF or -INF."""
     if math.isfinite(number):
         return f"{number:.8g}"
     return "NaN" if math.isnan(number) else "INF" if number > 0 else "-INF"

@@ -51,7 +51,7 @@ class WindowOptions:
     auto_pad: str = "explicit"
 
     def window(self, kernel: Sequence[int]) -> Window:
-        """The window with a kernel of this size."""
+        """Return the `Window` that has these options and a kernel of size `kernel`."""
         return Window.of(
             kernel,
             self.strides,

@@ -296,11 +296,11 @@ def _tiled(
 
 
 class _Columns:
-    """Columns of shifted data for a matrix product: [groups, C/groups * positions, n].
+    """Columns of the matrix product for a convolution: [groups, C/groups * positions, n].
 
-    The columns form rows, one for each index along the first spatial axis of the results. A row has
-    `row` columns, arranged in the shape `inner`; of the last row only the first `used` columns are
-    needed. All parts may share the same memory.
+    There are `row` columns for each index along the first spatial axis of the results; within such
+    a row they have the shape `inner`. Of the last row only the first `used` columns are needed. The
+    results of `part` may share memory.
     """
 
     row: int
@@ -405,7 +405,10 @@ def _windows(x: Array, layout: _Layout, fill: Any) -> Array:
 def _together(
     x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, result: Array
 ) -> None:
-    """Fill `result` for many small items: one call of NumPy for each chunk of items."""
+    """Compute a convolution of many small batch items, in few NumPy calls for many items each.
+
+    The results are written to `result`, [items, channels, ...].
+    """
     items, channels = x.shape[:2]
     outputs, length = len(w), math.prod(layout.counts)
     filters = w.reshape(groups, outputs // groups, -1)

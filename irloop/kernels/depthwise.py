@@ -65,10 +65,11 @@ def in_tiles(
 
 
 class _Shifted:
-    """The padded images of blocks of channels: [C, rows, kernel columns, W of the result].
+    """Pads and shifts the images of one block of channels at a time.
 
-    `most` is the number of channels of a block. All blocks use one array, so the padding is written
-    only once.
+    The result for a block is [C, rows, kernel columns, W of the result]: for each column of the
+    kernel, the image elements that this column reads. `most` is the number of channels of a block.
+    All blocks use one array, so the padding is written only once.
     """
 
     def __init__(

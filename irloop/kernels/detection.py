@@ -100,7 +100,11 @@ def _by_class(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, in
 
 
 def _by_box(how: Detection, boxes: Array, scores: Array) -> list[tuple[int, int]]:
-    """Like `_by_class`, but each box counts only for its best class, which is never class 0."""
+    """Select boxes by non-maximum suppression, each box only for its best class.
+
+    Returns (class, box) pairs in the order of the classes; within a class, the pair with the best
+    score comes first. Class 0 and the background class are never the class of a box.
+    """
     allowed = scores.copy()
     allowed[:, 0] = -1
     if how.background >= 0:
@@ -130,7 +134,10 @@ def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list
 
 
 def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
-    """Priors and variances [P, 4] of one batch item."""
+    """Return the priors of one batch item as corners in 0..1, and their variances, each [P, 4].
+
+    If the offsets are encoded with variances already, all variances are 1.
+    """
     rows = priors[item if len(priors) > 1 else 0]
     width = 4 if how.normalized else 5
     count = rows.shape[1] // width

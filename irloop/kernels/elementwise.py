@@ -144,7 +144,11 @@ def _bounded(function: Function) -> Function:
 
 
 def _quiet(function: Function) -> Function:
-    """Like `_bounded`, but NumPy's warnings about overflow and undefined results are suppressed."""
+    """Wrap a function of floats so that it also accepts integers, and emits no NumPy warnings.
+
+    Integers are computed in f64, and the result is rounded to the nearest integer. The warnings are
+    those about overflow and undefined results.
+    """
     return wraps(function)(unwarned(_bounded(function)))
 
 

@@ -45,7 +45,10 @@ def range_of(start: Array, limit: Array, delta: Array) -> Array:
 
 
 def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
-    """Like `range_of`, but half floats are computed in the type `stash`."""
+    """Make a kernel of Range: numbers from `start` up to, but excluding, `limit`.
+
+    16-bit floats are computed in the type `stash` and converted back.
+    """
 
     def run(start: Array, limit: Array, delta: Array) -> Array:
         if start.dtype.itemsize != 2 or start.dtype.kind in "iu":
@@ -57,7 +60,10 @@ def range_in(stash: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
 
 
 def range_as(dtype: np.dtype[Any]) -> Callable[[Array, Array, Array], Array]:
-    """Like `range_of`, with all three operands cast to `dtype` first."""
+    """Make a kernel of Range: numbers from `start` up to, but excluding, `stop`.
+
+    Start, stop and step are cast to `dtype` before the numbers are computed.
+    """
 
     def run(start: Array, stop: Array, step: Array) -> Array:
         return range_of(start.astype(dtype), stop.astype(dtype), step.astype(dtype))

@@ -192,10 +192,10 @@ def einsum(equation: str) -> Function:
 
 
 def _path_of(equation: str, operands: Sequence[Array]) -> Any:
-    """Return the order in which NumPy contracts the operands, and spend the steps for it.
+    """Return the order in which NumPy contracts the operands; charge the budget for the einsum.
 
-    The search for the order takes time for each pair of operands. A contraction that is not a
-    matrix product is as slow as a matrix product of integers.
+    The search for the order costs steps for each pair of operands. A contraction of two operands
+    that is not a matrix product costs as much as a matrix product of integers.
     """
     count = len(operands)
     terms = _terms(equation, operands)

@@ -52,7 +52,10 @@ def _corners(boxes: Array, *, centred: bool) -> tuple[Array, Array, Array, Array
 
 
 def overlaps(boxes: Array, chosen: int, *, centred: bool) -> Array:
-    """Intersection over union of every box [N, 4] with one of the boxes; 0 for empty boxes."""
+    """Return the intersection over union of each box [N, 4] with box number `chosen`.
+
+    It is 0 if either box is empty.
+    """
     top, left, bottom, right = _corners(boxes, centred=centred)
     area = (bottom - top) * (right - left)
     high = np.minimum(bottom, bottom[chosen]) - np.maximum(top, top[chosen])
@@ -73,7 +76,10 @@ class Suppression:
     def __init__(
         self, *, share: Share, iou: float, sigma: float = 0.0, equal_suppresses: bool = False
     ) -> None:
-        """Drop boxes that overlap by more than `iou`; with `sigma`, lower their scores instead."""
+        """Suppress boxes that overlap a better box by more than `iou`.
+
+        If `sigma` is not 0, their scores are lowered instead, as in soft non-maximum suppression.
+        """
         self.share = share
         self.iou = np.float32(iou)
         self.sigma = sigma
@@ -82,7 +88,11 @@ class Suppression:
     def keep(
         self, boxes: Array, scores: Array, limit: int, threshold: float | None
     ) -> tuple[list[int], list[float]]:
-        """Keep at most `limit` boxes [N, 4 or 5] with scores above `threshold` (None: any)."""
+        """Select at most `limit` boxes, and return their indices and their scores, best first.
+
+        Boxes [N, 4 or 5] with scores not above `threshold` are left out; a threshold of None leaves
+        out no box. With a sigma, the scores are those after the suppression.
+        """
         current = scores.astype(np.float32)
         alive = np.ones(len(current), bool) if threshold is None else current > threshold
         kept: list[int] = []

@@ -136,7 +136,10 @@ def batch_norm_training(epsilon: float, momentum: float, n_outputs: int) -> Call
 
 
 def batch_norm_saved(epsilon: float, momentum: float, n_outputs: int) -> Callable[..., Any]:
-    """`batch_norm_training` that also returns the batch's statistics (ONNX before opset 14)."""
+    """Make a kernel like `batch_norm_training` with two more outputs (ONNX before opset 14).
+
+    Outputs 3 and 4 are the mean and the variance of the batch.
+    """
     train = batch_norm_training(epsilon, momentum, 3)
 
     def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:

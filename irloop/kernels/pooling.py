@@ -197,7 +197,11 @@ def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Arr
 
 
 def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
-    """The number of elements by which each window's sum is divided on one axis; at least 1."""
+    """Count the elements of each window on one axis by which a mean is divided; at least 1.
+
+    Without `include_pad`, padding does not count. With it, `clip_end` leaves out elements beyond
+    the end padding.
+    """
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:
         return np.full(count, window.kernel[axis])
@@ -252,7 +256,11 @@ def global_lp(order: float) -> Function:
 
 
 def _bins(size: int, count: int) -> tuple[Array, Array]:
-    """First and past-the-end element of each of `count` bins over `size` elements."""
+    """Divide `size` elements into `count` bins; return where each bin begins and ends.
+
+    The begin is the index of the first element, the end that after the last one. Neighbouring bins
+    may share an element.
+    """
     index = np.arange(count)
     return index * size // count, -((index + 1) * -size // count)
 

@@ -37,7 +37,11 @@ _MAX_GROWTH = math.log(1000.0 / 16.0)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How many boxes are examined and kept, and the overlap threshold for suppression."""
+    """The limits for selecting proposals.
+
+    At most `before` boxes are examined and at most `after` are kept. `overlap` is the threshold for
+    suppression, and `smallest` the minimum side of a box.
+    """
 
     before: int
     after: int
@@ -207,7 +211,10 @@ def proposals(
 def _moved_boxes(
     image: Sequence[float], anchors: Array, moves: Array, scores: Array, border: float
 ) -> tuple[Array, Array]:
-    """Boxes [K, 4] inside the image and scores [K], ordered by row, column and anchor."""
+    """Apply the offsets `moves` to the anchors, and clip the resulting boxes to the image.
+
+    Returns the boxes [K, 4] and their scores [K], ordered by row, column and anchor.
+    """
     count = scores.shape[0]
     move = moves.reshape(count, 4, *moves.shape[1:]).transpose(2, 3, 0, 1).reshape(-1, 4)
     boxes = refined(anchors.reshape(-1, 4), move, border, ends=True, limit=_MAX_GROWTH)

@@ -63,7 +63,11 @@ class Weights:
     lasting: bool = False
 
     def transposed(self, first: int = 0, end: int | None = None) -> Array:
-        """Recurrent weights as the right operand of a product: [S, rows]."""
+        """Return the rows `first` to `end` of the recurrent weights, transposed: [S, rows].
+
+        A product has this matrix as its right operand. Without `end`, all rows from `first` on are
+        taken.
+        """
         turned = self.r[first:end].T
         return np.ascontiguousarray(turned) if self.lasting else turned
 

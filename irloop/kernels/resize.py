@@ -162,7 +162,10 @@ def _pillow(plan: Axis, how: Resampling) -> tuple[Array, Array]:
 
 
 def _antialiased(place: Array, plan: Axis, how: Resampling) -> tuple[Array, Array]:
-    """The taps and weights of an antialiasing filter; it is wider if the axis becomes shorter."""
+    """Return the indices and weights of the elements that an antialiasing filter reads.
+
+    There is one row for each position. The filter is wider if the axis becomes shorter.
+    """
     scale = min(plan.scale, 1.0)
     reach = 1.0 if how.mode == "linear" else 2.0
     start = math.floor(-reach / scale) + 1

@@ -77,7 +77,10 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
 
 
 def _corners(place: Array, size: int) -> tuple[Array, Array, Array]:
-    """The elements before and after each position, and the weight of the second one."""
+    """Return the index of the element below each position, that of the next one, and its weight.
+
+    The index of the next element is at most `size` - 1. The weight is the fraction of the position.
+    """
     low = np.floor(place).astype(np.int64)
     return low, np.minimum(low + 1, size - 1), place - low
 

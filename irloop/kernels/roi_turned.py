@@ -87,7 +87,10 @@ def deformable_psroi(
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:
-        """The vertical and horizontal shift of each bin: [outputs, group, group]."""
+        """Return the vertical and the horizontal shift of each bin of region `at`.
+
+        Each is [outputs, group, group], in multiples of the size of the region.
+        """
         pairs = widened(offsets[at]).astype(np.float64).reshape(-1, 2, part, part) * spread
         place = np.arange(group) * part // group
         kinds = np.arange(outputs) // (outputs // len(pairs))

@@ -67,10 +67,11 @@ def in_rows(
 def _shifted(
     rows: Array, copies: Array, window: Window, begin: int, fill: Any
 ) -> list[tuple[Array, Array]]:
-    """For each column of the kernel, a part of `copies` and the elements to be copied into it.
+    """Return pairs (target, source) of views, one for each column of the kernel.
 
-    The elements are a view of `rows`. Padding at both ends of the rows is the same in all blocks,
-    so this function writes it into `copies`.
+    A target is a part of `copies`, and its source the part of `rows` to copy into it. The padding
+    at both ends of the rows is the same in all blocks, so this function writes it into `copies` at
+    once.
     """
     stride, width = window.strides[1], copies.shape[3]
     pairs = []

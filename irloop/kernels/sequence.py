@@ -123,7 +123,7 @@ def concat(sequence: list[Array], *, axis: int, new_axis: bool) -> Array:
 
 
 def optional(value: Any = None) -> Any:
-    """An optional that holds `value`, or nothing if that is None."""
+    """Return `value` as an optional: the value itself, or None for an empty optional."""
     return value
 
 

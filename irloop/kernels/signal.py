@@ -34,7 +34,8 @@ Function = Callable[..., Any]
 
 #: Bytes of a complex number.
 _COMPLEX = 16
-#: Number of complex numbers that a transform holds for each element.
+#: Number of complex numbers that a transform holds for each element. An FFT of prime length works on
+#: twice as many, several times.
 _TEMPORARIES = 6
 
 
@@ -51,7 +52,10 @@ def _pairs(z: Array, dtype: np.dtype[Any]) -> Array:
 def _plan(
     shape: Sequence[int], axes: Array, sizes: Array | None
 ) -> tuple[tuple[int, ...], list[int]]:
-    """The axes made non-negative, and the lengths along them (-1 where none is given)."""
+    """Return the axes of a transform, non-negative, and the length along each of them.
+
+    A length of -1 means that the axis keeps its size. Without `sizes`, all lengths are -1.
+    """
     chosen = tuple(int(axis) % len(shape) for axis in axes.reshape(-1))
     lengths = [-1] * len(chosen) if sizes is None else [int(size) for size in sizes.reshape(-1)]
     return chosen, lengths
@@ -63,9 +67,9 @@ def _filled(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -
 
 
 def _reserve(shape: Sequence[int], axes: Sequence[int], lengths: Sequence[int]) -> None:
-    """Reserve the memory of a transform, and charge its time.
+    """Reserve the memory of a Fourier transform, and charge the budget for its time.
 
-    Along an axis of prime length the FFT works on twice as many complex numbers, several times.
+    `lengths` are the sizes of the result along `axes`.
     """
     sizes = list(shape)
     for axis, length in zip(axes, lengths, strict=True):

@@ -103,7 +103,10 @@ class Masks:
         end: Sequence[int],
         strides: Sequence[int],
     ) -> Any:
-        """The NumPy index for these bounds and the masks."""
+        """Make the NumPy index that slices data of `shape` as a StridedSlice does.
+
+        The masks decide which bounds are open, and which axes are inserted or removed.
+        """
         items: list[Any] = []
         axis = 0
         for at, bounds in enumerate(zip(begin, end, strides, strict=True)):
@@ -132,7 +135,10 @@ class Masks:
 
 
 def strided_slice(masks: Masks) -> Callable[..., Array]:
-    """Slice, insert and remove axes as the masks demand."""
+    """Make a kernel of StridedSlice: it slices data, and inserts and removes axes.
+
+    The masks tell which bounds are open, and which axes are inserted or removed.
+    """
 
     def run(data: Array, begin: Array, end: Array, strides: Array | None = None) -> Array:
         first = listed(begin)
@@ -152,7 +158,11 @@ def _pieces(data: Array, axis: int, lengths: Sequence[int]) -> tuple[Array, ...]
 
 @lru_cache(maxsize=32)
 def _places(axis: int, size: int, lengths: tuple[int, ...]) -> tuple[tuple[slice, ...], ...]:
-    """The NumPy index of each part of an axis."""
+    """Make the NumPy index of each part into which an axis is split.
+
+    Raises:
+        ValueError: when the lengths do not add up to the size of the axis.
+    """
     places, start = [], 0
     for length in lengths:
         places.append((*[_ALL] * axis, slice(start, start + length)))

@@ -126,7 +126,11 @@ def packed(begins: Array, ends: Array, symbols: Array) -> Array:
 
 
 def unpacked(x: Array) -> tuple[Array, Array, Array]:
-    """Begins and ends (i32, in the shape of `x`) of the strings' UTF-8 bytes, and the bytes."""
+    """Encode strings as one array of UTF-8 bytes.
+
+    Returns the position at which each string begins and that at which it ends (i32, in the shape of
+    `x`), then the bytes.
+    """
     raw = [text.encode("utf-8", "surrogateescape") for text in x.flat]
     lengths = np.fromiter(map(len, raw), dtype=np.int32, count=len(raw))
     ends = lengths.cumsum(dtype=np.int32).reshape(x.shape)

@@ -148,7 +148,7 @@ def of_lists(
     ]
 
     def filled(items: Any, kind: Any) -> Array:
-        """Return a list with one entry per inner node, extended by one zero per leaf."""
+        """Convert a list with one entry per inner node to an array; append a zero per leaf."""
         return np.pad(np.array(items, dtype=kind), (0, leaves))
 
     return Forest(
@@ -166,8 +166,12 @@ def of_lists(
 
 
 def _sets(nodes: Array, members: Array | None) -> tuple[Array, Array]:
-    """The (node, value) pairs of all sets; the sets are stored one after the other, each ended by
-    NaN.
+    """Split the membership sets of a tree ensemble into pairs; return the nodes and the values.
+
+    The sets are stored one after the other in `members`, each ended by a NaN.
+
+    Raises:
+        ValueError: when there is not one set for each of `nodes`.
     """
     values = np.zeros(0) if members is None else members
     ends = np.isnan(values)
@@ -248,7 +252,10 @@ def _numbered(keys: tuple[Array, ...], wanted: tuple[Array, ...]) -> Array:
 
 
 def _aggregated(forest: Forest, leaves: Array, how: str) -> Array:
-    """Aggregate the leaves of each row: [N, targets]; 0 where no leaf votes."""
+    """Combine the values of the leaves that each row reaches to scores [N, targets].
+
+    `how` is SUM, AVERAGE, MIN or MAX. A target for which no leaf votes has the score 0.
+    """
     shape = (len(leaves), forest.weights.shape[1])
     budget.reserve(16 * (math.prod(shape) + forest.weights.size), "the votes of trees")
     spend_each(leaves.shape[1], 5_000 + 10 * math.prod(shape), "the votes of trees")

@@ -306,7 +306,10 @@ def _validation(result: Report, models: Sequence[Model]) -> dict[str, Any]:
 def _severities(
     findings: Sequence[Diagnostic], file: str | None, data: dict[str, Any]
 ) -> dict[str, str]:
-    """The highest severity of the findings of each node, keyed by the path of the node."""
+    """Map the path of each node with findings to the highest severity among them.
+
+    Only findings about `file` count.
+    """
     marks: dict[str, str] = {}
     for item in sorted(findings, key=lambda item: item.severity.rank):
         path = _shown_place(item.location.path, [data]) if item.location.file == file else ""

@@ -224,7 +224,10 @@ def _rewritten(matcher: MatcherPass, match: Match, rewriter: MatchRewriter) -> b
 
 
 def _tidy(match: Match, touched: list[Node], rewriter: MatchRewriter) -> None:
-    """Erase nodes that became unread; names of replaced nodes move to the new ones."""
+    """Erase the nodes that nothing reads after a match has been rewritten.
+
+    Inserted nodes that remain get the runtime information of the matched nodes that are gone.
+    """
     rewriter.erase_unread([*rewriter.inserted, *touched])
     gone = [node for node in match.nodes if node.graph is None and node.info]
     if not gone:

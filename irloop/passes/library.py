@@ -102,7 +102,11 @@ def find_pass(name: str) -> type[Pass]:
 
 
 def _of_file(text: str) -> type[Pass]:
-    """The pass class that ``FILE.py:CLASS`` names."""
+    """Run a Python file and return the pass class that ``FILE.py:CLASS`` names.
+
+    Raises:
+        UsageError: when there is no such file or pass, or the file fails.
+    """
     path, _, name = text.rpartition(":")
     if not os.path.isfile(path):
         raise UsageError(f"{path}: no such file", expected="FILE.py:CLASS")

@@ -161,9 +161,9 @@ class Leaving:
 
 
 class Numbered(Record):
-    """The numbered wires of a loop, in the form in which a new node needs them.
+    """The wires of a loop as the inputs, port map, parameters and results of a new node.
 
-    `shown` lists, for each new output, the old outputs that it replaces.
+    `shown` lists, for each output of the new node, the outputs of the old node that it replaces.
     """
 
     externals: tuple[Value | None, ...]
@@ -472,7 +472,11 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def state_of(self, leaving: Leaving) -> Entering | None:
-        """The state whose last value an output returns."""
+        """Return the state whose last value an output returns; None if there is none.
+
+        Several states may have the same next value. The state to which the output belongs already
+        takes precedence.
+        """
         if not isinstance(leaving.port, LastValue):
             return None
         states = [item for item in self.states if item.result is leaving.value]

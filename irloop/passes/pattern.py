@@ -113,8 +113,9 @@ class Pattern(ABC):
         return found if self.accept_root(node, found) else None
 
     def accept_root(self, node: Node, match: Match) -> bool:
-        """True when `node` matches as the root; a node without outputs matches only a typed
-        pattern.
+        """Return whether `node` matches as the root of the pattern.
+
+        The default tests the first output of `node`, and fails if it has none.
         """
         if not node.outputs:
             return match.fail("%r has no output", node)

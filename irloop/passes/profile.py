@@ -95,9 +95,10 @@ class Profile:
 
 
 def _matchers(record: PassRecord) -> Iterator[tuple[str, int]]:
-    """Yield each matcher of a rewrite with the number of its matches.
+    """Yield the name of each matcher of a rewrite, and how often it matched.
 
-    A matcher that ran alone is left out, because the row of its pass shows the number.
+    Nothing is yielded for a pass that is itself the only matcher, because the row of the pass shows
+    the number.
     """
     if tuple(record.matches) != (record.name,):
         yield from record.matches.items()

@@ -38,7 +38,10 @@ class _Kind:
 
 
 class Numbers:
-    """A small constant with the part of NumPy's array interface that inference uses."""
+    """A small constant that inference can use like a NumPy array, although NumPy is not loaded.
+
+    It has only those methods and attributes of an array that inference uses.
+    """
 
     def __init__(
         self, items: tuple[Any, ...], shape: tuple[int, ...], element: ElementType
@@ -139,8 +142,9 @@ class LightInference(Inference):
             self._fold_dims(node, partial)
 
     def _compare(self, node: Node, comparator: Callable[[Any, Any], bool]) -> None:
-        """Fold a comparison of two integers, since ranks and sizes may decide which branch is
-        taken.
+        """Fold a comparison of two integers that are known, such as ranks and sizes.
+
+        Such a comparison may decide which branch of an If is taken.
         """
         pairs = [None if value is None else self.dims(value) for value in node.inputs]
         numbers = [found[0] for found in pairs if found is not None and len(found) == 1]

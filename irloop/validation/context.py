@@ -233,7 +233,7 @@ class Context:
 
     @cached_property
     def attribute_problems(self) -> list[Problem]:
-        """The problems of the attributes in the `data` elements."""
+        """The problems that were found in the attributes of all `data` elements of the file."""
         from irloop.validation.operations import attribute_problems
 
         return list(attribute_problems(self.nets))
@@ -287,8 +287,10 @@ class Context:
         return Declared(element, dims)
 
     def operand(self, index: NetIndex, layer: Layer, position: int) -> Declared:
-        """The known type of an input: that of the producer's port, else that of the input port
-        itself.
+        """Return the declared type of an input of `layer`.
+
+        It is the type of the output port from which the edge comes or, without an edge, of the
+        input port; `UNKNOWN` if the layer has no such input.
         """
         if position >= len(layer.inputs):
             return UNKNOWN
@@ -439,7 +441,10 @@ class Context:
 
     @cached_property
     def branch_outputs(self) -> list[BranchOutput]:
-        """For each output of each If, what both branches declare."""
+        """The types that the two branches of each If declare for each of its outputs.
+
+        Outputs that only one branch returns are left out.
+        """
         found = []
         for _, layer, (then, other) in self.branches:
             first = _by_position(then)

@@ -33,7 +33,11 @@ class Errors:
         return self._codes.get(element, set())
 
     def silence(self, rule: type[Rule], place: Location) -> bool:
-        """True if an error in the rule's scope makes its findings at `place` meaningless."""
+        """Return whether findings of `rule` at `place` are meaningless because of an error.
+
+        This is so if a rule that `rule` requires has found an error in the same layer, net or file;
+        the scope of `rule` determines which of these counts.
+        """
         if not self._codes or not rule.requires:
             return False
         codes = self._codes.get(_KEYS[rule.scope](place), ())
@@ -41,7 +45,10 @@ class Errors:
 
 
 def _owner_key(place: Location) -> str:
-    """The element path of the layer whose body contains the innermost layer of a location."""
+    """Return the element path of the layer that owns the body in which a place is.
+
+    Places in one body have one key.
+    """
     return _net_key(place).rpartition("/")[0]
 
 

@@ -119,7 +119,11 @@ def _appended(bin_file: str, made: Iterable[Repair], folder: str) -> str:
 
 
 def _repairs(document: Document, bin_file: str, found: Iterable[Diagnostic]) -> list[Repair]:
-    """The repairs of the findings, in the order of the findings."""
+    """Return the repairs that the rules offer for the findings.
+
+    They are ordered by the first finding of each rule. A finding for which its rule has no repair
+    is skipped.
+    """
     places = {(item.code, item.location.element): item.location for item in found}
     context = Context(document, bin_file)
     repairs: list[Repair] = []
@@ -163,7 +167,7 @@ def _fixed_onnx(path: str, select: Iterable[str], ignore: Iterable[str], *, unsa
 
 
 def _text_edits(repairs: Iterable[Repair]) -> list[Edit]:
-    """The text edits of the repairs; a repair of an IR consists of text edits only."""
+    """Return the text edits of the repairs; edits of other kinds are left out."""
     edits = [edit for repair in repairs for edit in repair.edits]
     return [edit for edit in edits if isinstance(edit, Edit)]
 

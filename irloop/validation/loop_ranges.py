@@ -47,7 +47,10 @@ def bounds(entry: Entry, size: int) -> tuple[int, int]:
 
 
 def executed(entry: Entry, size: int) -> int | None:
-    """The trip count that the entry demands; None if the range is invalid."""
+    """Return how often a loop runs for the range of an entry on an axis of `size` elements.
+
+    None means that the range is invalid.
+    """
     low, high = bounds(entry, size)
     step = abs(entry.stride)
     if not 0 <= low < high <= size or (high - low) % step:
@@ -90,7 +93,11 @@ def is_full(entry: Entry, size: int | None) -> bool:
 
 
 def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
-    """The size of the concatenated axis, computed from the trip count; None if not known."""
+    """Compute the size of a concatenated output's axis from the trip count of the loop.
+
+    The trip count is that of a slice or, without slices, that of the output's own range. Returns
+    None if it is not known.
+    """
     sliced = [item for item in wiring.sliced if is_sound(item)]
     if not wiring.sliced:
         return inferred_output(entry) * entry.part_size

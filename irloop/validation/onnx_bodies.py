@@ -61,9 +61,10 @@ class InferredBody(Record):
     _inference: Inference
 
     def differing_inputs(self) -> list[int]:
-        """The positions of inputs whose declared shape differs from the one that they receive.
+        """Return the positions of body inputs with a wrong declared shape.
 
-        The condition of a Loop is not counted if only its sizes differ, not its rank.
+        Such a shape contradicts the shape of the value that the input receives. For the condition
+        of a Loop, only the rank is compared.
         """
         found = []
         for index, types in enumerate(zip(self.body.input_types, self.given, strict=False)):
@@ -78,7 +79,11 @@ class InferredBody(Record):
         return found
 
     def contradicts_declared(self, *inputs: int) -> bool:
-        """True if operations of the body cannot take the declared types of these inputs."""
+        """Return whether inference of the body fails with the declared types of these inputs.
+
+        The other inputs have the types that the node passes to them. A Scan in the body also fails
+        if it receives an input of another shape than its own body declares.
+        """
         if not inputs:
             return False
         types = _parameter_types(self._owner, self._inner, self._inference)

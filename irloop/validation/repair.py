@@ -23,9 +23,10 @@ _UNKNOWN = "irloop.unknown"
 def repaired(
     document: Document, root: NetIndex, by_net: Mapping[int, NetIndex], errors: Errors
 ) -> Document:
-    """A copy of the document without its broken parts.
+    """Copy a document without the errors at which the reader would stop.
 
-    `by_net` holds the indexes of all nets, keyed by the identity of the net.
+    Layers with errors become unknown operations, and broken edges are dropped. `by_net` holds the
+    indexes of all nets, keyed by the identity of the net.
     """
     return replace(document, net=_net(root, by_net, errors))
 

@@ -133,7 +133,11 @@ def _collect(
     originals: dict[etree._Element, etree._Element],
     found: dict[tuple[etree._Element, str], SchemaFinding],
 ) -> list[etree._Element]:
-    """Add the errors of the last validation of `work` to `found`; return unexpected elements."""
+    """Add the errors of the last validation of `work` to `found`, one per element and attribute.
+
+    Returns the elements that are not allowed where they are: the message about them names no
+    attribute and no missing child.
+    """
     tree = work.getroottree()
     unexpected = []
     entries: Iterable[etree._LogEntry] = schema.error_log  # type: ignore[assignment]

@@ -114,7 +114,11 @@ def _strided_slice(
     after: Sequence[str],
     axis: int,
 ) -> Iterator[str]:
-    """The lines of a StridedSlice, which slices `axis` and keeps the axes before it whole."""
+    """Yield the XML lines of a StridedSlice layer that slices `axis`.
+
+    The axes before it are kept whole. `before` and `after` are the shapes of the data and the
+    result.
+    """
     yield f'<layer id="{name}" name="{escaped(title)}" type="StridedSlice" version="opset1">'
     mask = ",".join(["1"] * axis + ["0"])
     yield f'\t<data begin_mask="{mask}" end_mask="{mask}"/>'

@@ -55,7 +55,11 @@ class BranchCauses:
         return None
 
     def _are_exchanged(self, first: Node, second: Node, pairs: list[tuple[Body, Body]]) -> bool:
-        """True if each branch returns what the other branch of the other model returns."""
+        """Return whether two Ifs have exchanged branches.
+
+        This is so if each branch of one If returns what the opposite branch of the other returns.
+        At least one output must be comparable.
+        """
         crossed = ((pairs[0][0], pairs[1][1]), (pairs[1][0], pairs[0][1]))
         returned = [
             item
@@ -72,7 +76,7 @@ class BranchCauses:
         return None if found is None else unchanged(found)
 
     def _returned(self, first: tuple[Node, Body], second: tuple[Node, Body]) -> Iterator[_Returned]:
-        """What two branches return as corresponding outputs of their nodes."""
+        """Yield what two bodies return for each pair of corresponding outputs of their nodes."""
         for value in second[0].outputs:
             mine = self._seen.twin.get(value)
             if mine is None or mine.producer is not first[0]:

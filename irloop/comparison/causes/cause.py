@@ -128,7 +128,11 @@ class _Search:
         )
 
     def _of_failure(self) -> Cause | None:
-        """The cause if only one of the models has a node that cannot be computed, else None."""
+        """Report a node that cannot be computed as the cause, if only one model has such a node.
+
+        If the models have different formats, an earlier difference in a shape is reported instead.
+        Returns None if no model or both models have such a node.
+        """
         sides = [side for side, found in enumerate(self._failures) if found]
         if len(sides) != 1:
             return None
@@ -145,7 +149,11 @@ class _Search:
         return self._seen.cause("failure", message, *nodes)
 
     def _of_first_other_shape(self) -> Cause | None:
-        """The cause of the first recorded value that has another shape in the other model."""
+        """Find the cause of the first difference in shape between corresponding values.
+
+        The recorded values of the second model are examined in the order of the run. Returns None
+        if no cause is found.
+        """
         for event in self._seen.recordings[1].events:
             for value in () if event.is_iteration else event.node.outputs:
                 mine = self._seen.twin.get(value)
@@ -270,9 +278,11 @@ class _Search:
     def _common_inputs(
         self, first: Node, second: Node, at: tuple[int, ...]
     ) -> list[tuple[int, Value, Value]]:
-        """The inputs that have the same meaning in two nodes.
+        """Return the inputs that have the same meaning in two corresponding nodes.
 
-        For each, the position in the second node, and the values in both nodes.
+        Each item is the position of the input in the second node, its value in the first, and its
+        value in the second. Inputs at one position may have different meanings if the formats
+        differ: what is an attribute in one may be an input in the other.
         """
         pairs = [
             (second.inputs.index(its), mine, its)
@@ -314,7 +324,11 @@ class _Search:
         return None
 
     def _parts(self, node: Node, side: int) -> str:
-        """Describe the operations and one-element constants of a node's decomposition in words."""
+        """Describe in words the operations and one-element constants that compute `node`.
+
+        The search stops at values that have a counterpart in the other model. The result is empty
+        if there are no operations to name, or too many.
+        """
         known = self._seen.other if side == 0 else self._seen.twin
         found: dict[Node, None] = {}
         pending = [node]
@@ -338,9 +352,9 @@ class _Search:
         return f" [computed with {', '.join(words)}]"
 
     def _constants_above(self, node: Node, side: int) -> list[Node]:
-        """The constants from which a node is computed.
+        """Find the constants from which `node` is computed.
 
-        The search stops at values that correspond to a value of the other model.
+        A value that has a counterpart in the other model is not traced further.
         """
         known = self._seen.other if side == 0 else self._seen.twin
         found: list[Node] = []

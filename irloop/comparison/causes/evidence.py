@@ -81,7 +81,7 @@ class Cause(Record):
 
 
 class Evidence:
-    """Two models, their recorded runs, and the values and loops that correspond."""
+    """What is known about two models: corresponding values and loops, and recorded values."""
 
     def __init__(self, models: tuple[Model, Model], tolerance: Tolerance) -> None:
         self.models = models
@@ -112,7 +112,11 @@ class Evidence:
         return not agree(left, right, self.tolerance)
 
     def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
-        """True if the two values are not counterparts, but each agrees with its own counterpart."""
+        """Return whether two values look exchanged, although each is computed correctly.
+
+        The values are not counterparts, but both have a counterpart in the other model, and equal
+        it in iteration `at`.
+        """
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:
             return False
@@ -124,7 +128,11 @@ class Evidence:
         return getattr(found, "size", None)
 
     def same(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values correspond: they are paired, or are constants of equal elements."""
+        """Return whether two values of the two models correspond.
+
+        Values that are paired by name, or by what computes them, correspond; so do constants with
+        equal elements, and two missing values (None).
+        """
         if first is None or second is None:
             return first is second
         ops = first.producer.op, second.producer.op
@@ -145,7 +153,7 @@ class Evidence:
         return self.paired(self._nearest(first, self.other), self._nearest(second, self.twin))
 
     def corresponds(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values are known to correspond.
+        """Return whether it is known that `first` and `second` correspond in the two models.
 
         Unlike `same`, this is False if both values are missing (None).
         """
@@ -165,7 +173,10 @@ class Evidence:
         return value
 
     def paired(self, first: Value | None, second: Value | None) -> bool:
-        """True when two values are paired, or constants of equal elements."""
+        """Return whether two values have been found to correspond, possibly through copies.
+
+        Constants correspond if their elements are equal, and two missing values (None) do, too.
+        """
         if first is None or second is None:
             return first is second
         if isinstance(first.producer.op, Constant) and isinstance(second.producer.op, Constant):
@@ -177,7 +188,11 @@ class Evidence:
         )
 
     def may_be_paired(self, first: Value | None, second: Value | None) -> bool:
-        """True unless the first value is known to correspond to a value other than the second."""
+        """Return whether two values may correspond in the two models.
+
+        They may if they are known to correspond, if the counterpart of `first` is not known, or if
+        one of them is missing (None).
+        """
         if first is None or second is None:
             return True
         twin = self.other.get(first)

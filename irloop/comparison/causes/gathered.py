@@ -48,7 +48,10 @@ class Gathered(Record):
 
 
 class _Affine(NamedTuple):
-    """``iteration * factor + offsets``; `offsets` is None if they are known only at run time."""
+    """Indices that depend on the iteration number: ``iteration * factor + offsets``.
+
+    There is one index for each offset. `offsets` is None if the offsets are known only at run time.
+    """
 
     factor: int
     offsets: tuple[int, ...] | None

@@ -73,14 +73,20 @@ def _computed_by_both() -> frozenset[str]:
 
 
 def origin(value: Value) -> Value:
-    """The value from which `value` takes its elements, through any number of data movements."""
+    """Follow casts, reshapes and copies from `value` back to the value whose elements it holds.
+
+    If there are none, `value` is returned.
+    """
     while (source := handed_on(value)) is not None:
         value = source
     return value
 
 
 def handed_on(value: Value) -> Value | None:
-    """The operand whose elements an operation passes on; None if it computes new elements."""
+    """Return the operand whose elements `value` holds, possibly in another type or shape.
+
+    Returns None if the producer of `value` computes new elements.
+    """
     inputs, op = value.producer.inputs, value.producer.op
     if not inputs or not (isinstance(op, _HANDED_ON) or is_copy(value)):
         return None

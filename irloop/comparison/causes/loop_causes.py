@@ -129,10 +129,11 @@ class LoopCauses:
         return self._seen.worded("wire", found)
 
     def _entered(self, side: int, value: Value) -> tuple[Value, tuple[WireSide, int] | None]:
-        """Find the outer value of a parameter that has the same value in every iteration.
+        """Follow an invariant out of its loop body, and out of all loops that it enters as one.
 
-        Returns the outer value, the wires of the outermost loop through which it enters, and the
-        number of its parameter in this loop. For any other value, returns the value and None.
+        Returns the value outside, and a pair for the outermost of these loops: its wires, and the
+        number of the invariant's parameter in its body. If `value` is not an invariant, returns
+        `value` and None.
         """
         entered = None
         while isinstance(value.producer.op, Parameter):
@@ -224,7 +225,11 @@ class LoopCauses:
         return self._seen.cause("trip count", message, first, node)
 
     def _of_end(self, nodes: tuple[Node, Node], at: tuple[int, ...]) -> Cause | None:
-        """The reason why two loops run a different number of times."""
+        """Find why two loops run a different number of times; None if no reason is found.
+
+        Compares the trip counts, the initial conditions, the conditions in the bodies, and the
+        slices.
+        """
         first, node = nodes
         bodies = _bodies(first, node)
         wires = self._seen.wires(nodes, bodies)
@@ -288,7 +293,11 @@ class LoopCauses:
         return None
 
     def of_joined(self, node: Node, at: tuple[int, ...]) -> Cause | None:
-        """The cause if two loops of one format concatenate the same parts into different shapes."""
+        """Find the cause if corresponding loops join values into outputs of different shapes.
+
+        Returns None if the loops are of different types, if no outputs differ in shape, or if their
+        wires are alike.
+        """
         first = self._seen.loops.get(node)
         if first is None or type(first.op) is not type(node.op):
             return None

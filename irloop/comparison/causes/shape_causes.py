@@ -65,10 +65,9 @@ class ShapeCauses:
         return np.shape(held[0]), np.shape(held[1])
 
     def _is_other(self, pair: _Pair) -> bool:
-        """True if two values have different shapes.
+        """Return whether the shapes of two values differ, and not only because of the formats.
 
-        If the models have different formats, a slice of the IR may keep the sliced axis; this does
-        not count as a difference.
+        A slice in an IR keeps the sliced axis, whereas a slice in ONNX does not.
         """
         shapes = self._shapes(pair)
         if shapes is None or shapes[0] == shapes[1]:
@@ -83,7 +82,10 @@ class ShapeCauses:
         return not any(kept) or np.prod(shapes[0]) != np.prod(shapes[1])
 
     def _defined(self, pair: _Pair) -> Cause | None:
-        """The cause in the constants or attributes of the two producers."""
+        """Find the cause in the constants or attributes of the nodes that compute two values.
+
+        Returns None if there is none, or if the nodes have different types or have bodies.
+        """
         first, second = pair[0].producer, pair[1].producer
         if first.op.type != second.op.type or first.bodies:
             return None
@@ -121,11 +123,11 @@ class ShapeCauses:
                 yield from self._decomposed(pair)
 
     def _decomposed(self, pair: _Pair) -> Iterator[_Pair]:
-        """The nearest corresponding values from which the values of a pair are computed.
+        """Yield the nearest corresponding values from which the two values are computed.
 
-        Between them and the pair, one model may have more nodes than the other. If one model keeps
-        the axis of a slice and removes it in a later operation, the result of this operation is
-        paired with the slice of the other model.
+        There may be more nodes on the way in one model than in the other. If one model keeps the
+        axis of a slice and removes it in a later operation, the result of this operation is paired
+        with the slice of the other model.
         """
         first, second, at = pair
         above = self._nearest(0, first), self._nearest(1, second)
@@ -165,9 +167,11 @@ class ShapeCauses:
         return found
 
     def _outside(self, pair: _Pair) -> Iterator[_Pair]:
-        """Yield the two outer values that feed a pair of body parameters.
+        """Yield the two values that a pair of corresponding body parameters receives.
 
-        For states after the first iteration, yield the values of the previous iteration instead.
+        These are values outside the bodies or, for states after the first iteration, the values
+        that the previous iteration carries back. Nothing is yielded if the bodies do not
+        correspond.
         """
         carried = self._carried(pair)
         if carried is not None:
@@ -217,7 +221,11 @@ class ShapeCauses:
         return values[0], values[1], (*at[:-1], at[-1] - 1)
 
     def _inside(self, pair: _Pair) -> Iterator[_Pair]:
-        """The pairs of values that the bodies of two loops or branches return."""
+        """Yield the values that corresponding bodies return as the given pair of outputs.
+
+        Bodies of two loops or branches correspond if they have the same label. For loops, a pair of
+        values is yielded for each iteration that both loops run.
+        """
         for first in pair[0].producer.bodies:
             for second in pair[1].producer.bodies:
                 if first.label != second.label:

@@ -68,7 +68,7 @@ class Way(NamedTuple):
 
 
 def way_of(port: Sliced | ScanInput | Gathered, source: Value | None) -> Way:
-    """How the slices of an outer value are taken."""
+    """Describe how a port takes slices of the outer value `source`."""
     shape = None if source is None else shape_of(source)
     if isinstance(port, Gathered):
         first = port.first
@@ -87,8 +87,9 @@ def way_of(port: Sliced | ScanInput | Gathered, source: Value | None) -> Way:
 
 
 def _from_end(index: int, shape: Shape | None, axis: int) -> int | None:
-    """The index as a negative one, counted from the end; None if the size of the axis is not
-    known.
+    """Convert an index on `axis` to a negative one, which counts from the end.
+
+    Returns None if this needs the size of the axis and the size is not known.
     """
     if index < 0:
         return index

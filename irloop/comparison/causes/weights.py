@@ -54,7 +54,11 @@ def distance(old: Tensor, new: Tensor) -> str:
 
 
 class _Sums:
-    """Running sums over the elements of two arrays."""
+    """Accumulates how much two arrays differ, from pieces of them.
+
+    Counts the unequal elements, and keeps the largest distance and the sums of squares of the old
+    array, the new array, and the difference.
+    """
 
     def __init__(self) -> None:
         self.unequal = 0

@@ -81,7 +81,7 @@ class WireSide(NamedTuple):
 
     @property
     def owner(self) -> str:
-        """What the node is, in words."""
+        """Return the word for the node that owns the body: "If" or "loop"."""
         return "If" if isinstance(self.node.op, OnnxIf | OpenVinoIf) else "loop"
 
     def feed(self, parameter: int) -> Feed:
@@ -135,7 +135,12 @@ class WireSide(NamedTuple):
         return self.body.graph.results[number].inputs[0]
 
     def input_place(self, parameter: int) -> tuple[str, int | None]:
-        """The port and line of a wire that enters, as in ``port 1, line 41``."""
+        """Describe where the wire into a body parameter is in the file, and return its line.
+
+        The description has the form ``port 1, line 41``. If the place is not known, it is the
+        number of the input, or "captured" for a captured value of an ONNX body, and the line is
+        None.
+        """
         found = self.places.input(self.node, self.body.label, parameter)
         if found is not None:
             return f"port {found.port}, line {found.line}", found.line
@@ -159,7 +164,7 @@ class WireSide(NamedTuple):
         return f"body output {result}", None
 
     def described(self, parameter: int) -> str:
-        """What feeds a parameter, in words."""
+        """Describe in words from where body parameter number `parameter` gets its value."""
         return Wires.fed(self, parameter, NOTHING)[0]
 
     def begun(self, parameter: int) -> tuple[str, int | None]:
@@ -176,9 +181,10 @@ class WireSide(NamedTuple):
         return f"{verb} {name}" + (f" ({place})" if place else ""), line
 
     def output_place(self, external: int) -> tuple[str, int | None]:
-        """The port and line of an output of the loop, as ``port 1, line 41``, and the line alone.
+        """Describe where output `external` is in the file, and return its line.
 
-        The line is None if it is not known.
+        The description has the form ``port 1, line 41``. If the place is not known, it has only the
+        number of the output, and the line is None.
         """
         found = self.places.output(self.node, self.body.label, external)
         if found is not None:
@@ -220,7 +226,11 @@ class Wires:
         same: Likeness,
         corresponds: Likeness | None = None,
     ) -> Wires:
-        """The wires of two loops with these bodies; `places` locates the wires in the files."""
+        """Make the `Wires` that compare the wires of two loops or branches.
+
+        `bodies` has one body of each node; `places` locates the wires in the files. For nodes of
+        different types, slices that a body takes by gathering count as wires, too.
+        """
         left, right = (WireSide(*item) for item in zip(nodes, bodies, places, strict=True))
         if type(nodes[0].op) is not type(nodes[1].op):
             left, right = (
@@ -273,9 +283,9 @@ class Wires:
         return self._differs(numbers, self._begun)
 
     def start(self, first: int, second: int) -> WireDifference:
-        """Describe the difference between the outer values of two body parameters.
+        """Describe how two outer values differ that start corresponding body parameters.
 
-        The caller knows already that these values differ.
+        The caller knows already that the values differ.
         """
         return self._differs((first, second), self._begun)
 
@@ -474,9 +484,10 @@ class Wires:
             yield from (self._differs((at, numbers[1]), self.fed) for at in left.without_input())
 
     def all(self) -> Iterator[WireDifference]:
-        """Yield all differences, one for each name: parameters first, then outputs.
+        """Yield the differences of all wires: of the parameters first, then of the outputs.
 
-        The iteration number and the condition come last.
+        The iteration number and the condition come last. There is at most one difference for each
+        name.
         """
         found = [self.input(*pair) for pair in self.inputs()]
         counts = [len(side.node.outputs) for side in self._sides]
@@ -550,9 +561,10 @@ def _kind(feed: Feed) -> str:
 
 
 def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
-    """The axis along which an output is concatenated, and the direction, 1 or -1.
+    """Return the axis along which an output is concatenated, and its direction, 1 or -1.
 
-    Both hold after the changes in `moved`. Empty if the output is a last value.
+    Both take into account how the output is `moved` behind the loop. The result is empty for an
+    output that is a last value.
     """
     value = side.result(port.result)
     port = from_front(port, None if value is None else shape_of(value).rank)

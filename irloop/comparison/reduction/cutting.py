@@ -70,10 +70,11 @@ class _Everything:
 
 
 class _Place(NamedTuple):
-    """Two corresponding values that differ in an iteration, and other values of this iteration.
+    """A difference between the models in one iteration: two corresponding values that differ.
 
-    For each model, `agreed` tells which values of this iteration agree with the other model, and
-    `held` gives their contents. `twin` maps values of the second model to those of the first.
+    In each pair, the first item belongs to the first model. `agreed` tells whether a value of the
+    iteration agrees with the other model, and `held` returns its content. `twin` maps values of the
+    second model to those of the first.
     """
 
     values: tuple[Value, Value]
@@ -83,10 +84,11 @@ class _Place(NamedTuple):
 
 
 def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) -> Iterator[_Place]:
-    """The values that differ, in the order in which the second model computes them.
+    """Run both models, and yield each pair of corresponding values that differ.
 
-    With `loops`, only outputs of loops are considered, and only if all known inputs of the loop
-    agree.
+    The pairs are in the order in which the second model computes them; outputs of a node that fails
+    in the second model come first. With `loops`, only outputs of loops are yielded, and only if no
+    inputs of the loop are known to differ.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
@@ -166,10 +168,10 @@ def _shape(held: Any) -> tuple[int, ...]:
 def _missing(
     node: Node, twin: Mapping[Value, Value], left: _Everything, right: _Everything
 ) -> Iterator[Key]:
-    """Yield each output of a failing node that only the first model computed, with the iteration.
+    """Yield the first key of each output of `node` that only the first model has computed.
 
-    `node` is a node of the second model. If an output is missing in several iterations, only the
-    first of them is returned.
+    `node` belongs to the second model, and failed to run. A key is a value of the second model and
+    the iterations in which it is missing.
     """
     for value in node.outputs:
         mine = twin.get(value)

@@ -105,8 +105,9 @@ def reduce(
 
 
 def _prepared(model: Model) -> Model:
-    """A copy of a model with all types that can be inferred, because ONNX files declare few types
-    inside bodies.
+    """Copy a model and infer all types that can be inferred.
+
+    Files in ONNX declare few types inside bodies.
     """
     copy = replace(clone_model(model), source=None)
     Inference(tolerant=True).run(copy.graph)
@@ -137,7 +138,13 @@ class _Reduction:
         )
 
     def start(self, models: tuple[Model, Model], inputs: Any) -> Pair:
-        """The original pair with the first inputs that show the difference."""
+        """Find inputs for which the two models differ; return the models with these inputs.
+
+        Tries `inputs` or, if it is None, inputs that irloop makes.
+
+        Raises:
+            UsageError: when no inputs show a difference, or the models could not be compared.
+        """
         if inputs is not None:
             pair = self._first_different(models, with_arrays(models[0], inputs))
         else:
@@ -199,7 +206,10 @@ class _Reduction:
         return self._kind is None or _kind(found) == self._kind
 
     def _accept(self, old: Pair, new: Pair, how: str) -> Pair:
-        """Return the new pair if it still differs, else the old one."""
+        """Return `new` if its models still compute different outputs, else `old`.
+
+        If `new` is returned, `how` is recorded as a step of the reduction.
+        """
         if not self._differ(new):
             return old
         self.steps.append(f"{how}: {_size(new)}")

@@ -91,10 +91,10 @@ def shrunk(
 
 
 def _is_simpler(new: Pair, old: Pair) -> bool:
-    """True if `new` is simpler than `old`; the search ends because each step must be simpler.
+    """Return whether `new` is less complex than `old` and still pairs nearly as many values.
 
-    The number of values that lose their counterparts must not exceed the number of removed
-    operations.
+    Each removed operation may leave at most one value without a counterpart in the other model. The
+    search for a simpler pair ends, because each step must reduce the complexity.
     """
     after, before = complexity(new), complexity(old)
     lost = _unpaired(new) - _unpaired(old)
@@ -113,7 +113,10 @@ def _unpaired(pair: Pair) -> int:
 
 
 def _same_outputs(old: Pair, new: Pair, side: int) -> bool:
-    """True if a model returns the same outputs before and after a change, or fails both times."""
+    """Return whether a change keeps the outputs of model number `side` of a pair.
+
+    The result is also true if the model fails before and after the change.
+    """
     found: list[list[Any]] = []
     failures = 0
     for pair in (old, new):
@@ -138,10 +141,10 @@ def _contradictions(model: Model) -> list[InferenceError]:
 
 
 def _applied(pair: Pair, change: Callable[[Pair], Pair | None], most: Sequence[int]) -> Pair | None:
-    """The changed pair without unread values.
+    """Apply `change` to a copy of `pair`, and remove what nothing reads from the result.
 
-    None if the change cannot be made, or if a model then has more contradictions than `most` holds
-    for it.
+    Returns None if `change` returns None or fails, or if a model then has more contradictions than
+    `most` allows it.
     """
     try:
         copies = tuple(clone_model(model) for model in pair.models)
@@ -206,9 +209,9 @@ def _sizes(models: tuple[Model, Model]) -> set[int]:
 
 
 def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """A change that cuts every axis of `size` elements to its first `new` elements.
+    """Make a change that cuts each axis of `size` elements to its first `new` elements.
 
-    It cuts inputs, constants and declared types.
+    The change applies to the inputs, the constants and the declared types of both models.
     """
 
     def change(pair: Pair) -> Pair | None:

@@ -68,7 +68,7 @@ def _element(value: Value) -> ElementType | None:
 
 
 def _is_only_returned(value: Value) -> bool:
-    """True when only results read a value, possibly in another shape."""
+    """Return whether `value` is read by Results only, directly or through casts and reshapes."""
     return all(
         isinstance(node.op, Result)
         or (handed_on(node.outputs[0]) is value and _is_only_returned(node.outputs[0]))
@@ -130,12 +130,12 @@ def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair 
 
 
 def _counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Value | None:
-    """The value of the first model that corresponds to `source`, a value of the second model.
+    """Find the value of the first model that stands for `source`, a value of the second model.
 
-    The result is an operand of `mine` that has the type of `mine` and the same elements as
-    `source`. If there is no such operand, the result is `twin[source]`, or None if that is missing.
-    The operand and `twin[source]` may differ in shape: slices of an IR keep their axis until a
-    Squeeze removes it, but slices of a Scan lack the axis.
+    This is an operand of `mine` that has the type of `mine` and the same elements as `source`. If
+    there is no such operand, the result is `twin[source]`, or None if that is missing. The operand
+    and `twin[source]` may differ in shape: slices of an IR keep their axis until a Squeeze removes
+    it, but slices of a Scan lack it.
     """
     own = twin.get(source) or twin.get(origin(source))
     operands = [item for item in mine.producer.inputs if item is not None]
@@ -170,6 +170,9 @@ def alone(pair: Pair) -> Iterator[Change]:
 
 
 def _passed_on(value: Value) -> Value | None:
-    """The operand from which the producer of `value` takes all or some elements; else None."""
+    """Return the operand of which `value` is a slice, a cast, a reshape or a copy.
+
+    Returns None if the producer of `value` does anything else.
+    """
     node = value.producer
     return node.inputs[0] if isinstance(node.op, _SLICES) else handed_on(value)

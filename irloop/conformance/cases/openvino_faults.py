@@ -114,7 +114,10 @@ def _condition_enters() -> Model:
 
 
 def _invariant_from(model: Model, external: int) -> Model:
-    """Connect the invariant of the model's Loop to input `external`; return the changed model."""
+    """Connect the invariant of the only Loop in `model` to the Loop's input `external`.
+
+    Changes the model and returns it.
+    """
     (node,) = [item for item in model.graph.nodes if item.bodies]
     body = node.body()
     inputs = tuple(

@@ -76,7 +76,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A loop over the rows of a matrix: a Scan or a TensorIterator; `row` names the current row."""
+    """A statement that loops over the rows of a matrix, as a Scan or a TensorIterator.
+
+    In the body, `row` names the current row.
+    """
 
     names: tuple[str, ...]
     rows: str

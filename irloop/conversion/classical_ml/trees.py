@@ -38,7 +38,7 @@ _COMPARISONS: tuple[Callable[[], Op], ...] = (
 
 
 class _Descent:
-    """The tables of a forest as constants, and the descent through them."""
+    """Emits the evaluation of a forest: all trees descend in parallel, one level at a time."""
 
     def __init__(self, c: Conversion, build: Callable[[], Forest], x: Value) -> None:
         try:
@@ -187,7 +187,11 @@ def import_classifier(c: Conversion, op: onnx.TreeEnsembleClassifier1, x: Value)
 
 
 def _scores_of_both_labels(c: Conversion, score: Value, *, share: bool, how: str) -> Value:
-    """Compute the scores of both labels from the score of the second label."""
+    """Compute the scores of both labels of a classifier from the score of the second label.
+
+    The score of the first label is 1 - score with `share`, else -score. With `how` LOGISTIC and
+    without `share`, a Sigmoid turns both into probabilities.
+    """
     if share:
         other = forms.subtract(c, forms.scalar(c, 1.0, score), score)
     else:

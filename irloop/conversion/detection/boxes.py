@@ -97,15 +97,19 @@ def with_border(c: Conversion, boxes: Value, border: float) -> Value:
 
 
 def unfolded(c: Conversion, boxes: Value) -> Value:
-    """Make boxes empty if their corners are in the wrong order, because ONNX would swap the
-    corners.
+    """Raise the upper corner of each box to at least the lower one.
+
+    Boxes whose corners are in the wrong order become empty. ONNX would swap the corners instead.
     """
     low, high = halves(c, boxes)
     return forms.concat(c, [low, forms.maximum(c, low, high)], -1)
 
 
 def large_enough(c: Conversion, boxes: Value, border: float, least: tuple[Value, Value]) -> Value:
-    """True for boxes [..., N, 4] that have at least the height and width `least` ([..., 1, 1])."""
+    """Emit a mask [..., N] of the boxes [..., N, 4] that are at least as large as `least`.
+
+    `least` is the minimum height and the minimum width, each [..., 1, 1].
+    """
     size = extents(c, boxes, border)
     height, width = least
     wide = at_least(c, forms.slice_(c, size, [0], [1], [-1]), width)
@@ -119,7 +123,11 @@ def _corners(c: Conversion, boxes: Value) -> list[Value]:
 
 
 def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float) -> list[Value]:
-    """The width and the height of the intersection of boxes; negative if the boxes do not touch."""
+    """Compute the width and the height of the intersection of pairs of boxes.
+
+    Each is negative if the boxes are apart along it. `border` is added to both: it is 1 if the
+    corners of a box are the indices of its first and last elements, else 0.
+    """
     sides = []
     for at in range(2):
         low = forms.maximum(c, boxes[at], others[at])

@@ -82,8 +82,10 @@ def outputs(
     flat: Value,
     element: ElementType,
 ) -> list[Value]:
-    """The outputs: rows (class, score, box) [M, 6], indices into the list of `boxes` [P, 4], and
-    the number of rows of each item.
+    """Emit the three outputs of the operation.
+
+    They are the rows (class, score, box) [M, 6], the indices into the list of `boxes` [P, 4] as [M,
+    1], and the number of rows of each batch item.
     """
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)

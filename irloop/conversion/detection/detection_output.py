@@ -180,7 +180,10 @@ def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
 
 
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
-    """Select the best `limit` rows of each item, and keep their order."""
+    """Select the `limit` rows of each batch item with the best scores, in the order they had.
+
+    `rows` are (item, class, box), and `values` their scores. A negative `limit` selects all rows.
+    """
     item = suppression.column(c, rows, 0)
     keys = [suppression.column(c, rows, 2), values]
     if items != 1:

@@ -161,7 +161,10 @@ def _regions(
     features: Value,
     scale: float,
 ) -> Value:
-    """RoiAlign of all regions in one map."""
+    """Emit a RoiAlign that pools all regions from one feature map.
+
+    `scale` is the size of a cell of the map, in pixels of the image.
+    """
     items = forms.constant_of_shape(c, forms.gather(c, forms.shape(c, rois), c.i64([0]), 0), 0, I64)
     if op.aligned:
         # RoiAlign with half pixels does not enlarge regions to a cell of the map, `scale`.
@@ -289,7 +292,11 @@ def _overlap(c: Conversion, boxes: Value, taken: Value) -> Value:
 def _update(
     threshold: float, loop: OnnxLoopBuilder, left: Value, share: Value, states: Sequence[Value]
 ) -> tuple[Value, list[Value]]:
-    """Suppress boxes that overlap the taken box by more than the threshold."""
+    """Suppress the boxes whose overlap with the box just taken is above the threshold.
+
+    `left` holds the scores of the boxes that remain, and `share` their overlaps. Returns the scores
+    after the suppression, and no states.
+    """
     inner = loop.inner
     kept = at_least(inner, inner.constant(threshold, F32), share)
     return suppression.dropped(inner, left, kept), []
@@ -308,9 +315,9 @@ def _decoded(
 
 
 def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
-    """The indices of the `limit` best rows by score.
+    """Return the indices of the `limit` rows with the best scores, the best first.
 
-    If there are at most `limit` rows, the indices of all rows, in their order.
+    If there are at most `limit` rows, all indices are returned in ascending order.
     """
     order = suppression.ordered(c, values)
     count = suppression.number(c, order)

@@ -26,11 +26,12 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The rule by which a taken box affects the others.
+    """Tells how a box that was selected changes the scores of the boxes that remain.
 
-    `share` takes all boxes [N, L, P, F] and the taken boxes [N, C, 1, F], and returns their overlap
-    [N, C, P]. `update` takes the remaining scores [N, C, P], the overlap and the `states`; it
-    returns the scores (minus infinity for a suppressed box) and the states of the next iteration.
+    `share` takes all boxes [N, L, P, F] and the selected boxes [N, C, 1, F], and returns their
+    overlap [N, C, P]. `update` takes the remaining scores [N, C, P], the overlap and the `states`;
+    it returns the scores (minus infinity for a suppressed box) and the states of the next
+    iteration.
     """
 
     share: Callable[[Conversion, Value, Value], Value]
@@ -68,7 +69,11 @@ def greedy(
 def _stacked(
     c: Conversion, boxes: Value, scores: Value, trips: Value, rule: Rule
 ) -> tuple[Value, ...]:
-    """The box taken from each class in each iteration, [T, N, C, 1], and its score."""
+    """Emit a Loop that takes the best box of each class in each iteration.
+
+    Returns the positions of these boxes, [T, N, C, 1], and their scores. `rule` tells how a box
+    that was taken changes the scores of the boxes that overlap it.
+    """
     flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     loop = OnnxLoopBuilder(c, "suppression")

@@ -44,7 +44,10 @@ def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Val
 
 
 def _most(c: Conversion, worth: Value, best: int) -> Value:
-    """The largest number of candidates of any class, at most `best` and at least 1."""
+    """Count the candidates of each class, and emit the largest count.
+
+    The result is at most `best`, unless this is negative, and at least 1.
+    """
     candidate = forms.less(c, c.constant(LOWEST, F32), worth)
     counts = forms.reduce(c, "Sum", forms.cast(c, candidate, I64), [2])
     most = forms.reshape(c, forms.reduce(c, "Max", counts, [0, 1]), [1])

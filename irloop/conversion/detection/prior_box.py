@@ -154,7 +154,11 @@ def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
 
 
 def _variances(c: Conversion, grid: _Grid, like: Value) -> Value:
-    """Repeat the variances for all coordinates: four per box, one for all, or 0.1 by default."""
+    """Emit variances in the shape of `like`, by repeating the variances of the operation.
+
+    The operation has four variances, one for each coordinate of a box, or one for all of them;
+    without any, the variance is 0.1.
+    """
     row = list(grid.variance) or [0.1]
     repeats = forms.div(c, forms.shape(c, like), c.i64([len(row)]))
     return forms.tile(c, c.constant(row, F32), repeats)

@@ -211,7 +211,10 @@ def _part(c: Conversion, low: Value, high: Value, at: int, count: int) -> tuple[
 
 
 def _average(c: Conversion, op: ov.PSROIPooling, items: Value, box: list[Value]) -> Value:
-    """The mean of each bin: the maps times a mask of its rows and a mask of its columns."""
+    """Emit the mean over each bin by an Einsum of the maps and masks of its rows and columns.
+
+    The mean of an empty bin is 0.
+    """
     sizes, group = OnnxSizes(c), op.group_size
     height, width = sizes.of(items, 4)[2:]
     x1, y1, x2, y2 = box

@@ -92,9 +92,10 @@ def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value
 
 
 def maps_of(c: Conversion, data: Value, items: Value) -> Maps:
-    """The feature maps in `data` [N, C, H, W] that R regions read.
+    """Prepare the feature maps `data` [N, C, H, W] for sampling at positions in R regions.
 
-    `items` [R] holds the item of each region. All channels of a position are in one row.
+    `items` [R] holds the batch item of each region. The maps become a table with one row for each
+    position, which holds all channels.
     """
     if c.opset < 11:
         raise c.refuse("its samples need Range, which ONNX has since opset 11", opset=11)

@@ -146,9 +146,10 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """The positions of the samples along one axis of the map.
+    """Emit the positions of the samples along one axis of the map.
 
-    In the result, dimension `axis` holds the groups, and dimension `axis` + 2 the bins.
+    `start` and `length` are those of each region, and `shift` is an offset as a share of the
+    length. In the result, dimension `axis` holds the groups, and dimension `axis` + 2 the bins.
     """
     import numpy as np
 

@@ -75,7 +75,10 @@ def dropped(c: Conversion, scores: Value, kept: Value) -> Value:
 
 
 def without_class(c: Conversion, scores: Value, classes: Size, background: int) -> Value:
-    """Scores [N, C, P] without candidates in the background class; -1 means no background class."""
+    """Exclude the boxes of class `background` from the candidates in scores [N, C, P].
+
+    If `background` is negative, no class is the background, and the scores stay as they are.
+    """
     if background < 0:
         return scores
     label = forms.unsqueeze(c, places(c, classes), [1])
@@ -103,7 +106,10 @@ class Candidates:
     index: Value | None
 
     def origin(self, c: Conversion, rows: Value) -> Value:
-        """Replace the positions of boxes in the last column of `rows` by the original positions."""
+        """Replace positions among the K best boxes by positions among all boxes.
+
+        The positions are in the last column of `rows`.
+        """
         if self.index is None:
             return rows
         box = forms.unsqueeze(c, read(c, self.index, rows), [1])
@@ -111,9 +117,10 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """The index [N, L, 1] of the first box of each list in [N * L * P, F].
+    """Emit the index [N, L, 1] of the first box of each list if all boxes are in one list.
 
-    The boxes [N, L, P, F] are L lists of P boxes for each of N items (see `one_list`).
+    The boxes [N, L, P, F] are L lists of P boxes for each of N items; `one_list` reshapes them to
+    [N * L * P, F].
     """
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
@@ -210,7 +217,10 @@ def ordered(c: Conversion, *keys: Value) -> Value:
 
 
 def counted(c: Conversion, item: Value, items: Size) -> Value:
-    """The number of rows of each item, [N] of i64."""
+    """Count the rows of each batch item; emit the counts [N] as i64.
+
+    `item` holds the batch item of each row, and `items` is N.
+    """
     own = forms.equal(c, forms.unsqueeze(c, item, [1]), forms.unsqueeze(c, places(c, items), [0]))
     return forms.reduce(c, "Sum", forms.cast(c, own, I64), [0], keep=False)
 
@@ -224,7 +234,10 @@ def starts(c: Conversion, counts: Value) -> Value:
 
 
 def best_of_items(c: Conversion, order: Value, item: Value, items: Size, limit: int) -> Value:
-    """The first `limit` rows of each item, in an `order` [M] of rows that is sorted by item."""
+    """Keep the first `limit` rows of each batch item in `order`; a negative `limit` keeps all.
+
+    `order` [M] holds row numbers, sorted by item, and `item` holds the item of each row.
+    """
     if limit < 0:
         return order
     if items == 1:

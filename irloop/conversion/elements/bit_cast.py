@@ -95,7 +95,11 @@ def _bits_of_float(c: Conversion, x: Value) -> Value:
 
 
 def _float_of_bits(c: Conversion, x: Value) -> Value:
-    """Build a float from its fraction and a power of two from a table."""
+    """Reinterpret the bits of integers as f32 with arithmetic only.
+
+    A number is (1 + fraction) times a power of two from a table, or an infinity or NaN. Subnormal
+    numbers become 0.
+    """
     low, high = digits_of(c, x)
     negative = forms.less(c, c.constant(DIGIT // 2 - 1, I32), high)
     size = forms.select(c, negative, forms.subtract(c, high, c.constant(DIGIT // 2, I32)), high)

@@ -278,9 +278,9 @@ def _signed_digit(c: Conversion, digit: Value) -> Value:
 
 
 def _openvino_bits(c: Conversion, value: Value, values: Value) -> Value:
-    """The bits of each element along a new last axis, as booleans.
+    """Emit the bits of each element as booleans along a new last axis.
 
-    `values` holds the power of two of each bit.
+    `values` holds the powers of two that belong to the bits: bit i of x is floor(x / 2^i) modulo 2.
     """
     column = ov_forms.unsqueeze(c, value, [-1])
     halves = floor_divided(c, column, values)

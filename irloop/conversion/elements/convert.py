@@ -97,8 +97,9 @@ _ROUNDED_TO_LARGEST = {ElementType.F8E4M3: 464.0, ElementType.F8E5M2: 61408.0}
 def export_promote(
     c: Conversion, op: ov.ConvertPromoteTypes, left: Value, right: Value
 ) -> list[Value]:
-    """ConvertPromoteTypes -> a Cast of both operands to their common type, which inference
-    determines.
+    """ConvertPromoteTypes -> a Cast of both operands to their common type.
+
+    The common type is the element type that inference gives the outputs.
     """
     element = element_of(c.node.outputs[0])
     if element is ElementType.DYNAMIC:

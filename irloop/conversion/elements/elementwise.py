@@ -206,7 +206,10 @@ def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Va
 
 
 def _is_one(c: Conversion, value: Value, other: Value) -> bool:
-    """True for a constant 1 with which `other` can be combined without changing its shape."""
+    """Return whether `value` is a constant 1 that an operation with `other` may omit.
+
+    Its rank must not exceed that of `other`, so that the shape of the result is that of `other`.
+    """
     known, rank = c.constant_of(value), shape_of(other).rank or 0
     return known is not None and known.size == 1 and known.ndim <= rank and known.item() == 1
 

@@ -107,7 +107,11 @@ def _guarded(
 
 
 def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
-    """Reshape a scale or zero point so that it broadcasts to the data."""
+    """Make a scale or zero point broadcast to the data `x`.
+
+    A vector gets trailing axes of size 1, so that it runs along `axis`; with `block`, each element
+    is repeated for its block.
+    """
     rank = shape_of(parameter).rank
     count = shape_of(parameter).count()
     if rank == 0 or (count == 1 and rank is not None):
@@ -209,10 +213,10 @@ def _integers_in_f32(c: Conversion, value: Value) -> Value:
 
 
 def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
-    """The whole numbers in f32 from which `value` was made, and the zero point that was added to
-    them.
+    """Find the rounded f32 numbers of which `value` is the Convert to an integer type.
 
-    None if `value` is not a Convert of numbers that were rounded and limited to its type.
+    Returns the numbers, limited to the range of the type, and the zero point that is added to them
+    before the Convert. Returns None if `value` is not computed in this way.
     """
     wide, shift = _made_of(value, ov_convert.Convert), 0
     if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:

@@ -173,9 +173,9 @@ def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
 def computed_in(
     c: Conversion, element: ElementType, build: Callable[..., Value], *values: Value
 ) -> Value:
-    """Call `build` with the values cast to `element`, and cast its result back.
+    """Call `build` with `values` cast to `element`, and cast its result.
 
-    The type to which the result is cast is that of the first value.
+    The result is cast to the type of the first value.
     """
     original = element_of(values[0])
     return cast(c, build(*(cast(c, value, element) for value in values)), original)

@@ -68,8 +68,9 @@ def equal_floats(c: Conversion, left: Value, right: Value) -> Value:
 
 
 def less_whole(c: Conversion, left: Value, right: Value) -> Value:
-    """left < right for i64 before opset 9. The halves are compared in f64, because older opsets
-    compare only floats.
+    """Emit left < right for i64 in opsets before 9, in which Less takes floats only.
+
+    The upper and the lower half of each number are compared separately, as f64.
     """
     high, low = zip(*(_halves(c, value) for value in (left, right)), strict=True)
     below = c(comparison.Less(), *(_f64(c, value) for value in high))

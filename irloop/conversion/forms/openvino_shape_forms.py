@@ -225,7 +225,7 @@ class _Positions(Record):
         return cls(at, max(at, default=-1) + 1)
 
     def op(self, begin_mask: Sequence[int], end_mask: Sequence[int]) -> slicing.StridedSlice:
-        """Make the StridedSlice with these masks."""
+        """Make a StridedSlice with these masks and, if it is needed, a leading ellipsis."""
         return slicing.StridedSlice(
             begin_mask=tuple(begin_mask),
             end_mask=tuple(end_mask),
@@ -242,8 +242,10 @@ def _strided(
     axes: list[int],
     steps: list[int],
 ) -> Value:
-    """A StridedSlice. Its bounds have an entry for each axis from the first on, masked where a
-    bound is open.
+    """Emit a StridedSlice of `axes` with constant bounds.
+
+    Its lists of bounds have an entry for every axis up to the last one in `axes`. The masks open
+    the bounds of the other axes, and bounds at the end of an axis.
     """
     positions = _Positions.of(c, value, axes)
     count = positions.count
@@ -267,7 +269,10 @@ def _closes(stop: int, step: int) -> bool:
 
 
 def _spread(c: Conversion, items: Value, positions: _Positions, filler: int) -> Value:
-    """A list that has the given items at their positions, and `filler` elsewhere."""
+    """Emit a list with `items` at their positions and `filler` at all others.
+
+    The result has one element for each axis.
+    """
     items = as_i64(c, items)
     at, count = positions.at, positions.count
     if at == list(range(count)):

@@ -1,4 +1,4 @@
-"""Helpers for ranking and selecting in ONNX: limits of scores, comparisons, and positions."""
+"""Constants and ONNX forms for operations that rank elements by score and select the best."""
 
 from __future__ import annotations
 

@@ -109,7 +109,10 @@ def refuse_new_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
-    """Refuse inputs and outputs whose element type IR cannot name."""
+    """Record a refusal in `converter` for each model input or output of an unsupported type.
+
+    IR has no name for an unsupported element type.
+    """
     sides = [("input", node, node.outputs[0]) for node in source.parameters]
     sides += [("output", node, value) for node in source.results if (value := node.inputs[0])]
     for side, node, value in sides:

@@ -210,7 +210,11 @@ class Conversion(Builder):
         return [value for value in results if isinstance(value, Value)]
 
     def convert_any(self, source: Graph, parameters: Sequence[Converted]) -> list[Converted]:
-        """Like `convert_graph`; parameters and results may be sequences and optionals."""
+        """Translate the nodes of `source` into this graph; return the values of its results.
+
+        `parameters` are the target values of the parameters of `source`. They and the results may
+        be sequences and optionals.
+        """
         values: dict[Value, Converted] = dict(zip(source.inputs, parameters, strict=True))
         outer = (self._node, self.location, self.prefix)
         nodes: Iterable[Node] = source.nodes

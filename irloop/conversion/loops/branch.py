@@ -98,7 +98,7 @@ def _given(
 
 
 class _Branch:
-    """One body of the new If: the values it captures and the values it returns."""
+    """Converts one body of an If: captures outer values, converts nodes, returns results."""
 
     def __init__(
         self,
@@ -175,7 +175,10 @@ def _tensors(value: Converted) -> list[Value]:
 
 
 def _shape(value: Converted) -> str:
-    """Describe the form of a branch output; both branches must return the same form."""
+    """Describe the kind of a branch output, such as "a tensor".
+
+    Both branches of an If must return the same kind; an optional includes the kind of its item.
+    """
     if isinstance(value, Value):
         return "a tensor"
     inside = f" of {_shape(value.item)}" if isinstance(value, Maybe) and value.item else ""
@@ -227,7 +230,10 @@ def _stack(inner: Conversion, value: Converted, type: ValueType) -> Converted:
 
 
 def _make_lists(c: Conversion, branches: list[_Branch]) -> None:
-    """Return a list of one element where an If of OpenVINO makes one from a scalar."""
+    """Reshape scalar results of the branches to [1] where the If's output has rank 1.
+
+    In OpenVINO, branches of one If may return a scalar and a vector [1]; in ONNX they must agree.
+    """
     for index, value in enumerate(c.node.outputs):
         for branch in branches:
             given = branch.gives[index]
@@ -299,10 +305,10 @@ def _advice(c: Conversion) -> str:
 
 
 def _outer_choice(node: Node) -> str:
-    """The advice to fix the model input that chooses the branch with `node`.
+    """Return the advice to fix the model inputs that decide whether the branch of `node` runs.
 
-    The node cannot be converted, perhaps because its branch is meant for other sizes. Empty if no
-    model input chooses a branch around the node.
+    The node cannot be converted, perhaps because its branch is meant for other sizes. The text is
+    empty if no model input chooses a branch around the node.
     """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:

@@ -55,7 +55,10 @@ def loses_an_output(node: Node) -> bool:
 
 
 def _read_by_slice(value: Value, rewriter: MatchRewriter) -> None:
-    """Insert a Slice between an output of an If and the operations that compute with it."""
+    """Let all readers of an If output except ShapeOf read a Slice of the whole output instead.
+
+    Does nothing unless `loses_its_memory` is true for the output.
+    """
     rank = shape_of(value).rank
     if rank is None or not loses_its_memory(value):
         return

@@ -71,7 +71,11 @@ class OpenGrowingStates(LoopPass):
         wires.replace(node.op, rewriter)
 
     def _unknown(self, wires: LoopWires, emitter: Emitter) -> Value | None:
-        """A one-element i64 list whose value OpenVINO knows only at run time."""
+        """Emit a vector [1] of i64 that OpenVINO cannot know before the model runs.
+
+        It is made from an input of the loop or the graph. Returns None if there is no suitable
+        input.
+        """
         graph = wires.node.graph
         assert graph is not None
         outer = [item.outer for item in wires.inputs]
@@ -84,7 +88,10 @@ class OpenGrowingStates(LoopPass):
 
 
 def _growing_axes(item: Entering) -> list[int]:
-    """The axes whose size may change between iterations."""
+    """Return the axes of a state whose size may change between iterations.
+
+    These include axes for which OpenVINO would keep an upper bound of the initial size.
+    """
     given = shape_of(item.outer).dims or ()
     held, made = shape_of(item.parameter), shape_of(item.result or item.parameter)
     later = (held.dims or given, made.dims or given)

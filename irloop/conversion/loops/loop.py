@@ -57,7 +57,11 @@ def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value
 
 
 def _is_pure_scan(c: Conversion, plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """True when only the slices determine the trip count."""
+    """Return whether a Scan can express a Loop without any change.
+
+    Its trip count must be the number of its slices, its condition always true, and its iteration
+    number must not be read.
+    """
     body = plan.body
     trip, starts = c.constant_of(given(c, inputs, 0)), c.constant_of(given(c, inputs, 1))
     if trip is None or starts is None or not bool(starts.reshape(-1)[0]):

@@ -52,11 +52,11 @@ def sizes_hidden_by_tile(dims: Sequence[object], opened: Collection[int]) -> lis
 
 
 def with_bounds_of(c: Conversion, last: Value, initial: Value, runs: Value) -> Value:
-    """Slice `last` to its own size if `runs`, else to the size of `initial`.
+    """Slice the last value of a Loop so that OpenVINO's shape bounds include the initial size.
 
-    OpenVINO infers bounds from this Slice that include the size of `initial`: [0.., 2] instead of
-    [1.., 2] for a Loop that starts from `initial` [0, 2]. A `last` of static shape, or of another
-    rank than `initial`, is returned as it is.
+    The Slice keeps the size of `last` if `runs` is true, else that of `initial`. OpenVINO infers
+    its bounds from both: [0.., 2] instead of [1.., 2] for a Loop that starts from `initial` [0, 2].
+    A `last` of static shape, or of another rank than `initial`, is returned as it is.
     """
     rank = shape_of(last).rank
     if rank is None or shape_of(last).is_static or shape_of(initial).rank != rank:

@@ -124,7 +124,10 @@ def rewrite(model: Model, loops: Loops, *, is_written: bool = True) -> None:
 
 
 def describe(before: list[SourceLoop], result: Model, loops: Loops) -> list[Diagnostic]:
-    """Create one note per loop: its new form and the reason."""
+    """Make a note for each loop of the source model: the form in which it is written, and why.
+
+    A loop that was written in several forms has several notes.
+    """
     nodes = [
         node
         for node in all_nodes(result.graph)

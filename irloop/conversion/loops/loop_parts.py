@@ -1,8 +1,8 @@
 """Shared parts of the conversions of Loop, TensorIterator and Scan.
 
 `LoopPlan` sorts the wires of an OpenVINO body into the kinds that an ONNX body needs: states,
-captured values, slices, last values without a state, and concatenated outputs. `onnx_loops`
-assembles the target node.
+captured values, slices, last values without a state, and concatenated outputs. The builders in
+`onnx_loop_builder` assemble the target node.
 """
 
 from __future__ import annotations
@@ -232,9 +232,10 @@ def _shaped(inner: Conversion, value: Value, type: ValueType) -> Value:
 
 
 def join_parts(c: Conversion, stacked: Value, axis: int, *, merge: bool) -> Value:
-    """Turn stacked parts [n, ...] into a concatenation along `axis`, as OpenVINO returns it.
+    """Turn stacked parts [n, ...] into a tensor concatenated along `axis`, as in OpenVINO.
 
-    With `merge` each part still has the axis; otherwise the body has squeezed it.
+    With `merge`, each part has this axis already, and the two axes are merged into one. Without it,
+    the parts have no such axis, because the body has squeezed it: the first axis moves to `axis`.
     """
     if axis == 0 and not merge:
         return stacked

@@ -60,9 +60,9 @@ class _State:
 
 
 class LoopStates:
-    """Converts the states of a source loop to states of `loop`.
+    """Converts the states of the source loop into states of the new loop `loop`.
 
-    A sequence to which each iteration only appends becomes a concatenated output instead.
+    A state that is a sequence to which the iterations only append becomes a concatenated output.
     """
 
     def __init__(self, loop: OpenVinoLoopBuilder) -> None:
@@ -110,7 +110,10 @@ class LoopStates:
         return Stacked(loop.state(before.tensor, wanted, name))
 
     def leave(self, results: Sequence[Converted]) -> None:
-        """Take the results of the body, one per state in order, as next values of the states."""
+        """Connect the results of the body, one for each state in order, to the next iteration.
+
+        A result for a state that stays unchanged is ignored.
+        """
         for state, result in zip(self._states, results, strict=True):
             if state.stays:
                 continue
@@ -206,7 +209,10 @@ def _inside(type: ValueType) -> ValueType:
 
 
 def _item_type(item: Value, type: ValueType) -> ValueType:
-    """The item type of a state of `type`, with shapes widened so that it also fits `item`."""
+    """Return the item type of sequence `type`, with its shape widened to include that of `item`.
+
+    If `type` is not a sequence type, the result is the type of `item`.
+    """
     return widen_types(item.type, type.item) if isinstance(type, SequenceType) else item.type
 
 

@@ -36,7 +36,11 @@ BEFORE_THE_START = -(2**63)
 
 
 class OnnxLoopBuilder:
-    """Assembles an ONNX Loop: make all states, then captures, then `finish`."""
+    """Assembles an ONNX Loop.
+
+    The order of calls is fixed: `state` for each state, then `capture` for outer values, then
+    `finish`.
+    """
 
     def __init__(self, c: Conversion, label: str) -> None:
         self.c = c

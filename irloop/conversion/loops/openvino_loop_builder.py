@@ -227,7 +227,10 @@ class OpenVinoLoopBuilder:
         return int(count.reshape(-1)[0]) != 0 and bool(start.reshape(-1)[0])
 
     def _moving(self) -> set[Value]:
-        """The parameters whose memory is overwritten before the next iteration."""
+        """Return the body parameters whose memory OpenVINO overwrites before the next iteration.
+
+        These are states, slices and the iteration number, but not invariants.
+        """
         moving = {
             item.parameter
             for item in self._inputs
@@ -236,7 +239,10 @@ class OpenVinoLoopBuilder:
         return moving if self._iteration is None else moving | {self._iteration}
 
     def _safe_scans(self, scans: list[Scanned]) -> list[Scanned]:
-        """Return the scan outputs, with copies of values that share memory with parameters."""
+        """Copy the values of concatenated outputs that share memory with body parameters.
+
+        The other outputs are returned as they are.
+        """
         parameters = set(self.inner.graph.inputs)
         return [
             replace(scan, value=copied(self.inner, scan.value))
@@ -274,7 +280,10 @@ class OpenVinoLoopBuilder:
         return self._opened(value, {at for at, (x, y) in pairs if x != y or x == UNKNOWN_DIM})
 
     def _opened(self, value: Value, axes: set[int]) -> Value:
-        """Hide the sizes of these axes of `value` from OpenVINO."""
+        """Hide the sizes of `axes` of `value` from OpenVINO: Tile it by computed repeats of 1.
+
+        For irloop, the result keeps the type of `value`. Without axes, `value` is returned.
+        """
         inner = self.inner
         if not axes:
             return value
@@ -379,7 +388,7 @@ def _port(item: _Input, external: int, parameter: int, first_state: int) -> Inpu
 
 
 def _live_values(values: list[Value]) -> set[Value]:
-    """The values and everything that they are computed from."""
+    """Return `values` and all values of the graph from which they are computed."""
     live: set[Value] = set()
     pending = list(values)
     while pending:

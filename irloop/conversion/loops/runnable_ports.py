@@ -61,8 +61,10 @@ class RunnablePorts(LoopPass):
             wires.replace(node.op, rewriter)
 
     def _go_forward(self, node: Node, wires: LoopWires, rewriter: MatchRewriter) -> bool:
-        """Make backward slices and concatenated outputs go forward, and reverse the values outside
-        the Loop.
+        """Reverse values outside a Loop, so that slices and outputs go forward inside.
+
+        Inputs that are sliced backward are reversed before the Loop, outputs that are concatenated
+        backward after it. Returns whether anything was changed.
         """
         before = Forms(self.model, rewriter, node, node.name)
         behind = Forms(self.model, rewriter, node.following, node.name)
@@ -80,8 +82,9 @@ class RunnablePorts(LoopPass):
 
 
 def _loses_a_parameter(wires: LoopWires) -> bool:
-    """True if OpenVINO removes the readers of a slice or of a captured value, and then its
-    parameter.
+    """Return whether OpenVINO would remove a body parameter that is not a state.
+
+    It does so if nothing needs the parameter, or if only operations read it that OpenVINO removes.
     """
     return any(item.result is None and not is_live(item.parameter) for item in wires.inputs)
 

@@ -94,8 +94,8 @@ def _moved_back(forms: Forms, axis: int, rank: int, value: Value) -> Value:
 
 
 def divides_by_zero(node: Node) -> bool:
-    """True for a loop along an axis on which an engine may divide by zero.
+    """Return whether `node` is a loop that `ScanAlongFront` rewrites.
 
-    The pass `ScanAlongFront` rewrites these loops.
+    An engine may divide by zero in such a loop, because of the axis of a slice or output.
     """
     return isinstance(node.op, ScanAlongFront.loops) and bool(scanned_across(node))

@@ -38,7 +38,10 @@ LENGTHS_APART = 1009
 
 
 def can_scan(plan: LoopPlan, inputs: tuple[Value | None, ...]) -> bool:
-    """True if slices have no gaps or overlaps and states keep their shape, as Scan requires."""
+    """Return whether a Scan can express a loop.
+
+    Its slices must have no gaps or overlaps, and its states must be tensors that keep their shape.
+    """
     for port in plan.sliced:
         value = inputs[port.external]
         known_rank = value is not None and shape_of(value).rank is not None
@@ -89,7 +92,10 @@ def _some_state_grows(plan: LoopPlan) -> bool:
 
 
 def _changes_a_state(plan: LoopPlan, types: Sequence[ValueType]) -> bool:
-    """True if the body returns a state of another shape when its parameters have these types."""
+    """Return whether an iteration changes the shape of a state.
+
+    `types` are the types that the body's parameters have at the start of the iteration.
+    """
     body = clone_graph(plan.body.graph)
     Inference(tolerant=True).run(body, types)
     for port in plan.carried:
@@ -102,9 +108,10 @@ def _changes_a_state(plan: LoopPlan, types: Sequence[ValueType]) -> bool:
 
 
 def _of_own_lengths(plan: LoopPlan) -> list[ValueType]:
-    """The types of the body's parameters, with another length for each unknown dimension.
+    """Return the types of the body's parameters, with unknown dimensions set to lengths.
 
-    Parameters that get the same value have the same lengths.
+    The lengths are made up, and differ from each other. Only parameters with the same outer value
+    get equal lengths.
     """
     node = plan.body.graph.owner
     assert node is not None
@@ -122,7 +129,10 @@ def _is_known(type: ValueType) -> bool:
 
 
 def _of_lengths(type: ValueType, lengths: Iterator[int]) -> ValueType:
-    """`type` with the next length for each axis in place of its unknown dimension."""
+    """Replace the unknown dimensions of `type` by lengths; take one length for each axis.
+
+    The length of an axis of known size is not used.
+    """
     if not isinstance(type, TensorType) or type.shape.dims is None:
         return type
     sizes = zip(type.shape.dims, lengths, strict=False)

@@ -61,7 +61,10 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert -> the sequence with the item, or the item that a loop iteration appends."""
+    """SequenceInsert -> the sequence with the item, as single items or stacked.
+
+    For a sequence to which each iteration of a loop only appends, the result holds just the item.
+    """
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
@@ -165,7 +168,7 @@ def split(
 
 
 def _are_ones(c: Conversion) -> bool:
-    """True if the node is known to split its input into parts of size 1."""
+    """Return whether the sizes of the parts of a SplitToSequence are a ConstantOfShape of ones."""
     sizes = c.node.inputs[1]
     op = None if sizes is None else sizes.producer.op
     if not isinstance(op, ConstantOfShape) or op.value is None:

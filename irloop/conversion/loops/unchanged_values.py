@@ -1,4 +1,4 @@
-"""Copies body parameters that several outputs of a loop return unchanged."""
+"""Copies a body parameter before several outputs of a loop return it."""
 
 from __future__ import annotations
 

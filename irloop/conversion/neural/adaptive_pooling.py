@@ -94,8 +94,9 @@ def _last(axis: int, rank: int) -> tuple[list[int], list[int]]:
 
 
 def _weights(c: Conversion, data: Value, shape: Value) -> Iterator[Value]:
-    """The weights [size, bins] of each spatial axis: like `bin_weights`, for sizes known only at
-    run time.
+    """Emit the weights [size, bins] of average pooling for each spatial axis.
+
+    The sizes are known only at run time. A column is 1 / length for the elements of a bin, else 0.
     """
     for first, end, inside in _bins(c, data, shape):
         length = forms.cast(c, forms.sub(c, end, first), element_of(data))

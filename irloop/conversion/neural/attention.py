@@ -146,7 +146,10 @@ def _bias(c: Conversion, places: _Places, mask: Value | None, like: Value) -> Va
 
 
 def _widened(c: Conversion, mask: Value, places: _Places, never: Value) -> Value:
-    """Pad the mask to the number of keys; keys beyond its end are masked."""
+    """Pad the last axis of the attention mask to the number of keys.
+
+    The added elements are `never`, which masks their keys.
+    """
     rank = needed_rank(c, mask, "mask")
     have, want = shape_of(mask).dim(-1), shape_of(places.key).dim(2)
     if isinstance(have, int) and have == want:

@@ -92,7 +92,11 @@ def _moved_inside(
     offset: Value,
     mask: Value | None,
 ) -> tuple[Value, Value]:
-    """Offsets clamped to the last element, and a mask that is 0 for positions outside."""
+    """Clamp the offsets of a deformable convolution so that every position is inside the data.
+
+    Returns the new offsets, and a mask that is 0 for the positions that were outside. It is
+    multiplied by `mask` if there is one.
+    """
     rank, groups = len(sizes), op.deformable_group
     elements, windows = _counts(window, sizes)
     base = _base(c, window, sizes, offset)
@@ -186,7 +190,11 @@ def _axis_corners(
 def _corner_values(
     c: Conversion, flat: Value, index: Value, weight: Value, channels: int, count: int
 ) -> Value:
-    """The elements of data [N, C, P] at an index [N, ...], for all channels, times the weight."""
+    """Gather elements of the flat maps [N, C, P] by an index, and multiply them by the weight.
+
+    The `count` positions per batch item are the same for all channels; the result is [N, C,
+    `count`].
+    """
     row = forms.reshape(c, index, [-1, 1, count])
     spread = forms.expand(c, row, c.i64([1, channels, 1]))
     values = c(GatherElements(axis=2), flat, spread)

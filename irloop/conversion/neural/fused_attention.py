@@ -93,7 +93,10 @@ def _replace(model: Model, node: Node, found: _Attention, rewriter: MatchRewrite
 
 
 def _spread(forms: Forms, bias: Value, query: Value) -> Value:
-    """The bias, repeated for each query position, because ONNX Runtime does not broadcast it."""
+    """Repeat `bias` for each query position if its axis of positions has size 1.
+
+    ONNX Runtime would not broadcast the bias along this axis.
+    """
     positions, given = shape_of(query).dim(1), shape_of(bias).dim(2)
     if given != 1 or positions == 1:
         return bias
@@ -202,10 +205,10 @@ def _number(value: Value) -> float | None:
 
 
 def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
-    """The data whose heads `value` separates, and the number of heads.
+    """Find the data that `value` splits into heads; return it with the number of heads.
 
     The data is [batch, positions, heads * size]. The result is None if `value` is not such data
-    after a reshape to four axes and a transposition by `perm`.
+    after a Reshape to four axes and a Transpose by `perm`.
     """
     before = _input_of(value, Transpose, perm)
     whole = None if before is None or not isinstance(before.producer.op, _RESHAPES) else before

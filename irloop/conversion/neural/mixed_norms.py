@@ -1,4 +1,4 @@
-"""Writes layer normalisations of widened data so that ONNX Runtime does not fuse them."""
+"""Keeps ONNX Runtime from fusing layer normalisations of data cast from f16 or bf16."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def reduced(c: Conversion, kind: str, value: Value, axes: Sequence[int] | Value)
 
 
 def centred(c: Conversion, value: Value, axes: Sequence[int] | Value) -> Value:
-    """`value` minus its mean."""
+    """Subtract from `value` its mean over `axes`."""
     return forms.sub(c, value, reduced(c, "Mean", value, axes))
 
 
@@ -148,9 +148,9 @@ def export_mvn6(c: Conversion, op: ov.MVN6, x: Value, axes: Value) -> Value:
 
 
 def _is_scaled_by_elements(value: Value) -> bool:
-    """True if a product has a factor for each element of the last axis, as LayerNormalization has.
+    """Return whether a Multiply scales the elements of the last axis of `value` separately.
 
-    ONNX Runtime fuses a LayerNormalization with its scale.
+    A LayerNormalization ends like this, and ONNX Runtime fuses it with its scale.
     """
     for reader, _ in value.uses:
         if not isinstance(reader.op, ov_math.Multiply):
@@ -206,7 +206,10 @@ def export_lrn(c: Conversion, op: ov.LRN, x: Value, axes: Value) -> Value:
 
 
 def _window_sum(c: Conversion, value: Value, axis: int, rank: int, side: int) -> Value:
-    """For each element, the sum of the elements at most `side` positions away along `axis`."""
+    """Emit the sums of sliding windows along `axis`, one for each element.
+
+    A window holds the element and its neighbours that are at most `side` positions away.
+    """
     if side == 0:
         return value
     pads = [0] * (2 * rank)

@@ -34,9 +34,10 @@ def ceil_is_torch(window: Window) -> bool:
 
 
 def reached_pads(window: Window, sizes: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The padding that the windows read, at the beginning and at the end of each axis.
+    """Return the padding at the beginning and the end of each axis that the windows read.
 
-    At the end, an unread rest that is smaller than the stride is included.
+    If the declared end padding exceeds this by less than a stride, the declared one is returned: it
+    does not change the number of windows.
     """
     begins, ends = [], []
     for axis, size in enumerate(sizes):
@@ -83,7 +84,11 @@ def _plan(c: Conversion, window: Window, data: Value) -> _Plan:
 
 
 def _dynamic(c: Conversion, window: Window) -> dict[str, Any]:
-    """The padding and rounding attributes of a pooling of unknown sizes."""
+    """Return ONNX's padding and rounding attributes for a pooling over axes of unknown size.
+
+    Raises:
+        RefusedError: when the rounding would depend on the sizes.
+    """
     if window.auto_pad.startswith("same"):
         return {"auto_pad": window.auto_pad.upper()}
     attributes: dict[str, Any] = {}
@@ -149,7 +154,10 @@ def _average(
 def _average_by_convolution(
     c: Conversion, op: ov.AvgPool | ov.AvgPool14 | ov.AvgPool16, window: Window, x: Value
 ) -> Value:
-    """The mean of each channel by a convolution: AveragePool has dilations only since opset 19."""
+    """Emit average pooling as a convolution of each channel with constant weights.
+
+    This is needed for dilations, because AveragePool has them only since opset 19.
+    """
     import numpy as np
 
     channels, sizes = shape_of(x).dim(1), spatial_sizes(x)

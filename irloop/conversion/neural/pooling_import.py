@@ -183,12 +183,13 @@ def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | Non
 def _compared(
     c: Conversion, window: Window, data: Value, *, indexed: bool, by_columns: bool
 ) -> list[Value | None]:
-    """Emit the maximum of each window from strided slices, and its position if `indexed`.
+    """Emit the maximum of each window as an elementwise maximum of strided slices.
 
-    With `indexed` there is one slice for each element of a window.
+    Returns the maxima and, if `indexed`, their positions, otherwise None. With `indexed`, there is
+    one slice for each element of a window.
 
     Raises:
-        RefusedError: when the sizes are unknown.
+        RefusedError: when the shape of `data` is not fully known.
     """
     shape = shape_of(data).static()
     if shape is None:
@@ -247,9 +248,11 @@ def _flat_places(
     *,
     by_columns: bool,
 ) -> Value:
-    """For each window, the flat index in the data of its element at `offset`, [N, C, ...].
+    """Emit the flat index in the data of one element of each window.
 
-    `by_columns` counts in column-major order.
+    The element is at `offset` in the window, in multiples of the dilations. The indices count the
+    spatial dimensions in row-major order or, with `by_columns`, in column-major order; they
+    continue over all channels and batch items.
     """
     import numpy as np
 

@@ -162,7 +162,7 @@ def _expressible(
 
 
 def _runs(mode: str, axes: list[int], rank: int | None) -> bool:
-    """True if ONNX Runtime supports the mode along these axes."""
+    """Return whether ONNX Runtime can resize the axes in `mode` for data of this rank."""
     if rank == 2 or (rank == 3 and mode == "linear"):
         return True
     allowed = {4: ({2, 3}, {1, 2}), 5: ({2, 3, 4},)} if mode == "linear" else {4: ({2, 3},)}
@@ -272,7 +272,11 @@ def moving(
 
 
 def _nearest_name(how: Resampling, plans: list[Axis] | None) -> str | None:
-    """The nearest_mode in ONNX; None if it differs between axes or is unknown."""
+    """Return the `nearest_mode` of ONNX's Resize that rounds like `how`.
+
+    OpenVINO's mode simple rounds up when an axis shrinks, else down: the result is None if this
+    differs between the axes, or if the scales are not known.
+    """
     if how.mode != "nearest" or how.nearest != "simple":
         return how.nearest
     if plans is None:
@@ -319,7 +323,7 @@ def _emit_resize(
 
 
 def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: int) -> Value:
-    """The new size of each axis of the data."""
+    """Return the new shape of `data`: `sizes` for `axes`, and the old size for every other axis."""
     if axes == list(range(rank)):
         return sizes
     known, dims = c.constant_of(sizes), shape_of(data).dims
@@ -336,7 +340,7 @@ def _all_sizes(c: Conversion, data: Value, sizes: Value, axes: list[int], rank: 
 
 
 def _all_scales(c: Conversion, scales: Value, axes: list[int], rank: int) -> Value:
-    """One scale for each axis of the data, 1 for the unchanged ones."""
+    """Extend `scales`, which belong to `axes`, by a scale of 1 for every other axis of the data."""
     if axes == list(range(rank)):
         return scales
     known = c.constant_of(scales)

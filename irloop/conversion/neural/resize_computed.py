@@ -28,8 +28,10 @@ F32 = ElementType.F32
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The inputs of a Resize for `axes`: scales, or sizes with the policy that keeps the aspect
-    ratio, and the region of tf_crop_and_resize.
+    """The request of a Resize: which axes it changes, and to what size.
+
+    Either `scales` or `sizes` is given; `policy` tells how sizes keep the aspect ratio. `region` is
+    the input for the mode tf_crop_and_resize, or None.
     """
 
     axes: Sequence[int]
@@ -189,7 +191,7 @@ class _Axis:
         return forms.select(c, c(comparison.LessEqual(), x, self._number(1)), near, outer)
 
     def _places(self, coordinates: str) -> Value:
-        """The position of each output element on this axis of the input."""
+        """Emit the position (f32) on the input axis from which each output element is computed."""
         c, half = self.c, self._number(0.5)
         out = forms.convert(c, forms.range_(c, c.i64(0), self.count, c.i64(1)), F32)
         if coordinates == "asymmetric":

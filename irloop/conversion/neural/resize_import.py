@@ -130,7 +130,7 @@ def _interpolates(mode: str, axes: list[int], rank: int) -> bool:
 
 
 def _filled(c: Conversion, result: Value, plans: Sequence[Axis], how: Resampling) -> Value:
-    """Replace the elements whose positions are outside the data by the extrapolation value."""
+    """Set the result elements that lie outside the data to the extrapolation value."""
     from irloop.kernels import resize as kernel
 
     for plan in plans:

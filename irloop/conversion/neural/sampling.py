@@ -91,7 +91,11 @@ def import_affine_grid(c: Conversion, op: onnx.AffineGrid, theta: Value, size: V
 
 
 def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) -> Value:
-    """The positions of `count` elements in the range -1..1."""
+    """Emit the coordinates of `count` elements of an axis in the range -1..1.
+
+    With `align`, -1 and 1 are the centres of the first and the last element, otherwise their outer
+    edges.
+    """
     numbers = forms.convert(c, forms.range_(c, c.i64(0), count, c.i64(1)), element)
     double = forms.multiply(c, numbers, forms.scalar(c, 2.0, numbers))
     one = forms.scalar(c, 1.0, numbers)
@@ -104,7 +108,7 @@ def _units(c: Conversion, count: Value, element: ElementType, *, align: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Emits grid sampling in operations that opset7 has."""
+    """Emits OpenVINO's grid sampling by operations of opset7, which has no GridSample."""
 
     c: Conversion
     data: Value
@@ -150,7 +154,10 @@ class _Sampler:
         return forms.reshape_to(c, last, pattern, special_zero=False)
 
     def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
-        """The index [N, 1] of the first row of each item."""
+        """Emit the number [N, 1] of the first row of each batch item in a table of positions.
+
+        Each item has as many rows as the product of `sizes`.
+        """
         c = self.c
         count = reduce(lambda left, right: forms.multiply(c, left, right), sizes)
         items = forms.gather(c, shape, c.i64(0), 0)
@@ -158,7 +165,11 @@ class _Sampler:
         return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
 
     def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
-        """The rows at an index [N, K], times the weights [N, K]: [N, K, C]."""
+        """Gather the rows with the numbers `index` [N, K], and multiply them by the weights.
+
+        Each of `weights` is [N, K]; without weights, the rows stay as they are. The result is [N,
+        K, C].
+        """
         c = self.c
         values = forms.gather(c, rows, index, 0)
         if not weights:

@@ -43,7 +43,10 @@ def _in_known_type(c: Conversion, build: Callable[..., Value], *values: Value) -
 def _plan(
     c: Conversion, axes: Value, sizes: Value | None, rank: int
 ) -> tuple[list[int], list[int]]:
-    """The axes, non-negative, and the lengths (-1 for an unchanged size)."""
+    """Return the axes of a transform as non-negative numbers, and the length along each axis.
+
+    A length of -1 means that the axis keeps its size.
+    """
     chosen = [axis % rank for axis in needed_ints(c, axes, "list of axes")]
     lengths = [-1] * len(chosen)
     if sizes is not None:
@@ -272,7 +275,10 @@ def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
 
 
 def _overlap_added(c: Conversion, frames: Value, count: int, hop: int) -> Value:
-    """Add overlapping frames, `hop` apart: [B, frames, count] -> [B, 1, samples]."""
+    """Add up frames that overlap: frame i begins at sample i * `hop`.
+
+    The shape changes from [B, frames, count] to [B, 1, samples].
+    """
     import numpy as np
 
     columns = forms.transpose(c, frames, [0, 2, 1])

@@ -94,7 +94,7 @@ def _complex(c: Conversion, data: Value, rank: int) -> Value:
 
 
 def _first_half(c: Conversion, spectrum: Value, axis: int) -> Value:
-    """The frequencies up to half the length."""
+    """Keep the first half of a spectrum along `axis`: frequencies 0 to floor(n / 2)."""
     dim = shape_of(spectrum).dim(axis)
     if isinstance(dim, int):
         return forms.slice_(c, spectrum, [0], [dim // 2 + 1], [axis])

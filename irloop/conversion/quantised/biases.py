@@ -125,7 +125,10 @@ def _is_bias(node: Node) -> bool:
 
 
 def _scales(x: Value, weights: Value) -> tuple[float, Array]:
-    """The constant scales of dequantised data and of dequantised weights."""
+    """Return the scale of the data `x` and the scales of `weights`.
+
+    Both must be outputs of dequantisations with constant scales; that of `x` is one number.
+    """
     data, each = (known(value.producer.inputs[1]) for value in (x, weights))
     assert data is not None
     assert each is not None

@@ -72,7 +72,10 @@ class DynamicRanges(MatcherPass):
 
 
 class _Dynamic(Record):
-    """The data, the scale, and the code that represents 0, in f32."""
+    """Values of a quantisation whose scale is computed at run time.
+
+    `x` is the data, `scale` the scale, and `zero` the code that represents 0, a number in f32.
+    """
 
     x: Value
     scale: Value

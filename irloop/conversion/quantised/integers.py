@@ -47,7 +47,10 @@ class QuantisedIntegers(MatcherPass):
 
 
 def _quantised_integers(value: Value) -> tuple[Codes, float] | None:
-    """The codes and the zero point of the quantisation that computes `value`, or None."""
+    """Return the codes of a quantised value and their zero point.
+
+    Returns None if `value` is not the result of a quantisation to 8 bits with saturation.
+    """
     cast, element = inputs_of(value, Cast6), element_of(value)
     if cast is None or element not in BYTES:
         return None

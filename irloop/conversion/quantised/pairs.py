@@ -67,7 +67,10 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
-    """The codes, the zero point and the scale if `value` is a dequantisation, else None."""
+    """Find the codes, the zero point and the scale of a product that dequantises 8-bit codes.
+
+    Returns None unless `value` is such a product, with one scale for all elements.
+    """
     left, right = value.producer.inputs
     if left is None or right is None:
         return None

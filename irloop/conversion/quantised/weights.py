@@ -86,7 +86,10 @@ def _is_weight(node: Node) -> bool:
 
 
 def _weights(value: Value) -> _Found | None:
-    """The constant integers, zero points and scales from which `value` is computed, or None."""
+    """Find the constant integers, zero points and scales of a product that dequantises weights.
+
+    Returns None if `value` is not computed in this way.
+    """
     left, right = value.producer.inputs
     if left is None or right is None:
         return None
@@ -105,10 +108,10 @@ def _weights(value: Value) -> _Found | None:
 
 
 def _zeros(value: Value | None, weights: Value, scale: Scale) -> Array | None:
-    """The zero points in the shape of the scales; zeros if there are none.
+    """Return constant zero points in the shape of the scales.
 
-    None if they are not constant, do not belong to the axis of the scales, or are not values of the
-    weights' type.
+    If `value` is None, the zero points are 0. The result is None if `value` is not constant, does
+    not have one element for each scale, or has an element that the weights' type cannot hold.
     """
     shape = scale.numbers.shape
     if value is None:

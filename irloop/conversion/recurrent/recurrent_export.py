@@ -108,8 +108,10 @@ def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
 def _emit(
     c: Conversion, op: onnx.Recurrent, inputs: Sequence[Value | None], states: int
 ) -> list[Value]:
-    """Emit the ONNX node, whose data is time first, with Transposes before and after it, because
-    OpenVINO's data is batch first.
+    """Emit an ONNX recurrent node, with Transposes after it, and return the results batch first.
+
+    The ONNX node has the time axis first, whereas OpenVINO has the batch axis first. bf16 is
+    computed in f32 in opsets before 22.
     """
     element = element_of(inputs[0]) if inputs[0] is not None else ElementType.DYNAMIC
     narrow = element is ElementType.BF16 and c.opset < 22
@@ -224,7 +226,10 @@ def export_rnn(
 
 @dataclass(frozen=True, slots=True)
 class _Gates:
-    """Emits the gates of one step; element types that Gemm lacks are computed in a wider type."""
+    """Emits the gates of one step of a recurrent cell, and clips them if `clip` is positive.
+
+    Element types that Gemm does not have are computed in a wider type.
+    """
 
     c: Conversion
     clip: float

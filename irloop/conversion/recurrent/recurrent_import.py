@@ -77,7 +77,10 @@ def _zero_state(c: Conversion, x: Value, directions: int, size: int) -> Value:
 
 
 def _all_steps(c: Conversion, x: Value) -> Value:
-    """The lengths that replace an omitted sequence_lens: the number of steps, for each item."""
+    """Emit the sequence lengths that an omitted sequence_lens stands for.
+
+    This is the size of axis 1 of `x`, the number of steps, once for each batch item on axis 0.
+    """
     dims = shape_of(x).dims
     if dims is not None and isinstance(dims[0], int) and isinstance(dims[1], int):
         return c.constant([dims[1]] * dims[0], ElementType.I32)
@@ -162,7 +165,10 @@ def _runs(functions: tuple[Activation, ...]) -> bool:
 
 
 def _one_direction(c: Conversion, layer: Layer, at: int) -> Layer:
-    """The part of a bidirectional operation that belongs to one direction."""
+    """Make the recurrent layer of one direction, number `at`, from a bidirectional layer.
+
+    The weights, the bias, the initial states and the peepholes are cut to this direction.
+    """
 
     def own(value: Value, axis: int, name: str) -> Value:
         return parts.taken(c, value, [at], axis, f"{name}_{at}", forms.gather)
@@ -211,9 +217,10 @@ def _sequence(
 
 
 def _zero_without_steps(c: Conversion, layer: Layer, states: Sequence[Value]) -> list[Value]:
-    """The last states, or 0 as in ONNX Runtime if there is no step.
+    """Set the last states to 0 if the input has no steps, as in ONNX Runtime.
 
-    OpenVINO 2026.4 returns uninitialised memory if there is no step.
+    Without this, OpenVINO 2026.4 returns uninitialised memory for them. Nothing is added if the
+    number of steps is known, or if nothing reads the states.
     """
     read = any(value.is_used for value in c.node.outputs[1:])
     if isinstance(shape_of(layer.x).dim(1), int) or not read:

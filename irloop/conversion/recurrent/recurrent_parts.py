@@ -95,8 +95,9 @@ def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
 
 
 def in_order(functions: Sequence[Activation]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Alphas and betas in ONNX's form, which has an entry only for an activation that takes the
-    parameter.
+    """Return the alphas and the betas of activations as ONNX lists them.
+
+    A list has an entry only for each activation that takes the parameter.
     """
     alphas = tuple(alpha for name, alpha, _ in functions if ACTIVATIONS[name][0] > 0)
     betas = tuple(beta for name, _, beta in functions if ACTIVATIONS[name][0] > 1)

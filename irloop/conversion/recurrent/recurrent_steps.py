@@ -53,8 +53,9 @@ def is_coupled(op: onnx.Recurrent) -> bool:
 
 
 def summed_bias(c: Conversion, layer: Layer) -> Value:
-    """The bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset. Zeros if there
-    is no bias.
+    """Emit the bias in OpenVINO's form: [D, G*S], or [D, 4*S] with linear_before_reset.
+
+    The bias is all zeros if the layer has none.
     """
     import numpy as np
 
@@ -134,7 +135,7 @@ def _projected(c: Conversion, layer: Layer) -> tuple[Value, Value | None]:
 
 
 def _started(c: Conversion, lengths: Value, state: Value) -> Value:
-    """The initial state, set to 0 for an item without steps."""
+    """Return the initial state, with 0 for each batch item whose sequence length is 0."""
     runs = forms.less(c, c.constant([[0]], ElementType.I32), lengths)
     return forms.select(c, runs, state, forms.scalar(c, 0.0, state))
 

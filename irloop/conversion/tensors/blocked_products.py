@@ -205,9 +205,9 @@ def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights |
 
 
 def _codes(value: Value) -> tuple[Array, int] | None:
-    """The 4-bit constant that `value` casts to floats, and the offset that makes it unsigned.
+    """Find the constant 4-bit integers that `value` casts to floats.
 
-    The result is None if `value` is not a Cast of such a constant to floats.
+    Returns them with the offset that makes them unsigned; None if `value` is not such a Cast.
     """
     op, source = value.producer.op, value.producer.inputs[:1]
     if not isinstance(op, Cast6) or op.to not in _FLOATS or not source or source[0] is None:

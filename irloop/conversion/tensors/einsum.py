@@ -30,9 +30,11 @@ def einsum(c: Conversion, equation: str, *operands: Value) -> Value:
 def _unstretched(
     c: Conversion, text: str, operands: Sequence[Value]
 ) -> tuple[str, Sequence[Value]]:
-    """The same sum without axes of size 1 whose label has a larger size in another operand.
+    """Squeeze the axes of Einsum operands that ONNX Runtime would broadcast.
 
-    ONNX Runtime stretches such an axis, but ONNX's shape inference takes one of the sizes.
+    These are axes of size 1 whose label has a larger size in another operand. ONNX's shape
+    inference takes one of the two sizes. Returns the equation without the labels of these axes, and
+    the operands; both unchanged if there is no such axis, or if a shape is not known.
     """
     equation = Equation.parse(text)
     dims = [shape_of(operand).static() for operand in operands]

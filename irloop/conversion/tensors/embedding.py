@@ -162,13 +162,19 @@ def _sums(c: Conversion, rows: Value, segments: Value, count: Value, table: Valu
 
 
 def _membership(c: Conversion, segments: Value, count: Value, element: ElementType) -> Value:
-    """A table [segments, indices] that is 1 where an index belongs to a segment."""
+    """Emit a table [count, indices] that is 1 where index i belongs to the segment of the row.
+
+    `segments` holds the segment of each index; `element` is the type of the table.
+    """
     numbers = forms.unsqueeze(c, forms.range_(c, c.i64(0), count, c.i64(1)), [1])
     return forms.cast(c, forms.equal(c, numbers, forms.unsqueeze(c, segments, [0])), element)
 
 
 def _counts(c: Conversion, segments: Value, count: Value) -> Value:
-    """The number of indices that belong to each segment."""
+    """Count the indices of each segment: emit a vector of length `count`.
+
+    `segments` holds the segment of each index.
+    """
     number = forms.reshape(c, count, [])
     members = _membership(c, segments, number, ElementType.I64)
     return forms.reduce(c, "Sum", members, [1], keep=False)
@@ -183,7 +189,11 @@ def _with_rank_of(c: Conversion, numbers: Value, table: Value) -> Value:
 def _filled(
     c: Conversion, total: Value, sizes: Value, table: Value, default: Value | None
 ) -> Value:
-    """Replace empty bags by the default row of the table; the default -1 leaves them unchanged."""
+    """Replace the sums of empty bags in `total` by row `default` of the table.
+
+    `sizes` holds the number of indices of each bag. If `default` is missing or -1, nothing is
+    replaced.
+    """
     known = ints(c, default)
     if default is None or known == [-1]:
         return total

@@ -89,10 +89,9 @@ def import_gather_elements(
 
 
 def _as_far_as(c: Conversion, data: Value, indices: Value, axis: int) -> Value:
-    """The part of `data` that indices of these sizes can reach.
+    """Cut `data` to the size of `indices` on each axis other than `axis` where it is larger.
 
-    ONNX Runtime lets the indices be smaller than the data along other axes than `axis`; OpenVINO
-    does not.
+    In ONNX Runtime the data may be larger than the indices on these axes; OpenVINO refuses this.
     """
     own, wanted = shape_of(data).dims or (), shape_of(indices).dims or ()
     for at, (size, end) in enumerate(zip(own, wanted, strict=False)):

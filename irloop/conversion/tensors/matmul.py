@@ -224,7 +224,10 @@ Binary = Callable[[Value, Value], Value]
 
 
 class _Expansion(Record):
-    """Emits determinants of parts of a matrix, expanded along their first row."""
+    """Emits the determinant of a small matrix by Laplace expansion along the first row.
+
+    `cells` are the elements of the matrix of `size` rows, row by row.
+    """
 
     cells: list[Value]
     size: int

@@ -1,4 +1,7 @@
-"""Keeps dimensions that one-element constants add, which OpenVINO's CPU plugin would lose."""
+"""Adds dimensions by Unsqueeze where OpenVINO's CPU plugin would lose those of a constant.
+
+The constants have one element.
+"""
 
 from __future__ import annotations
 

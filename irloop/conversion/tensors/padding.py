@@ -140,7 +140,10 @@ def _import(
 
 
 def _on_all_axes(c: Conversion, data: Value, pads: Value, axes: Value) -> Value:
-    """Put the pads of `axes`, which are computed at run time, into a list for all axes."""
+    """Put the pads of `axes` into a list for all axes; the other axes get 0.
+
+    `axes` are computed at run time, and negative ones count from the end.
+    """
     f = openvino_forms
     rank = needed_rank(c, data)
     listed = f.as_list(c, f.converted(c, axes, ElementType.I64))

@@ -50,7 +50,7 @@ def _export(kind: str) -> Callable[..., Value]:
 
 
 def _unreduced(c: Conversion, kind: str, data: Value) -> Value:
-    """The result of reducing each element by itself."""
+    """Emit a reduction over no axes: the absolute values for L1 and L2, else a copy of `data`."""
     if kind in ("L1", "L2"):
         return c(onnx_math.Abs(), data)
     return forms.identity(c, data)
@@ -95,7 +95,14 @@ def all_axes(c: Conversion, data: Value) -> Value:
 def axes_of(
     c: Conversion, op: onnx.ByAttribute | onnx.ByInput, data: Value, axes: Value | None
 ) -> Value | None:
-    """The axes in OpenVINO's form; None if nothing is reduced."""
+    """Return the axes of a reduction as the input of an OpenVINO reduction.
+
+    Returns None if the reduction changes nothing, because it has no axes and `noop_with_empty_axes`
+    is set.
+
+    Raises:
+        RefusedError: when it is not known whether the list of axes is empty.
+    """
     if isinstance(op, onnx.ByAttribute):
         return c.i64(list(op.axes)) if op.axes else all_axes(c, data)
     if axes is None or _lists_none(c, op, axes):
@@ -255,7 +262,10 @@ def import_log_sum_exp(
 
 
 def _peak(c: Conversion, data: Value, axes: Value, *, keep: bool) -> Value:
-    """The maximum, or 0 if it is infinite."""
+    """Emit the maximum over `axes`, with 0 in place of an infinite maximum.
+
+    This is the number to subtract before an Exp: infinity minus infinity would be NaN.
+    """
     peak = ov_forms.reduce(c, "Max", data, axes, keep=keep)
     infinite = ov_forms.equal(c, c(ov_math.Abs(), peak), ov_forms.scalar(c, math.inf, peak))
     return ov_forms.select(c, infinite, ov_forms.scalar(c, 0, peak), peak)

@@ -1,4 +1,4 @@
-"""Writes a constant vector in a matrix product as a one-column matrix, if OpenVINO refuses it."""
+"""Passes OpenVINO a one-column matrix where it refuses a product by a constant vector."""
 
 from __future__ import annotations
 

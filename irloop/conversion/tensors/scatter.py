@@ -94,7 +94,13 @@ def _boolean(
     values: tuple[Value, Value, Value],
     axis: int,
 ) -> Value:
-    """Scatter booleans as numbers: the reduction sum becomes a maximum, and prod a minimum."""
+    """Emit a scatter of booleans as a scatter of i32, and convert the result to booleans.
+
+    Reduction sum becomes max, which is a logical or, and prod becomes min, which is a logical and.
+
+    Raises:
+        RefusedError: for the reduction mean.
+    """
     data, indices, updates = values
     wide = [onnx_forms.cast(c, value, ElementType.I32) for value in (data, updates)]
     kind: Reduction = "max" if reduction in ("sum", "max") else "min"

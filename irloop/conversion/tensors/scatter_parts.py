@@ -152,7 +152,7 @@ def _smaller_sides(c: Conversion, data: Value, indices: Value, axis: int) -> dic
 def _completed(
     c: Conversion, f: ModuleType, part: Value, data: Value, sizes: dict[int, int]
 ) -> Value:
-    """Replace the leading block of `data` by `part`.
+    """Write `part` over the first elements of `data` on each axis, and keep the rest of `data`.
 
     `sizes` gives the size of the part on each axis on which it is smaller than `data`.
     """

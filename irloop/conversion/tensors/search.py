@@ -219,9 +219,9 @@ def _count_below(
 
 
 def _common(left: ElementType, right: ElementType) -> ElementType:
-    """The element type of both operands if it is the same; else i64 for integers, f64 otherwise.
+    """Return the element type in which two operands can be compared.
 
-    It is i64 only if both operands are integers.
+    It is their type if both have the same, else i64 if both are integers, else f64.
     """
     if left is right:
         return left

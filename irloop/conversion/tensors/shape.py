@@ -214,10 +214,11 @@ def import_unsqueeze_13(c: Conversion, op: onnx.Unsqueeze13, data: Value, axes: 
 
 
 def _unsqueezed_by(c: Conversion, data: Value, axes: Value, rank: int) -> Value:
-    """Unsqueeze by a Reshape, because computed axes would hide the rank of the result, which
-    OpenVINO's CPU needs.
+    """Insert axes of size 1 at computed positions, by a Reshape.
 
-    Position j of the new shape is 1 if j is an axis, else the next dimension of the data.
+    An Unsqueeze by computed axes would hide the rank of its result, and OpenVINO's CPU plugin needs
+    to know the rank. Position j of the new shape is 1 if j is among `axes`, else the next dimension
+    of `data`.
     """
     f = openvino_forms
     new = f.marks_of_axes(c, axes, rank)

@@ -98,9 +98,9 @@ def _without_rest(c: Conversion, data: Value, axis: int, lengths: Value) -> Valu
 
 
 def _slices(c: Conversion, data: Value, axis: int, lengths: list[int]) -> list[Value]:
-    """Write the parts as Slices, where one part has the unknown length -1.
+    """Split `data` along `axis` by a Slice for each part; one of the lengths is -1, for unknown.
 
-    The parts after this one have negative bounds.
+    The bounds of the parts after the one of unknown length count from the end.
     """
     rest = lengths.index(-1)
     bounds = [0]

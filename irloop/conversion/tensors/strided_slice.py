@@ -124,7 +124,10 @@ class _Bounds:
         return onnx_forms.slice_by(self.c, data, starts, ends, axes, steps)
 
     def _steps(self, positions: list[_Position], plan: _Plan) -> Value | None:
-        """The strides of these positions; None if all are 1."""
+        """Return the strides of the axes at `positions`; None if all are known to be 1.
+
+        An axis that is shrunk to one element has stride 1, whatever the input says.
+        """
         c = self.c
         if self.strides is not None:
             steps = [1 if item in plan.shrunk else self.strides[item.at] for item in positions]

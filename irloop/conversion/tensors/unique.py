@@ -78,7 +78,7 @@ class _Groups:
         ]
 
     def _rows(self, data: Value, axis: int) -> Value:
-        """The slices as rows [slices, elements]."""
+        """Flatten each slice of `data` along `axis` to a row: [slices, elements]."""
         c, f = self.c, openvino_forms
         rank = needed_rank(c, data)
         at = axis % rank
@@ -87,10 +87,10 @@ class _Groups:
         return f.reshape_to(c, front, f.concat(c, [count, c.i64([-1])], 0), special_zero=False)
 
     def _order(self, rows: Value) -> Value:
-        """The positions of distinct rows in ascending order.
+        """Return the numbers of distinct rows in ascending lexicographic order of the rows.
 
-        The position of a row is the number of rows that are smaller in the first element in which
-        the two differ.
+        The rank of a row is the number of smaller rows; a row is smaller than another if its
+        element is smaller where the two first differ.
         """
         c, f = self.c, openvino_forms
         left, right = f.unsqueeze(c, rows, [1]), f.unsqueeze(c, rows, [0])

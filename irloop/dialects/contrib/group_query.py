@@ -101,8 +101,11 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 
     def _require_plain(self, s: Steps, norms: Sequence[Term | None]) -> None:
-        """Refuse features that ONNX Runtime does not define on the CPU, or that store the cache
-        differently.
+        """Refuse features that ONNX Runtime's CPU kernel lacks, and caches in another form.
+
+        Raises:
+            CannotDecomposeError: for a quantized cache, a sliding window as cache, an output of
+                scores, or norms for only the queries or only the keys.
         """
         if self.k_quant_type != "NONE" or self.v_quant_type != "NONE":
             raise CannotDecomposeError("its cache is quantized")
@@ -261,7 +264,7 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
         return found if addend is None else found + self._extended(s, widened(s, addend), keys)
 
     def _extended(self, s: Steps, addend: Term, keys: Term) -> Term:
-        """The attention bias, extended by zeros to the length of the cache."""
+        """Append zeros to the attention bias until its last axis has the length of the cache."""
         if addend.dims[3] is not None and addend.dims[3] == keys.dims[2]:
             return addend
         rest = s.op("Sub", s.size(keys, 2), s.size(addend, 3))

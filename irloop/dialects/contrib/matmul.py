@@ -11,8 +11,10 @@ __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", 
 
 
 def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
-    """Transpose an operand: `batches` moves axis 0 before the last axis, `swap` then swaps the last
-    two axes.
+    """Transpose the axes of a matrix operand as FusedMatMul does.
+
+    If `batches` is true, axis 0 moves before the last axis. If `swap` is true, the last two axes
+    are swapped then.
     """
     rank = x.rank
     perm = list(range(rank))

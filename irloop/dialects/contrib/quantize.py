@@ -21,7 +21,13 @@ RANGES = {
 
 
 def along(s: Steps, x: Term, vector: Term, axis: int | None) -> Term:
-    """Scales or zero points reshaped to broadcast with x: a vector runs along `axis`."""
+    """Reshape scales or zero points so that they broadcast with `x`.
+
+    A vector runs along `axis` of `x`; one element becomes a scalar.
+
+    Raises:
+        CannotDecomposeError: for a vector if `axis` is None.
+    """
     if vector.rank == 0 or vector.dims == (1,):
         return s.scalar(vector)
     if axis is None:

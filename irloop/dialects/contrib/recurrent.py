@@ -129,7 +129,7 @@ class DynamicQuantizeLSTM(ContribOp, type="DynamicQuantizeLSTM", inputs=(12, 12)
         return [every, *last]
 
     def _part(self, s: Steps, x: Term | None, *, at: int) -> Term:
-        """The part of an input for one direction."""
+        """Return the part of input `x` for direction `at`, without the axis of the directions."""
         assert x is not None
         return s.op("Gather", x, s.i64(at), axis=0)
 

@@ -255,7 +255,7 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         return (first + (last - first) * steps) * 2 - 1
 
     def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """The elements nearest to the positions; halves are rounded up.
+        """Round positions from -1 to 1 to the nearest element of `axis`; halves are rounded up.
 
         GridSample, in contrast, rounds halves to the even position.
         """

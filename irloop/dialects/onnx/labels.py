@@ -127,7 +127,7 @@ class LabelEncoder2(MlOp, type="LabelEncoder", since=2, inputs=1):
 
 
 def _flat(items: Any) -> Array:
-    """Convert a list or a tensor of keys or values to an array."""
+    """Return the keys or values of an attribute as a vector, whether it is a list or a tensor."""
     return (
         items.numpy().reshape(-1) if isinstance(items, Tensor) else kernels.labels.array_of(items)
     )

@@ -24,7 +24,14 @@ __all__ = [
 
 
 def _check_parameters(args: Arguments, axis: int, block: int) -> None:
-    """Check that scale and zero point (inputs 1 and 2) match the data along the axis."""
+    """Check that the scale and the zero point (inputs 1 and 2) fit the data.
+
+    A vector of scales must be as long as `axis` of the data. With `block`, the scales must have the
+    rank of the data.
+
+    Raises:
+        InferenceError: when they do not fit.
+    """
     if args.has(2) and args.shape(2).refine(args.shape(1)) is None:
         expected, found = str(args.shape(1)), str(args.shape(2))
         if {args.shape(1).count(), args.shape(2).count()} - {1, None}:

@@ -97,9 +97,9 @@ class Upsample(OnnxOp, type="Upsample", since=7, inputs=1):
 
 
 def _counts_of(sizes: Sequence[int], scales: Any) -> list[Dim]:
-    """The output sizes for the given scales, computed in f32.
+    """Compute the output sizes floor(size * scale) in f32.
 
-    `scales` is an array, or the list that replaces it if NumPy is not loaded.
+    `scales` is an array, or the object that stands for one if NumPy is not loaded.
     """
     import numpy as np
 

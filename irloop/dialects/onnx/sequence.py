@@ -214,8 +214,10 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
         return [SequenceType(item, length, mixed)]
 
     def _parts(self, args: Arguments, total: Dim) -> tuple[Dim, int | None, bool]:
-        """The size of the parts (unknown if the sizes differ), the number of parts, and whether the
-        sizes differ.
+        """Return the size of each part, the number of parts, and whether parts differ in size.
+
+        A size that is not known, or differs between parts, is unknown; a number that is not known
+        is None.
         """
         if not args.has(1):
             return 1, total if isinstance(total, int) else None, False

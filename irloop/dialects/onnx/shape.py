@@ -248,7 +248,7 @@ class Transpose(_Reshaping, type="Transpose", since=1, inputs=1):
 
 
 class Expand(OnnxOp, type="Expand", since=8, inputs=2):
-    """Broadcasts the first input with the shape in input 1, in both directions (Expand-8, 13)."""
+    """Broadcasts the first input and the shape in input 1 against each other (Expand-8, 13)."""
 
     not_moved = NARROW | BF16
 

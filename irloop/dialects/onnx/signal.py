@@ -13,7 +13,10 @@ __all__ = ["DFT", "DFT17", "STFT"]
 
 
 def _one(args: Arguments, position: int) -> Dim:
-    """The element of a one-element input, as far as it is known."""
+    """Return the only element of an integer input.
+
+    If it is not known, or if the input is omitted, the result is an unknown dimension.
+    """
     dims = args.dims(position) if args.has(position) else None
     return dims[0] if dims else UNKNOWN_DIM
 

@@ -83,7 +83,11 @@ class Binary(OpenVinoOp):
         return inference.broadcast_by_mode(args, self.auto_broadcast, self.pdpd_axis, element)
 
     def bound(self, function: Kernel) -> Kernel:
-        """Return `function` with its operands aligned as the mode demands."""
+        """Return `function` with the broadcasting of this operation.
+
+        For PDPD broadcasting, axis `pdpd_axis` of the first operand is aligned with the first axis
+        of the second; NumPy broadcasting needs no change.
+        """
         if not self.is_pdpd:
             return function
         aligned: Kernel = kernels.elementwise.pdpd(function, self.pdpd_axis)
@@ -91,7 +95,10 @@ class Binary(OpenVinoOp):
 
 
 class Arithmetic(Binary):
-    """Base of functions of two numbers whose result has their type; `function` is the kernel."""
+    """Base of functions of two numbers of one type; `function` is the kernel.
+
+    The result has the type of the operands.
+    """
 
     operands = "x: number, y: number -> number"
     elementwise = True

@@ -30,7 +30,11 @@ __all__ = [
 
 
 def _rows(args: Arguments, count: Dim) -> list[ValueType]:
-    """The type of `count` rows of the table."""
+    """Return the type of a tensor of `count` rows of the table, which is input 0.
+
+    Raises:
+        InferenceError: when the table is a scalar.
+    """
     table = args.shape(0)
     if table.dims is None:
         return [TensorType(args.element(0), UNKNOWN_SHAPE)]
@@ -40,7 +44,13 @@ def _rows(args: Arguments, count: Dim) -> list[ValueType]:
 
 
 def _by_offsets(args: Arguments) -> list[ValueType]:
-    """Check indices and offsets; return the type of the result, which has one row per offset."""
+    """Check the inputs of an embedding bag with offsets, and return the type of its result.
+
+    The result has one row per offset. Indices and offsets must be integer vectors.
+
+    Raises:
+        InferenceError: when they are not.
+    """
     indexing.integers(args, 1, 2)
     for position, name in ((1, "indices"), (2, "offsets")):
         if args.rank(position) not in (None, 1):

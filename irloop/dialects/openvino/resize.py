@@ -42,7 +42,10 @@ class Interpolation(OpenVinoOp):
         return (), ()
 
     def by_scales(self) -> bool:
-        """True when scales, not sizes, determine the new sizes."""
+        """Return whether an input holds scales, from which the new sizes are computed.
+
+        If not, an input holds the new sizes.
+        """
         return False
 
     def _resized(
@@ -75,7 +78,11 @@ class Interpolation(OpenVinoOp):
     def _sizes_of(
         self, args: Arguments, axes: tuple[int, ...] | None, position: int
     ) -> tuple[Dim, ...] | None:
-        """The sizes that result from the scales at `position`, as far as they are known."""
+        """Compute the new sizes of `axes` from the constant scales in input `position`.
+
+        A size is unknown if the old size is. Returns None if the scales, the axes or the rank of
+        the data are unknown.
+        """
         scales, dims = args.constant(position), args.shape(0).dims
         if scales is None or dims is None or axes is None or scales.size != len(axes):
             return None

@@ -19,7 +19,11 @@ __all__ = [
 
 
 def _regions(args: Arguments, width: int) -> Dim:
-    """The number of regions; each region must have `width` values."""
+    """Return the number of regions in input 1, which must be [R, `width`].
+
+    Raises:
+        InferenceError: when it has another shape.
+    """
     dims = args.shape(1).dims
     if dims is None:
         return UNKNOWN_DIM
@@ -90,7 +94,10 @@ class _Align(OpenVinoOp):
         return [TensorType(args.element(0), Shape(shape))]
 
     def alignment(self) -> str:
-        """How positions relate to element centres: asymmetric, half_pixel_for_nn or half_pixel."""
+        """Return the mode of `aligned_mode`: asymmetric, half_pixel_for_nn or half_pixel.
+
+        It tells how positions relate to the centres of elements.
+        """
         return "asymmetric"
 
     def kernel(self, n_outputs: int = 1) -> Kernel:

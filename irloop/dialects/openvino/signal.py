@@ -30,7 +30,10 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
 
 
 def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
-    """The lengths from input 2; None for an axis that keeps its size."""
+    """Return the lengths of a Fourier transform along `axes`, which input 2 gives.
+
+    None stands for an axis that keeps its size.
+    """
     if not args.has(2):
         return [None] * len(axes)
     sizes = args.dims(2)

@@ -63,7 +63,10 @@ class Wiring:
     condition: int | None = None
 
     def ports(self, captures: Sequence[tuple[int, int]]) -> PortMap:
-        """The port map of a body; captures are pairs (input of the node, parameter)."""
+        """Return the port map of a body: the known ports, then an invariant for each capture.
+
+        A capture is a pair: the number of the node's input, and the number of the body's parameter.
+        """
         invariants = tuple(Invariant(external, parameter) for external, parameter in captures)
         return PortMap(
             (*self.inputs, *invariants), tuple(self.outputs), self.iteration, self.condition

@@ -86,7 +86,14 @@ def _key(node: onnx.NodeProto) -> _Key:
 
 
 def _require_sound(function: onnx.FunctionProto) -> None:
-    """Refuse names that are not text, are defined twice, or are not defined by the function."""
+    """Refuse a function of a model if its names are not sound.
+
+    They must be text, defined only once, and defined by the function if one of its nodes reads
+    them.
+
+    Raises:
+        ReadError: naming the function.
+    """
     require_text([*function.input, *function.output], "a name of a function")
     graph = onnx.GraphProto(name=function.name, node=function.node)
     graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
@@ -291,7 +298,11 @@ def _require_fitting(call: onnx.NodeProto, function: onnx.FunctionProto) -> None
 
 
 class _Copy:
-    """One call of a local function: the names it adds to the model, the attributes it passes."""
+    """Copies the nodes of a local function for one call of it.
+
+    It gives the values of the copy names that are unique in the model, and replaces references to
+    attributes of the function by the attributes of the call.
+    """
 
     def __init__(
         self, number: int, taken: set[str], attributes: Mapping[str, onnx.AttributeProto]
@@ -312,7 +323,7 @@ class _Copy:
         return found
 
     def define(self, nodes: list[onnx.NodeProto], names: MutableMapping[str, str]) -> None:
-        """Add a new name to `names` for each output of the nodes that is not a key of it."""
+        """Add a new name to `names` for each output of the nodes that has no entry there."""
         for node in nodes:
             for name in node.output:
                 if name and name not in names:

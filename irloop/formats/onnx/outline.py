@@ -104,7 +104,10 @@ class OutlineGraph:
         return UNKNOWN_TYPE
 
     def constant_of(self, name: str) -> tuple[Any, ...] | None:
-        """The elements of a small constant, here or in an outer graph; None otherwise."""
+        """Return the elements of the small constant that `name` means in this graph.
+
+        Outer graphs are searched, too. Returns None if `name` is not a small constant.
+        """
         graph: OutlineGraph | None = self
         while graph is not None:
             if name in graph.constants:

@@ -95,10 +95,12 @@ class _Walk:
     def message(
         self, start: int, end: int, fields: Mapping[int, Any]
     ) -> tuple[list[Piece], int] | None:
-        """The pieces and the length of the message at start..end; None if it is unchanged.
+        """Rewrite the fields of a message in the bytes from `start` to `end`.
+
+        Returns the new content in pieces, and its length in bytes; None if nothing changes.
 
         Raises:
-            ValueError: when this is not protobuf.
+            ValueError: when the bytes are not a protobuf message.
         """
         pieces: list[Piece] = []
         done = at = start
@@ -185,7 +187,10 @@ def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int
 
 
 def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[Piece]:
-    """The pieces of an encoded model, with the tokens replaced by their data."""
+    """Return an encoded model in pieces, with each token replaced by the weight it stands for.
+
+    The pieces in a row are the bytes of the file; weights are not copied.
+    """
     places = []
     at = data.find(tokens.prefix)
     while at >= 0:

@@ -84,7 +84,10 @@ def input_connected_twice(index: NetIndex, edge: Edge, layer: Layer, first: Edge
 
 
 def cycle(index: NetIndex, layers: list[str]) -> Problem:
-    """IRL207: layers, given by their ids in the direction of the data, depend on themselves."""
+    """IRL207: layers depend on themselves.
+
+    `layers` holds the ids of the layers in a cycle, each followed by a layer that reads its output.
+    """
     # Start at the layer that comes first in the file, wherever the search found the cycle.
     order = {key: number for number, key in enumerate(index.layers)}
     start = layers.index(min(layers, key=order.__getitem__))

@@ -224,9 +224,10 @@ def _child(data: bytes, span: _Span, text: bytes) -> tuple[int, int, bytes]:
 
 
 def _inserted(data: bytes, start: int, lines: Sequence[str]) -> tuple[int, int, bytes]:
-    """Return an edit that inserts lines before the element at `start`: first byte, end, text.
+    """Make an edit that inserts lines before the element that begins at byte `start`.
 
-    If the element does not begin a line, the lines are joined without line breaks.
+    Returns the begin and the end of the bytes to replace, and the new text. Nothing is replaced, so
+    begin and end are equal. If the element does not begin a line, the new text has no line breaks.
     """
     indent = _indent(data, start)
     first = data.rfind(b"\n", 0, start) + 1

@@ -67,7 +67,10 @@ class Envelope:
         self._outside: list[tuple[set[str], set[str] | None]] = []
 
     def check(self, element: str, attributes: Mapping[str, str]) -> None:
-        """Check the attributes of an element."""
+        """Clear `conforms` if a required attribute is missing or an unknown one is there.
+
+        The attributes are those of an element with the tag `element`.
+        """
         names = tuple(attributes)
         if names in self._sound[element]:
             return

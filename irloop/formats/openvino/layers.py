@@ -25,7 +25,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 class Shared:
-    """What the reader of an IR keeps for the root and all bodies together, such as the weights."""
+    """Data that the reader of an IR shares between the root and all bodies."""
 
     def __init__(
         self,

@@ -98,7 +98,7 @@ def extra_lines(extra: Extra, depth: int) -> Iterator[str]:
 
 
 def text_of_extras(extras: Iterable[Extra]) -> str:
-    """Elements as XML text, for a model's metadata."""
+    """Return the XML text of the elements, one after the other."""
     return "\n".join(line for extra in extras for line in extra_lines(extra, 0))
 
 

@@ -116,9 +116,10 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
 
 
 class _Parts(dict[bytes, bytes]):
-    """A cache that maps a matched text to its replacement.
+    """Maps a text of the XML to a short element with a number, and collects the parts taken out.
 
-    The cache saves time, because the same ports occur repeatedly in a model.
+    `found` lists the parts by number. Equal port sections get one number, which saves time, because
+    they occur repeatedly in a model.
     """
 
     def __init__(self) -> None:

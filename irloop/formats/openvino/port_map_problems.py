@@ -67,7 +67,7 @@ def no_input(wiring: Wiring, entry: Entry) -> Problem:
 
 
 def mapped_twice(wiring: Wiring, entry: Entry, first: Entry) -> Problem:
-    """IRL505, IRL506: an earlier entry maps the same input or output."""
+    """IRL505, IRL506: `entry` maps an input or output that the earlier entry `first` maps."""
     assert wiring.section is not None
     is_input = entry.entry.kind == "input"
     what = "input" if is_input else "output port"

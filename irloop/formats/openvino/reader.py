@@ -84,7 +84,7 @@ def read_document(
 
 
 def _sections(document: Document) -> Iterator[tuple[str, str]]:
-    """The sections of the file as XML text, keyed by tag."""
+    """Yield pairs of a tag and the XML text of all sections of the net that have this tag."""
     tags = dict.fromkeys(section.tag for section in document.net.sections)
     for tag in tags:
         same = [section for section in document.net.sections if section.tag == tag]

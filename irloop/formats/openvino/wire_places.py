@@ -29,14 +29,17 @@ class WirePlace(NamedTuple):
 
 
 class WirePlaces:
-    """The port maps of an IR file, looked up by the nodes that were read from it."""
+    """Finds the place in an IR file of each wire of a node that was read from this file."""
 
     def __init__(self, wirings: dict[tuple[int | None, str, str], Wiring]) -> None:
         self._wirings = wirings
 
     @classmethod
     def of(cls, file: str | None) -> WirePlaces:
-        """Parse `file` again; without a file the result is empty."""
+        """Find the places of all wires in an IR by parsing `file` once more.
+
+        The result is empty if `file` is None or cannot be parsed.
+        """
         if file is None:
             return cls({})
         try:

@@ -48,9 +48,9 @@ class JoinedLengthOfAnEarlierRun(
 
 
 def _is_cut(value: Value) -> bool:
-    """True when every reader of an output is an operation that may cut the output to its length.
+    """Return whether every reader of a joined output may restrict it to the right length.
 
-    These are slices, ShapeOf (the shape may decide where to cut) and If (a branch may cut).
+    Such readers are slices, ShapeOf (the shape may decide where to cut) and If (a branch may cut).
     """
     cutting = (Slice, StridedSlice, If, ShapeOf, ShapeOf3)
     return all(isinstance(user.op, cutting) for user in readers_of(value))

@@ -83,7 +83,10 @@ class BodyBarriers(LoopPass):
 
 
 def _read_a_copy(parameter: Value, inner: MatchRewriter, stem: str) -> None:
-    """Let the body read a copy of a captured value."""
+    """Let the operations of a body read a copy of `parameter`.
+
+    Results of the body still return the parameter itself.
+    """
     uses = [use for use in parameter.uses if not isinstance(use[0].op, Result)]
     first = next(iter(inner.graph.nodes), None)
     copy = copy_of(parameter, Emitter(inner, first, stem).emit)

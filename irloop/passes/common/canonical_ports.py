@@ -163,7 +163,10 @@ def _same_constant(item: Entering) -> bool:
 
 
 def _may_be_removed(output: Value) -> bool:
-    """False if an output of the graph would lose its producer, and with it its name."""
+    """Return whether an output of a loop may be removed and its readers get another value.
+
+    This is not possible for an output of the enclosing graph, because it would lose its name.
+    """
     return not output.is_output
 
 

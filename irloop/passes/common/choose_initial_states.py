@@ -97,7 +97,11 @@ def _can_choose(leaving: Leaving, item: Entering) -> bool:
 
 
 def _is_chosen(leaving: Leaving, item: Entering) -> bool:
-    """True when every reader of the output already selects between it and the initial value."""
+    """Return whether all readers of `leaving` already select between it and the initial value.
+
+    The readers are Selects, or logical operations for booleans. The initial value is the outer
+    value of the state `item`.
+    """
     return all(_chooses(user, item.outer) for user, _ in leaving.output.uses)
 
 

@@ -82,7 +82,10 @@ class DeadCode(ModelPass):
         drop_inputs(node, rewriter)
 
     def _dead_states(self, node: Node, body: Body) -> list[Carried]:
-        """The states to remove; before opset 11 an ONNX Loop keeps at least one."""
+        """Return the states that nothing needs, so that they can be removed.
+
+        If an ONNX Loop must keep a state (before opset 11) and all are dead, the first one is kept.
+        """
         dead = _dead_states(node, body)
         states = [port for port in body.ports.carried if port.result != body.ports.condition]
         if self._keeps_a_state and isinstance(node.op, onnx.Loop) and len(dead) == len(states):

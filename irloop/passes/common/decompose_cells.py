@@ -70,7 +70,10 @@ class _Cell:
 
     @classmethod
     def of(cls, node: Node, emitter: Emitter) -> _Cell | None:
-        """The parts of a cell; None if its shapes or activations are not known well enough."""
+        """Collect the inputs and attributes of a recurrent cell.
+
+        Returns None if an input is missing, or if the state size or an activation is not known.
+        """
         op = node.op
         assert isinstance(op, recurrent.Recurrent)
         count = len(node.outputs)

@@ -62,7 +62,10 @@ class FoldShapes(ModelPass):
 
 
 def _known(value: Value, session: Session | MatchRewriter) -> ArrayTensor | None:
-    """A small integer or boolean value that inference knows, as a tensor."""
+    """Return the tensor of an integer or boolean value that inference knows, else None.
+
+    Inference knows only small values.
+    """
     element = element_of(value)
     if not element.is_integer and element is not ElementType.BOOLEAN:
         return None

@@ -385,7 +385,11 @@ def _resets(inner: Value, state: Value) -> Iterator[tuple[Value, Value | None]]:
 
 
 def _separate_candidate(gates: Sequence[Value], candidate: Value, emitter: Emitter) -> Part | None:
-    """The recurrent part of a cell whose candidate is a separate product, or None."""
+    """Join the products of a GRU's state with the gate weights and the candidate weights.
+
+    Returns the joined recurrent part; None if `candidate` is not one product plus constants, or if
+    the weights do not fit together.
+    """
     both = _linear_part(gates, emitter)
     products, constants = _terms(candidate)
     if both is None or len(products) != 1:
@@ -411,8 +415,10 @@ def _joined(values: Sequence[Value], emitter: Emitter) -> Value:
 
 
 def _linear_part(parts: Sequence[Value], emitter: Emitter) -> Part | None:
-    """The operand, weights, bias and size of the gates `parts`, if all of them are parts of one
-    product; else None.
+    """Find the one product from which all gates in `parts` are split.
+
+    Returns the operand, and the weights and the bias in the order of `parts`, and the size of a
+    gate. Returns None if there is no such product.
     """
     split = _split_of(parts)
     if split is None:

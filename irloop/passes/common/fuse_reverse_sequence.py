@@ -95,7 +95,11 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
 
 
 def _reversed_port(port: Port) -> Port | None:
-    """Reverse the direction of a port; None unless it slices a whole axis, element by element."""
+    """Return a slice or concatenated output that runs in the opposite direction.
+
+    Returns None if the axis is negative, or if the port does not cover the whole axis one element
+    at a time.
+    """
     if port.axis < 0:
         return None
     wire: Any = port
@@ -134,7 +138,10 @@ def _lengths(node: Node, axis: int, rank: int) -> Value | None:
 
 
 def _steps_back(node: Node, axis: int, known: Inference) -> bool:
-    """True for a slice with step -1 over the whole axis."""
+    """Return whether a StridedSlice reverses `axis` and changes nothing else.
+
+    False if its steps or the shape are not known.
+    """
     op = node.op
     assert isinstance(op, slicing.StridedSlice)
     given = node.inputs[3] if len(node.inputs) > 3 else None

@@ -52,7 +52,10 @@ class HoistInvariants(ModelPass):
 
 
 class _Hoist:
-    """Moves nodes of one loop that compute the same in every iteration to the graph around it."""
+    """Moves invariant computations of one loop body to the graph around the loop.
+
+    These are nodes that depend only on invariants and constants.
+    """
 
     def __init__(self, node: Node, rewriter: MatchRewriter) -> None:
         self.node = node

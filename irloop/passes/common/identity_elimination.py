@@ -141,9 +141,10 @@ def _same_shape(node: Node) -> bool:
 
 
 def _reshaped_back(node: Node, inference: Inference) -> Value | None:
-    """The value of the same shape from which reshaping operations alone compute the output.
+    """Return an earlier value that equals the output of `node`, if reshapes undo each other.
 
-    If there is none, the result of `_unpaired` is returned.
+    Follows the chain of reshaping operations that ends in `node` back to a value with the shape of
+    the output. If there is none, tries `_unpaired`. None means that no such value was found.
     """
     wanted = shape_of(node.outputs[0])
     value = node.outputs[0]
@@ -158,9 +159,10 @@ def _reshaped_back(node: Node, inference: Inference) -> Value | None:
 
 
 def _unpaired(node: Node, inference: Inference) -> Value | None:
-    """The value before an Unsqueeze and a Squeeze that cancel out, else None.
+    """Return the value before an Unsqueeze and a Squeeze that cancel out; None if there is none.
 
-    `node` is the second operation of the pair; either of the two may come first.
+    `node` is the second operation of the pair, which may be of either type. The two cancel out if
+    they have the same axes.
     """
     first = node.inputs[0]
     before = None if first is None else first.producer

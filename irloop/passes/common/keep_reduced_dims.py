@@ -1,4 +1,4 @@
-"""Splits reductions to a scalar into a reduction and a Squeeze."""
+"""Lets reductions to a scalar keep their axes, and removes the axes by a Squeeze."""
 
 from __future__ import annotations
 

@@ -136,7 +136,10 @@ def _states_without_condition(wires: LoopWires) -> list[Entering]:
 
 
 def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
-    """Slice exactly as many elements as there are iterations; a Loop ignores the rest."""
+    """Cut the outer value so that its slices are exactly as many as the loop has iterations.
+
+    A Loop ignores further slices, whereas a TensorIterator would run once for each of them.
+    """
     port = item.port
     assert isinstance(port, Sliced)
     axis = normal_axis(port.axis, shape_of(item.outer).rank)
@@ -150,7 +153,7 @@ def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
 
 
 def _set_output_ranges(wires: LoopWires, count: int) -> None:
-    """Set the ranges of concatenated outputs so that they result in `count` iterations."""
+    """Set the ranges of the concatenated outputs to the sizes that `count` iterations make."""
     for item in wires.outputs:
         if isinstance(item.port, Concatenated):
             forward, length = item.port.stride > 0, count * item.port.part_size

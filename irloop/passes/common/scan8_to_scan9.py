@@ -160,7 +160,11 @@ class _Batch:
         scan.name = name
 
     def _end_early(self, length: Value, forms: Forms) -> None:
-        """Let the body keep its states and return zeros after the last iteration of an item."""
+        """Let the body keep its states and return zeros after the end of a short sequence.
+
+        `length` is the length of the sequence of one batch item. A reversed slice starts at this
+        end.
+        """
         wires, name = self.wires, self.node.name
         inner = self.session.rewriter(wires.graph)
         first = Forms(self.model, inner, next(iter(wires.graph.nodes), None), name)

@@ -91,7 +91,10 @@ class ScanToLoop(LoopPass):
         return inside.gathered(whole, index, axis)
 
     def _order_outputs(self, wires: LoopWires, rewriter: MatchRewriter) -> None:
-        """Let the loop stack its outputs forward along axis 0, and reorder them after the loop."""
+        """Let the Loop stack its outputs forward along axis 0, as a Loop must.
+
+        Operations behind the Loop move the axis and reverse the order as the Scan did.
+        """
         behind = Forms(self.model, rewriter, wires.node.following, wires.node.name)
         for leaving in wires.outputs:
             port = leaving.port

@@ -74,7 +74,10 @@ class SelectBranches(MatcherPass):
 
 
 def _parameters(node: Node, body: Body) -> list[Value] | None:
-    """The outer value of each parameter of a branch; None if a parameter has none."""
+    """Return the outer value of each parameter of a branch, in order.
+
+    Returns None if nothing is connected to one of the parameters.
+    """
     found = []
     for index in range(len(body.graph.parameters)):
         port = body.ports.by_parameter.get(index)

@@ -170,10 +170,12 @@ class _ShapePropagation(Inference):
             self._replace(node, 1, pattern)
 
     def _pattern(self, node: Node, known: list[int]) -> list[int] | None:
-        """The new pattern of a Reshape; None if the old pattern still fits.
+        """Return the new constant shape for a Reshape whose input has changed its shape.
+
+        Returns None if the old shape input still fits.
 
         Raises:
-            InferenceError: when it is not certain which dimension of the pattern changes.
+            InferenceError: when it is not certain which entries change.
         """
         first = node.inputs[0]
         before = None if first is None else self._old.get(first, Shape(None)).static()
@@ -224,9 +226,10 @@ class _ShapePropagation(Inference):
                 self._replace(node, position, made)
 
     def _follow_states(self, node: Node) -> None:
-        """Repeat the constant initial states of cells in a loop if the batch size has changed.
+        """Repeat constant initial states of a loop for the new batch size, if it has changed.
 
-        The new batch size is taken from the sliced inputs of the loop.
+        This concerns states that a recurrent cell in the body reads. The batch size is that of the
+        sliced inputs of the loop.
         """
         body = node.body()
         changed = [

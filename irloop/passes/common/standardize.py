@@ -91,8 +91,10 @@ def why_not(node: Node, inference: Inference, opset: int = OPSET_OF_NONE) -> str
 
 
 def _written_out(node: Node, inference: Inference, opset: int) -> tuple[Graph, list[int]] | str:
-    """A graph that computes the node, with the positions of the outputs that it computes, or the
-    reason why there is none.
+    """Decompose the node into a graph of standard operations.
+
+    Returns the graph and the numbers of the outputs that it computes or, if the node cannot be
+    decomposed, the reason.
     """
     op = node.op
     assert isinstance(op, ContribOp)

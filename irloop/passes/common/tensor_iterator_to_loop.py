@@ -85,9 +85,10 @@ class TensorIteratorToLoop(LoopPass):
 
 
 def _keeps_types(wires: LoopWires) -> bool:
-    """True if the TensorIterator passes on every value without changing its element type.
+    """Return whether no value changes its element type on the way into the body or back.
 
-    A Loop requires that: its parameters have the types of the values that they receive.
+    In a Loop, parameters must have the types of the values that they receive; a TensorIterator
+    converts these values.
     """
     pairs = [(item.outer, item.parameter) for item in wires.inputs]
     pairs += [(item.result, item.parameter) for item in wires.states if item.result is not None]

@@ -141,9 +141,10 @@ class _Recurrence:
 
 
 def _weights(values: tuple[Value | None, ...], given: dict[Value, Entering]) -> list[Value] | None:
-    """W, R and B as outer values or constants of the body.
+    """Return W, R and B as values that the sequence can read, if all are invariant.
 
-    None if one of them is missing, or may differ between iterations.
+    An invariant becomes its outer value, a constant of the body stays. Returns None if one is
+    missing, or is a slice, a state or computed in the body.
     """
     found = []
     for value in values:
@@ -189,7 +190,7 @@ def _with_direction(forms: Forms, value: Value) -> Value:
 
 
 def _lengths(forms: Forms, x: Value) -> Value:
-    """The number of steps, repeated for each item."""
+    """Return the sequence lengths of `x`: the size of axis 1, once for each batch item."""
     batch, steps = shape_of(x).dim(0), shape_of(x).dim(1)
     if isinstance(batch, int) and isinstance(steps, int):
         return forms.constant(np.full(batch, steps))

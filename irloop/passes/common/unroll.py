@@ -182,7 +182,11 @@ class _Copies:
         return isinstance(out, LastValue) and out.result in carried
 
     def _nothing(self, out: OutputPort) -> TensorType | None:
-        """The type of an output that concatenates zero iterations; None if unknown."""
+        """Return the type of a loop output after zero iterations.
+
+        A concatenated output has size 0 on its axis. Returns None if the element type or a size is
+        unknown.
+        """
         type = self.node.outputs[out.external].type
         if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
             return None

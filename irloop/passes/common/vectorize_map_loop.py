@@ -278,7 +278,11 @@ class _Vectoriser:
         return self._node(node, _axis_moved(node, given), given[0].value)
 
     def join(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Concatenate the slices of each iteration; invariant values are repeated."""
+        """Emit a Concat of the body as one Concat of the values of all iterations.
+
+        The operands have a first axis for the iterations. An operand without one, because it is
+        invariant, is first repeated for each iteration.
+        """
         parts = [item.value if item.whole else self._repeated(item) for item in given]
         return self._node(node, _axis_moved(node, given), *parts)
 

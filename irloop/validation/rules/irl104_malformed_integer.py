@@ -38,7 +38,10 @@ class MalformedInteger(Rule, code="IRL104", severity=Severity.ERROR, title="malf
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per id, constant offset or size, or port map number that is malformed."""
+        """One finding per malformed integer: an id, an offset, a size, or a port map number.
+
+        Offsets and sizes are those of constants.
+        """
         for index in context.nets:
             yield from self._net(index)
         for constant in context.constants:

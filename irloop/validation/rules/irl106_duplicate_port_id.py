@@ -28,7 +28,10 @@ class DuplicatePortId(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per port with an id that an earlier port has."""
+        """One finding per port that has the same id as an earlier port of its layer.
+
+        Input ports are compared only with input ports, and output ports only with output ports.
+        """
         for index in context.nets:
             for layer in index.ports.repeating:
                 for ports in (layer.inputs, layer.outputs):

@@ -32,7 +32,7 @@ class UnknownOperation(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer whose opset, or every opset, lacks its operation."""
+        """One finding per layer whose operation is unknown, in its opset or in every opset."""
         known: dict[tuple[str | None, str | None], bool] = {}
         for index in context.nets:
             for layer in index.net.layers:

@@ -31,7 +31,10 @@ class SloppyNumber(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per dim or attribute in data that has other characters after its number."""
+        """One finding per `dim` or attribute with other characters after its number.
+
+        Only the attributes in the `data` element of a layer are checked.
+        """
         for layer, port, text, problem in context.dim_problems:
             if problem == "sloppy":
                 yield self.found(

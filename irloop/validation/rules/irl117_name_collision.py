@@ -44,9 +44,10 @@ class NameCollision(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """In version 10, one finding for each layer and name if the name already belongs to another
-        model input or output, and one for each Result whose named tensor is already a model input
-        or output.
+        """Find the names that several inputs or outputs of a model have; only in version 10.
+
+        There is one finding for each layer with a name that already belongs to another tensor, and
+        one for each Result that names a tensor that is already a model input or output.
         """
         if context.version != 10:
             return

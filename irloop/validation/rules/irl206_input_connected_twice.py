@@ -33,7 +33,7 @@ class InputConnectedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per edge to a port that an earlier edge ends in."""
+        """One finding per edge that ends in an input port in which an earlier edge ends."""
         for index in context.nets:
             for target, edges in index.incoming.items():
                 if len(edges) > 1 and len({edge.to_port for edge in edges}) < len(edges):

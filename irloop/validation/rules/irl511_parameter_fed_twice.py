@@ -39,7 +39,7 @@ class ParameterFedTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry for a Parameter that an earlier entry feeds."""
+        """One finding per input entry whose Parameter an earlier entry maps to another input."""
         for wiring in context.wirings_with_body:
             first: dict[str, Entry] = {}
             for entry in wiring.inputs:

@@ -70,9 +70,11 @@ class UnknownPurpose(
 
 
 def _without_effect(context: Context) -> Iterator[tuple[Wiring, Entry, str, str]]:
-    """Yield port map, entry, purpose and allowed purpose where the purpose has no effect.
+    """Yield each port map entry with a purpose that has no effect.
 
-    The allowed purpose is the one that such an entry may have in a Loop.
+    A purpose has an effect only in a Loop, where an input may have `current_iteration` and an
+    output `execution_condition`. Yields the port map, the entry, its purpose, and the purpose that
+    it could have in a Loop.
     """
     branches = (w for _, _, both in context.branches for w in both)
     for wiring in (*context.loops, *branches):

@@ -1,4 +1,4 @@
-"""IRL525: input that looks like a state but has no back edge, although other inputs have one."""
+"""IRL525: one state of a loop has lost its back edge, while other states have theirs."""
 
 from __future__ import annotations
 

@@ -33,7 +33,10 @@ class PurposeTwice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry with a purpose that an earlier entry has."""
+        """One finding per port map entry of a Loop that repeats the purpose of an earlier entry.
+
+        The purposes are current_iteration for inputs and execution_condition for outputs.
+        """
         for wiring in context.loops:
             if not wiring.is_loop:
                 continue

@@ -35,8 +35,10 @@ class CarriedType(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry or back edge of a loop if its value and its Parameter differ
-        in element type.
+        """One finding per input or state whose element type differs from its Parameter.
+
+        For an input of a loop this is the type of the value outside; for a state, the type of the
+        Result that the back edge carries.
         """
         for wiring in context.loops:
             for entry in wiring.inputs:

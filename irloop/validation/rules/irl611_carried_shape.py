@@ -35,8 +35,9 @@ class CarriedShape(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per back edge if its Result and the initial value of the state differ in the
-        size of an axis.
+        """One finding per state whose initial value and next value differ in a known dimension.
+
+        The finding is at the back edge.
         """
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:

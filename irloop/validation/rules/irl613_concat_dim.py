@@ -36,8 +36,9 @@ class ConcatDim(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per concatenated output entry whose Result does not have part_size elements
-        on the axis.
+        """One finding per concatenated output whose Result has a wrong size on the axis.
+
+        Its size must be part_size.
         """
         for wiring in context.loops:
             for entry in wiring.concatenated:

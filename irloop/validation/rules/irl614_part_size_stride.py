@@ -34,8 +34,9 @@ class PartSizeStride(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per sliced or concatenated entry if part_size differs from the absolute value
-        of stride.
+        """One finding per slice or concatenated output whose part_size and stride disagree.
+
+        They disagree if part_size is not the absolute value of stride.
         """
         for wiring in context.loops:
             for entry in (*wiring.sliced, *wiring.concatenated):

@@ -83,10 +83,10 @@ class PartialRange(
 
 
 def _effect(context: Context, wiring: Wiring, entry: Entry, added: int) -> str:
-    """Describe the effect of the repair: bytes are appended, and results may change.
+    """Describe what the repair does besides changing the range: it may change results.
 
-    OpenVINO ignores the range and begins at one end of the axis. Results change unless the range
-    begins at this end.
+    OpenVINO ignores the range and begins at one end of the axis. The results stay as they are if
+    the range begins at this end, too. The repair also appends `added` bytes to the .bin.
     """
     size = loop_ranges.axis_size(context, wiring, entry)
     assert size is not None

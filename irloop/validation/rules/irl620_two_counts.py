@@ -40,8 +40,10 @@ class TwoCounts(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per TensorIterator entry if OpenVINO's two counts of its
-        iterations differ.
+        """One finding per slice or concatenated output that OpenVINO counts in two ways.
+
+        OpenVINO's shape inference and its CPU plugin then disagree about the number of iterations.
+        Only TensorIterators are checked, and concatenated outputs only if no input is sliced.
         """
         for wiring in context.loops:
             if not wiring.is_iterator:

@@ -31,8 +31,9 @@ class BranchTypes(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output of an If, at its else entry, if the two Results differ in element
-        type.
+        """One finding per output of an If whose branches return different element types.
+
+        The finding is at the output entry of the else branch.
         """
         for pair in context.branch_outputs:
             then, other = pair.then.element, pair.other.element

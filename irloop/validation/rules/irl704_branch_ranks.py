@@ -34,8 +34,9 @@ class BranchRanks(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output of an If, at its else entry, if the two Results differ in rank and
-        one rank is above 1.
+        """One finding per output of an If whose branches return different ranks.
+
+        The finding is at the output entry of the else branch. Ranks 0 and 1 count as equal.
         """
         for pair in context.branch_outputs:
             then, other = pair.then.rank, pair.other.rank

@@ -34,7 +34,7 @@ class SharedResult(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry for a Result that an earlier entry maps."""
+        """One finding per output entry that maps a branch's Result to a second output of an If."""
         for _, layer, both in context.branches:
             for wiring in both:
                 first: dict[str, Entry] = {}

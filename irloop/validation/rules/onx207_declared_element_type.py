@@ -78,10 +78,10 @@ class DeclaredElementType(
 
 
 def _agree(declared: ValueType, computed: ValueType) -> bool:
-    """True for two tensors if the declared element type is missing or equals the computed one.
+    """Return whether both types are tensors and the declared element type agrees.
 
-    False does not mean that the types contradict each other: sequences and optionals are not
-    examined.
+    A missing declared element type agrees with each computed one. For sequences and optionals the
+    result is always False, even if they agree.
     """
     if not isinstance(declared, TensorType) or not isinstance(computed, TensorType):
         return False

@@ -32,8 +32,9 @@ class LongCondition(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per trip count or condition, of a Loop or If, that is declared with no or
-        several elements.
+        """One finding per trip count or condition that is not declared with one element.
+
+        The conditions are those of Loops and Ifs.
         """
         for node in context.nodes("Loop", "If"):
             names = node.inputs[:2] if node.type == "Loop" else node.inputs[:1]
