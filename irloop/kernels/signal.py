@@ -34,8 +34,8 @@ Function = Callable[..., Any]
 
 #: Bytes of a complex number.
 _COMPLEX = 16
-#: Number of complex numbers that a transform holds for each element. An FFT of prime length works on
-#: twice as many, several times.
+#: Number of complex numbers that a transform holds for each element. An FFT of prime length works
+#: on twice as many, several times.
 _TEMPORARIES = 6
 
 
