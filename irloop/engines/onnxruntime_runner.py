@@ -71,7 +71,7 @@ class OnnxRuntimeRunner:
         feed = [(name, type, value) for (name, type), value in pairs if value is not None]
         if not self._odd:
             plain = {name: value for name, _, value in feed}
-            return [_without_maps(value) for value in self._session.run(None, plain)]
+            return [_plain(value) for value in self._session.run(None, plain)]
         if any(isinstance(value, list) for _, _, value in feed):
             raise TypeError(
                 "ONNX Runtime cannot take sequences together with types that NumPy does not have"
@@ -80,13 +80,26 @@ class OnnxRuntimeRunner:
         return [_array(value) for value in self._session.run_with_ort_values(None, tensors)]
 
 
-def _without_maps(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Convert a list of maps (ZipMap) to an array: one row per map, with the columns in the order
     of the keys.
+
+    A sparse constant that is an output of the model becomes the tensor that it stands for.
     """
+    if hasattr(value, "get_coo_data"):
+        return _dense(value)
     if not isinstance(value, list) or not value or not isinstance(value[0], dict):
         return value
     return np.array([[row[key] for key in sorted(row)] for row in value], np.float32)
+
+
+def _dense(sparse: Any) -> Array:
+    found, places = sparse.values(), sparse.get_coo_data().indices()
+    dense = np.zeros(sparse.dense_shape(), found.dtype)
+    if places.ndim == 2:
+        places = np.ravel_multi_index(tuple(places.T), dense.shape)
+    dense.reshape(-1)[places] = found
+    return dense
 
 
 def _tensor(type: str, value: Array) -> Any:

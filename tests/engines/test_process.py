@@ -268,3 +268,23 @@ def test_the_bound_of_memory_holds_in_a_comparison(
     found = irloop.compare(path, path, engine_b=name, max_memory=2**20)
     assert not found.equal
     assert "took too much memory" in str(found)
+
+
+@pytest.mark.parametrize(("dims", "indices"), [([3], [0, 3, 4]), ([3, 2], [0, 0, 1, 1, 1, 2])])
+def test_a_sparse_constant_as_output_is_a_tensor(
+    tmp_path: Path, dims: list[int], indices: list[int]
+) -> None:
+    """ONNX Runtime returns an object of its own instead of an array."""
+    values = onnx.helper.make_tensor("values", onnx.TensorProto.FLOAT, [3], [5, -1, 2])
+    places = onnx.helper.make_tensor("places", onnx.TensorProto.INT64, dims, indices)
+    sparse = onnx.helper.make_sparse_tensor(values, places, [2, 3])
+    node = onnx.helper.make_node("Constant", [], ["y"], sparse_value=sparse)
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3])
+    graph = onnx.helper.make_graph([node], "g", [], [output])
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph, ir_version=8), path)
+    with Process(engine_of("onnxruntime"), path) as process:
+        answer = process.run([], seconds=SECONDS)
+    assert answer.outputs is not None, str(answer)
+    expected = np.array([[5, 0, 0], [-1, 2, 0]] if len(dims) == 1 else [[5, 0, 0], [0, -1, 2]])
+    np.testing.assert_array_equal(answer.outputs[0], expected.astype(np.float32))
