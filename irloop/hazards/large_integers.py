@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.dialects.openvino.comparison import Select
+from irloop.dialects.openvino.comparison import Less, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
 from irloop.dialects.openvino.generate import Range, Range4
@@ -12,7 +12,7 @@ from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Parameter
-from irloop.hazards.patterns import is_loop, owner_of
+from irloop.hazards.patterns import is_loop, number_of, owner_of
 from irloop.hazards.sources import sources
 
 __all__ = ["LARGEST_SHORT_DIVISOR", "is_divided_in_f32", "largest_constant"]
@@ -145,20 +145,25 @@ def _same(left: Value | None, right: Value) -> bool:
 
 
 def _is_corrected(node: Node, left: Value, right: Value) -> bool:
-    """True if the remainder of a quotient is divided again, and nothing else reads the remainder
-    but differences.
-    """
+    """True if the remainder of a quotient is divided again, or compared with 0 and the divisor."""
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
-            if reader.outputs and reader.inputs[0] is left and _is_divided_again(reader, right):
+            if not reader.outputs or reader.inputs[0] is not left:
+                continue
+            if _is_remainder(reader.output, right) and _corrects(reader, right):
                 return True
     return False
 
 
-def _is_divided_again(node: Node, divisor: Value) -> bool:
-    if not _is_remainder(node.output, divisor):
-        return False
+def _corrects(node: Node, divisor: Value) -> bool:
+    """True if the readers of a remainder correct it.
+
+    Either they divide it, and nothing else reads it but differences, or they compare it.
+    """
     readers = [user for user, _ in node.output.uses]
+    bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]
+    if any(_same(bound, divisor) for bound in bounds) and any(number_of(b) == 0 for b in bounds):
+        return True
     divides = [user for user in readers if isinstance(user.op, Divide | FloorMod)]
     return bool(divides) and all(
         isinstance(user.op, Divide | FloorMod | Subtract) for user in readers

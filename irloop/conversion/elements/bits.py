@@ -47,10 +47,11 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
             return c(direct(), left, right)
         element = element_of(left)
         count = max(1, element.bits // DIGIT_BITS)
+        signed = is_signed(element) or element is ElementType.U32
         return forms.computed_in(
             c,
             _wider_type(element),
-            lambda a, b: _by_digits(c, logical, count, is_signed(element), a, b),
+            lambda a, b: _by_digits(c, logical, count, signed, a, b),
             left,
             right,
         )
@@ -59,13 +60,12 @@ def _export_bitwise(direct: type[Op], logical: type[Op]) -> Callable[..., Value]
 
 
 def _wider_type(element: ElementType) -> ElementType:
-    """The type in which to combine bits: i64 for u32, else i32 for up to 32 bits.
+    """The type in which to combine bits: i32 for up to 32 bits.
 
-    64-bit types are returned unchanged. u32 needs i64, so that its values stay non-negative.
+    64-bit types are returned unchanged. A Cast keeps the bits of u32, so that i32 is enough, also
+    for OpenVINO, to which the result may be converted: it takes i64 for i32.
     """
-    if element.bits == 64:
-        return element
-    return ElementType.I64 if element is ElementType.U32 else ElementType.I32
+    return element if element.bits == 64 else ElementType.I32
 
 
 def _by_digits(
@@ -144,6 +144,9 @@ def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
         return forms.logical_not(c, x)
     if c.opset >= 18:
         return c(onnx.BitwiseNot(), x)
+    if element is ElementType.U32:
+        opposite = forms.sub(c, c.constant(-1, ElementType.I32), forms.cast(c, x, ElementType.I32))
+        return forms.cast(c, opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
     return forms.sub(c, c.constant(all_ones, element), x)
 
@@ -219,10 +222,11 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     """Apply a logical operation to the bits of two integers.
 
     The integers are split into groups of 16 bits by divisions. OpenVINO's CPU plugin divides in
-    f32, which is exact for 16 bits.
+    f32, which is exact for 16 bits. It takes u32 from 2^31 on for negative numbers, so the bits of
+    u32 are combined in i32.
     """
     original = element_of(left)
-    element = ElementType.I32 if original.bits < 32 else original
+    element = ElementType.I32 if original.bits <= 32 else original
     wide = [ov_forms.converted(c, value, element) for value in (left, right)]
     digits = [digits_of(c, value) for value in wide]
     total: Value | None = None
@@ -308,6 +312,11 @@ def import_bitwise_not(c: Conversion, op: onnx.BitwiseNot, x: Value) -> Value:
     if c.opset >= 13:
         return c(ov.BitwiseNot(), x)
     element = element_of(x)
+    if element is ElementType.U32:
+        # OpenVINO's CPU plugin limits constants of u32 to 2^31 - 1.
+        signed = ov_forms.converted(c, x, ElementType.I32)
+        opposite = ov_forms.subtract(c, c.constant(-1, ElementType.I32), signed)
+        return ov_forms.converted(c, opposite, element)
     all_ones = -1 if is_signed(element) else integer_range(element)[1]
     return ov_forms.subtract(c, c.constant(all_ones, element), x)
 
@@ -317,12 +326,46 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
     """BitShift -> x * 2^n or x / 2^n.
 
     If n is at least the width of the type, a left shift returns 0, and a right shift 0 or -1.
+    OpenVINO's CPU plugin takes u32 from 2^31 on for negative numbers, so u32 is shifted in i32.
     """
     element = element_of(x)
-    widest = element.bits - 1
+    if element is not ElementType.U32:
+        return _shifted(c, op, x, amount)
+    signed, count = (ov_forms.converted(c, value, ElementType.I32) for value in (x, amount))
+    shifted = _shifted(c, op, signed, count)
+    if not op.is_left:
+        shifted = ov_forms.add(c, shifted, _shifted_sign(c, signed, count))
+    return ov_forms.converted(c, shifted, element)
+
+
+def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
+    """What turns a right shift of i32 by `amount` into that of u32.
+
+    That is 2^(32 - amount) for negative `x`, whose right shift fills in ones.
+    """
+    zero = ov_forms.scalar(c, 0, x)
+    outside = c(ov.LogicalOr(), *_outside(c, amount))
+    table = c.constant([0, -(2**31), *(2**bit for bit in range(30, 0, -1))], ElementType.I32)
+    safe = ov_forms.select(c, outside, zero, amount)
+    ones = ov_forms.gather(c, table, ov_forms.as_i64(c, safe), 0)
+    # A shift by at least 32 bits leaves -1, which becomes 0.
+    ones = ov_forms.select(c, outside, ov_forms.scalar(c, 1, x), ones)
+    return ov_forms.select(c, ov_forms.less(c, x, zero), ones, zero)
+
+
+def _outside(c: Conversion, amount: Value) -> tuple[Value, Value]:
+    """Whether the amount of a shift is negative, and whether it is at least the width of the
+    type.
+    """
     low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
-    high = c(ov.Greater(), amount, c.constant(widest, element))
-    outside = c(ov.LogicalOr(), low, high)
+    element = element_of(amount)
+    return low, c(ov.Greater(), amount, c.constant(element.bits - 1, element))
+
+
+def _shifted(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) -> Value:
+    element = element_of(x)
+    widest = element.bits - 1
+    outside = c(ov.LogicalOr(), *_outside(c, amount))
     # Look 2^n up in a table, because a power computed in floating point loses the last bit.
     lowest, highest = integer_range(element)
     powers = [2**bit for bit in range(element.bits)]
