@@ -112,10 +112,11 @@ def run_trials(
     seconds: float,
     affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
-    """Run every trial in irloop's own executor; all outputs together have a memory limit.
+    """Run every trial in irloop's own executor, with one memory limit for all outputs together.
 
-    `affordable` is called after the first trial that was not refused by a limit. From then on, it
-    makes sense that other engines load the model.
+    A trial whose outputs would exceed the limit counts as refused. `affordable` is called once,
+    after the first trial that was not refused: only then is it worth loading the model in other
+    engines.
     """
     runs: list[Run] = []
     memory = budget.current().memory

@@ -36,9 +36,10 @@ def engine_forms(dialect: str) -> list[Pass]:
 def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Manager:
     """Prepare the passes that rewrite what the model's engine would not run correctly.
 
-    They run after other passes. Call this function before the other passes change the model,
-    because nodes that the engine would not run correctly already then are not rewritten.
-    `inference` holds the types of the model. Passes that `config` disables do not run.
+    Call this function before other passes change the model, and run the result after them. It
+    records which nodes the engine would not run correctly at the time of the call: the passes leave
+    these as they are, and rewrite only those that came later. `inference` holds the types of the
+    model. Passes that `config` disables do not run.
     """
     from irloop.conversion.loops.constant_loops import constant_loops
 

@@ -33,14 +33,15 @@ def in_tiles(
     bias: Array | None,
     target: Array,
 ) -> bool:
-    """Fill `target` [C, rows, columns] with the depthwise convolution of images by filters.
+    """Fill `target` [C, rows, columns] with the depthwise convolution of an image.
 
-    The images `x` are [C, H, W], the filters `w` are [C, positions], `bias` is [C, 1, 1]. `begins`
-    is the padding at the beginning of each axis.
+    The image `x` is [C, H, W], the filters `w` are [C, positions], `bias` is [C, 1, 1]. `begins` is
+    the padding at the beginning of each axis, and `fill` its value. Several rows of the result are
+    computed by one matrix product, in which zeros pad the filters.
 
     Returns:
-        False if a sum is NaN; the caller has to fill `target` in another way then. Zero times
-        infinity makes such a NaN even in rows that do not read the infinity.
+        False if a sum is NaN; the caller then has to fill `target` in another way. An infinity
+        times one of these zeros is NaN, even in a row that does not read the infinity.
     """
     height, width = target.shape[1:]
     rows, step = min(_ROWS, height), window.strides[0]

@@ -83,7 +83,7 @@ class _Ends:
 
 
 def _at(end: Use) -> Value:
-    """The value that the node input at one end of a wire reads now."""
+    """The value at an end of a wire: what the node input that `end` names reads now."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"

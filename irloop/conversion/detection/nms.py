@@ -91,7 +91,10 @@ def scored_outputs(
 def _exported(
     c: Conversion, op: ov.Suppressing, inputs: tuple[Value | None, ...]
 ) -> tuple[Value, Value]:
-    """The rows [K, 3] of the kept boxes and their scores [K], f32."""
+    """Emit ONNX's NonMaxSuppression; return the kept boxes and their scores [K] in f32.
+
+    The kept boxes are rows [K, 3] of batch item, class and position of the box.
+    """
     suppression.require_opset(c)
     boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
     assert boxes is not None

@@ -1,4 +1,4 @@
-"""Converts Loop."""
+"""Converts Loop between OpenVINO and ONNX, in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes bags of embeddings and segments in ONNX, which has no such operations."""
+"""Exports EmbeddingBag and segment operations to ONNX, which has none of them.
+
+These are the EmbeddingBag operations, EmbeddingSegmentsSum, SegmentMax and SparseFillEmptyRows.
+"""
 
 from __future__ import annotations
 

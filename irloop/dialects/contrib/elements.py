@@ -43,7 +43,7 @@ class Misfit(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The whole on one line."""
+        """The message, the element type that was found and those that are allowed, on one line."""
         return f"{self.message}: {self.found}, not {self.expected}"
 
 

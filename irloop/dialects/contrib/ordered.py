@@ -387,9 +387,10 @@ class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
     def _projected(
         self, s: Steps, rows: Term, x_scale: Term, given: Sequence[Term | None]
     ) -> tuple[Term, Term]:
-        """The codes of a projection [batch, heads, positions, size], and their scale.
+        """Project quantised `rows`; return 8-bit integers and their scale.
 
-        `given` holds the scale, the weights, the scale of the weights, and the bias.
+        The integers are [batch, heads, positions, size]. `x_scale` is the scale of `rows`; `given`
+        holds the scale of the result, the weights, their scale, and the bias.
         """
         scale, matrix, matrix_scale, bias = given
         assert scale is not None

@@ -20,12 +20,14 @@ _CODES = ("caffe.priorboxparameter.corner", "caffe.priorboxparameter.center_size
 
 
 class Detecting(OpenVinoOp):
-    """Base of DetectionOutput: offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P
-    * 4] to [1, 1, rows, 7].
+    """Base of DetectionOutput, which maps offsets, scores and priors to rows [1, 1, rows, 7].
 
-    A row is (item, class, score, x1, y1, x2, y2); a row with item -1 ends the list. Inputs 3 and 4
-    are scores [N, P * 2] and offsets of a first stage. Priors that are not `normalized` have 5
-    numbers, of which the first is ignored, and are divided by the input's size.
+    The inputs are offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P * 4]. Inputs
+    3 and 4 are optional: the scores [N, P * 2] and the offsets of a first stage of detection.
+
+    A row is (item, class, score, x1, y1, x2, y2); a row with item -1 ends the list. Priors that are
+    not `normalized` have 5 numbers, of which the first is ignored; the others are divided by the
+    input's size.
     """
 
     operands = (

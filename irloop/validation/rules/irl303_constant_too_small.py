@@ -1,4 +1,4 @@
-"""IRL303: constant has fewer bytes than elements."""
+"""IRL303: constant has fewer bytes than its elements need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from irloop.validation.rule import Rule
 
 
 class ConstantTooSmall(
-    Rule, code="IRL303", severity=Severity.ERROR, title="constant has fewer bytes than elements"
+    Rule,
+    code="IRL303",
+    severity=Severity.ERROR,
+    title="constant has fewer bytes than its elements need",
 ):
     """The `size` of a constant is smaller than its shape and element type need.
 

@@ -16,7 +16,7 @@ class ScaleOfQuantisation(
     severity=Severity.WARNING,
     title="scale with which quantisation loses every number",
 ):
-    """A constant scale of QuantizeLinear is 0, or one of DequantizeLinear too is not finite.
+    """A constant scale is infinite or NaN, or it is 0 in a QuantizeLinear.
 
     What it does:
         Reads the small constants that are the scales of QuantizeLinear and DequantizeLinear.
