@@ -6,11 +6,12 @@ NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from irloop.errors import InferenceError
 from irloop.graph.record import Record
@@ -315,24 +316,22 @@ class Shape:
     @property
     def is_static(self) -> bool:
         """True when every dimension is a known number."""
-        return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
+        return self.static() is not None
 
     def static(self) -> tuple[int, ...] | None:
         """All dimensions as integers, or None if one of them is not known."""
         if self.dims is None:
             return None
-        known = tuple(dim for dim in self.dims if isinstance(dim, int))
-        return known if len(known) == len(self.dims) else None
+        # Passes call this for every value of a model, and a loop is faster than a generator.
+        for dim in self.dims:
+            if not isinstance(dim, int):
+                return None
+        return cast("tuple[int, ...]", self.dims)
 
     def count(self) -> int | None:
         """The number of elements, or None when it is not known."""
         dims = self.static()
-        if dims is None:
-            return None
-        total = 1
-        for dim in dims:
-            total *= dim
-        return total
+        return None if dims is None else math.prod(dims)
 
     def dim(self, axis: int) -> Dim:
         """One dimension; unknown when the rank is. A negative axis counts from the end.

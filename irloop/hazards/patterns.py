@@ -45,13 +45,15 @@ __all__ = [
 #: Operations whose output may be in the memory of their input.
 VIEWS = (*RESHAPING, Transpose, Convert, Identity)
 
+_LOOPS = (ov.Loop, ov.TensorIterator)
+
 #: Element types of model inputs whose memory the plugin uses without a copy.
 _GIVEN_AS_THEY_ARE = frozenset({ElementType.F32, ElementType.I32, ElementType.I8, ElementType.U8})
 
 
 def is_loop(node: Node) -> bool:
     """True for an OpenVINO Loop or TensorIterator."""
-    return isinstance(node.op, ov.Loop | ov.TensorIterator)
+    return isinstance(node.op, _LOOPS)
 
 
 def owner_of(node: Node) -> tuple[Node, Body] | None:

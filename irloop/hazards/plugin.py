@@ -31,6 +31,8 @@ from irloop.hazards.patterns import (
 from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = [
+    "NOT_FOLDED",
+    "SUMS",
     "brings_dimensions",
     "computes_as_loop",
     "is_in_loop",
@@ -49,7 +51,7 @@ __all__ = [
 ]
 
 #: Operations that OpenVINO does not fold before the plugin gets the model.
-_NOT_FOLDED = (
+NOT_FOLDED = (
     ov.TensorIterator,
     *recurrent.SEQUENCES,
     recurrent.LSTMSequence1,
@@ -57,6 +59,8 @@ _NOT_FOLDED = (
     activation.GRN,
     search.Unique,
 )
+
+SUMS = (Add, Subtract)
 
 #: Maximum rank of a Select in OpenVINO 2021.4.
 _OF_SELECT = 5
@@ -90,7 +94,7 @@ def selects_many_dimensions(node: Node) -> bool:
 
 def sums_double_constants(node: Node) -> bool:
     """True for an Add or Subtract of two f64 constants, each possibly read through a Convert."""
-    if not isinstance(node.op, Add | Subtract):
+    if not isinstance(node.op, SUMS):
         return False
     if element_of(node.outputs[0]) is not ElementType.F64:
         return False
@@ -293,7 +297,7 @@ def is_sized_by_constants(node: Node) -> bool:
         return False
     if is_computed_from_inputs(node, read_inputs) is not False:
         return False
-    return any(isinstance(item.op, _NOT_FOLDED) for item in sources([node], read_inputs))
+    return any(isinstance(item.op, NOT_FOLDED) for item in sources([node], read_inputs))
 
 
 def is_written_as_loop(node: Node) -> bool:

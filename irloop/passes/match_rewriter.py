@@ -25,7 +25,10 @@ def is_unread(node: Node) -> bool:
 
     A loop without outputs is unread, too.
     """
-    return not any(value.is_used for value in node.outputs) and not isinstance(node.op, SINKS)
+    for value in node.outputs:
+        if value.is_used:
+            return False
+    return not isinstance(node.op, SINKS)
 
 
 class MatchRewriter(Rewriter):

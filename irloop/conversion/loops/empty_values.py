@@ -14,7 +14,6 @@ from irloop.graph.rewriter import Rewriter
 from irloop.graph.tensor import ArrayTensor
 from irloop.graph.types import ElementType
 from irloop.graph.walk import all_graphs
-from irloop.hazards.live_values import has_no_element
 from irloop.passes.base import ModelPass
 
 __all__ = ["FoldEmptyValues"]
@@ -52,7 +51,7 @@ class FoldEmptyValues(ModelPass):
 
 def _fold(value: Value, rewriter: Rewriter) -> None:
     dims, element = shape_of(value).static(), element_of(value)
-    if dims is None or not has_no_element(value) or not value.is_used:
+    if dims is None or 0 not in dims or not value.is_used:
         return
     if element in (ElementType.DYNAMIC, ElementType.STRING) or element.bits < 8:
         return

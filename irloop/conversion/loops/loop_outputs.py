@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from irloop.dialects.openvino.control_flow import Loop, TensorIterator
 from irloop.graph.model import Model, Node, Value
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, has_op
+from irloop.hazards.patterns import is_loop
 from irloop.hazards.plugin import joined_repeatedly, looks_up_memory, reads_earlier_memory
 from irloop.passes.base import ModelPass
 from irloop.passes.common.body_barriers import copy_of
@@ -37,9 +39,12 @@ class ReadLoopsByCopies(ModelPass):
     dialects = frozenset({"openvino"})
 
     def run_on_model(self, model: Model) -> bool:
+        if not has_op(model.graph, Loop, TensorIterator):
+            return False
         found = [
             value
             for node in all_nodes(model.graph)
+            if is_loop(node)
             for value in node.outputs
             if _readers(value) and not self.transformation_callback(node)
         ]

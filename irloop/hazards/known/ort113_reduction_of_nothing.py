@@ -35,6 +35,8 @@ class ReductionOfNothing(
         Conversion to ONNX makes all axes non-negative.
     """
 
+    operations = (ByAttribute, ByInput)
+
     def find(self, node: Node) -> Iterator[str]:
         data = node.inputs[0] if isinstance(node.op, ByAttribute | ByInput) else None
         if data is None:

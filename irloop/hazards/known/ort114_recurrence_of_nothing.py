@@ -35,6 +35,7 @@ class RecurrenceOfNothing(
     """
 
     concerns_conversion = False
+    operations = (LSTM, LSTM1, GRU, GRU1)
 
     def find(self, node: Node) -> Iterator[str]:
         data = node.inputs[0] if isinstance(node.op, LSTM | LSTM1 | GRU | GRU1) else None

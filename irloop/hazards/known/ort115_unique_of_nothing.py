@@ -37,6 +37,7 @@ class UniqueOfNothing(
     """
 
     concerns_conversion = False
+    operations = (Unique,)
 
     def find(self, node: Node) -> Iterator[str]:
         data = node.inputs[0] if isinstance(node.op, Unique) else None

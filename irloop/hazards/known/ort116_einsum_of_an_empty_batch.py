@@ -36,6 +36,7 @@ class EinsumOfAnEmptyBatch(
     """
 
     concerns_conversion = False
+    operations = (Einsum,)
 
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Einsum):

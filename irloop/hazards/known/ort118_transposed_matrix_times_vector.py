@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.onnx.matmul import MatMul
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.onnx_products import turns_before_a_vector
@@ -33,6 +34,8 @@ class TransposedMatrixTimesVector(
     What irloop does:
         Conversion to ONNX multiplies by a column, and removes its axis from the result.
     """
+
+    operations = (MatMul,)
 
     def find(self, node: Node) -> Iterator[str]:
         if turns_before_a_vector(node):

@@ -39,6 +39,7 @@ class DivisionOfNegativeIntegers(
     """
 
     concerns_conversion = False
+    operations = (Divide,)
 
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Divide) or not node.op.m_pythondiv:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irloop.dialects.openvino.elementwise import Add, Subtract
 from irloop.graph.model import Node
 from irloop.graph.op import Constant
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import sums_double_constants
+from irloop.hazards.plugin import SUMS, sums_double_constants
 
 __all__ = ["SumsOfDoubleConstants"]
 
@@ -34,10 +33,10 @@ class SumsOfDoubleConstants(
         Conversion to IR computes the sums.
     """
 
-    operations = (Add, Subtract)
+    operations = SUMS
 
     def find(self, node: Node) -> Iterator[str]:
-        if not isinstance(node.op, Add | Subtract):
+        if not isinstance(node.op, SUMS):
             return
         producers = [value.producer for value in node.inputs if value is not None]
         sums = [item for item in producers if sums_double_constants(item)]

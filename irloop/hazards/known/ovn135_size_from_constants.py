@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.plugin import is_sized_by_constants
+from irloop.hazards.plugin import NOT_FOLDED, is_sized_by_constants
 
 __all__ = ["SizeFromConstants"]
 
@@ -35,6 +35,8 @@ class SizeFromConstants(
         Conversion to IR folds loops that depend on constants only, and so does `transform` if a
         pass made such a loop.
     """
+
+    beside = NOT_FOLDED
 
     def find(self, node: Node) -> Iterator[str]:
         if is_sized_by_constants(node):

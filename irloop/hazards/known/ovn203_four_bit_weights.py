@@ -32,6 +32,8 @@ class FourBitWeights(
         With --target openvino-2021.4, conversion stores the elements in 8 bits.
     """
 
+    operations = (Constant,)
+
     def find(self, node: Node) -> Iterator[str]:
         if isinstance(node.op, Constant) and str(node.op.tensor.element) in ("u4", "i4"):
             yield f"constant {node.name!r} of type {node.op.tensor.element}"

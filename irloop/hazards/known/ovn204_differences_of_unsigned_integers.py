@@ -33,6 +33,8 @@ class DifferencesOfUnsignedIntegers(
         With --target openvino-2021.4, conversion computes in a wider type.
     """
 
+    operations = (Subtract, Minimum)
+
     def find(self, node: Node) -> Iterator[str]:
         if not isinstance(node.op, Subtract | Minimum) or node.inputs[0] is None:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irloop.dialects.openvino.comparison import Select
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.plugin import selects_many_dimensions
@@ -31,6 +32,8 @@ class SelectOfManyDimensions(
         With --target openvino-2021.4, conversion flattens the operands of the Select to one
         dimension.
     """
+
+    operations = (Select,)
 
     def find(self, node: Node) -> Iterator[str]:
         if selects_many_dimensions(node):
