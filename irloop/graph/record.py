@@ -98,6 +98,9 @@ class Record:
         if not values and named.keys() == self._names:
             self.__dict__.update(named)
             return
+        if not values and not named and len(self._defaults) == len(names):
+            self.__dict__.update(self._defaults)
+            return
         found = {**self._defaults, **dict(zip(names, values, strict=False)), **named}
         for name, factory in self._factories.items():
             if name not in found:

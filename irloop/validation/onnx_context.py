@@ -101,8 +101,15 @@ class OnnxContext:
         """The main graph and every body, outermost first."""
         return list(self.outline.graph.walk())
 
+    @cached_property
+    def _types(self) -> frozenset[str]:
+        """The types of all nodes; most models have none of the types that a rule looks for."""
+        return frozenset(node.type for graph in self.graphs for node in graph.nodes)
+
     def nodes(self, *types: str) -> Iterator[OutlineNode]:
         """Yield nodes of these types in the standard domain, bodies included."""
+        if self._types.isdisjoint(types):
+            return
         for graph in self.graphs:
             for node in graph.nodes:
                 if node.type in types and not node.domain:

@@ -34,9 +34,10 @@ def inline(model: onnx.ModelProto, opsets: dict[str, int]) -> onnx.ModelProto:
     """
     if model.functions:
         model = expand_local_functions(model)
-    if any(is_map(node) for node in all_nodes(model.graph.node)):
+    kinds = {(node.op_type, node.domain) for node in all_nodes(model.graph.node)}
+    if any(is_map(*kind) for kind in kinds):
         model = expand_sequence_maps(model, opsets.get("", 1))
-    if any((node.op_type, node.domain) == _FLEXIBLE for node in all_nodes(model.graph.node)):
+    if _FLEXIBLE in kinds:
         with contextlib.suppress(ReadError):
             model = expand_functions(model, opsets, lambda *function: function == _FLEXIBLE)
     return model

@@ -204,11 +204,10 @@ def _graph(
 
 
 def _node(graph: OutlineGraph, proto: onnx.NodeProto, files: ExternalFiles) -> OutlineNode:
-    require_text([proto.name, *proto.input, *proto.output], "a name of a node")
+    inputs, outputs = tuple(proto.input), tuple(proto.output)
+    require_text([proto.name, *inputs, *outputs], "a name of a node")
     domain = "" if proto.domain == "ai.onnx" else proto.domain
-    node = OutlineNode(
-        proto.op_type, domain, proto.name, tuple(proto.input), tuple(proto.output), graph
-    )
+    node = OutlineNode(proto.op_type, domain, proto.name, inputs, outputs, graph)
     node.ignored = _ignored(proto)
     for attribute in proto.attribute:
         kind = kind_of(attribute)

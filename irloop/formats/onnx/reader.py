@@ -167,8 +167,8 @@ def _metadata(proto: onnx.ModelProto) -> dict[str, Any]:
 def _undefined(source: GraphSource, name: str, path: str = "") -> ReadError:
     for node in source.nodes:
         own = f"{path}{label_of(node.proto)}"
-        if name in node.proto.input:
-            position = list(node.proto.input).index(name)
+        if name in node.inputs:
+            position = node.inputs.index(name)
             return ReadError(
                 f"{node.proto.op_type} {own!r} reads {name!r}, which is not defined",
                 location=Location(path=own),
@@ -303,7 +303,7 @@ class _Reader:
 
     def _node(self, scope: _Scope, source: NodeSource) -> None:
         proto = source.proto
-        name = proto.name or next((item for item in proto.output if item), proto.op_type)
+        name = proto.name or next(filter(None, source.outputs), proto.op_type)
         where = f"{proto.op_type} {name!r}"
         domain = domain_of(proto.domain)
         attributes = self._attributes(proto, where)
@@ -311,10 +311,10 @@ class _Reader:
             self._constant_node(scope, proto, name, attributes, where)
             return
         cls = self._class(proto.op_type, domain)
-        outputs = list(proto.output)
+        outputs = list(source.outputs)
         while len(outputs) > 1 and not outputs[-1]:
             outputs.pop()
-        inputs = [scope.values[item] if item else None for item in proto.input]
+        inputs = [scope.values[item] if item else None for item in source.inputs]
         while inputs and inputs[-1] is None:
             inputs.pop()
         closed: tuple[Body, ...] = ()
@@ -335,15 +335,13 @@ class _Reader:
             bodies=closed,
             location=self._location,
         )
-        self._finish(scope, node, proto, rest)
+        self._finish(scope, node, source, rest)
 
-    def _finish(
-        self, scope: _Scope, node: Node, proto: onnx.NodeProto, rest: dict[str, Any]
-    ) -> None:
+    def _finish(self, scope: _Scope, node: Node, source: NodeSource, rest: dict[str, Any]) -> None:
         if rest:
             node.attributes = rest
-        node.info = info_of(node_notes(proto))
-        for name, value in zip(proto.output, node.outputs, strict=False):
+        node.info = info_of(node_notes(source.proto))
+        for name, value in zip(source.outputs, node.outputs, strict=False):
             if name:
                 scope.define(name, value)
 

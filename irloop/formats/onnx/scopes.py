@@ -6,8 +6,7 @@ nodes, the bodies of each node, and the names it captures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -58,17 +57,23 @@ def inside(error: ReadError, path: str) -> ReadError:
 
 @dataclass(slots=True)
 class NodeSource:
-    """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``."""
+    """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
+
+    `inputs` and `outputs` are its names, because a protobuf decodes them at each access.
+    """
 
     proto: onnx.NodeProto
-    bodies: dict[str, GraphSource] = field(default_factory=dict)
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    bodies: dict[str, GraphSource]
 
     @property
-    def needs(self) -> Iterator[str]:
-        """Yield the names that the node reads, including those of its bodies."""
-        yield from self.proto.input
-        for body in self.bodies.values():
-            yield from body.captures
+    def needs(self) -> tuple[str, ...]:
+        """The names that the node reads, including those of its bodies."""
+        if not self.bodies:
+            return self.inputs
+        captured = [name for body in self.bodies.values() for name in body.captures]
+        return (*self.inputs, *captured)
 
 
 @dataclass(slots=True)
@@ -92,13 +97,14 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     inputs count as captures.
     """
     _require_names(proto)
-    nodes = [_node_source(node) for node in proto.node]
+    ends = [_required_ends(node) for node in proto.node]
+    nodes = [_node_source(node, *both) for node, both in zip(proto.node, ends, strict=True)]
     own = {item.name for item in proto.initializer}
     own.update(item.values.name for item in proto.sparse_initializer)
     inputs = [item for item in proto.input if item.name not in own][:limit]
     own.update(item.name for item in inputs)
     for node in nodes:
-        _define(proto, node.proto, own)
+        _define(proto, node, own)
     used: dict[str, None] = {}
     for node in nodes:
         used.update(dict.fromkeys(node.needs))
@@ -107,15 +113,15 @@ def source_of(proto: onnx.GraphProto, limit: int | None = None) -> GraphSource:
     return GraphSource(proto, nodes, inputs, captures)
 
 
-def _define(graph: onnx.GraphProto, node: onnx.NodeProto, names: set[str]) -> None:
-    for name in node.output:
+def _define(graph: onnx.GraphProto, node: NodeSource, names: set[str]) -> None:
+    for name in node.outputs:
         if name and name in names:
-            place = label_of(node)
+            place = label_of(node.proto)
             raise ReadError(
                 f"{name!r} is defined twice in graph {graph.name!r}",
                 location=Location(path=place),
                 expected="one input, initializer or node that defines it",
-                found=f"{node.op_type} {place!r} defines it too",
+                found=f"{node.proto.op_type} {place!r} defines it too",
             )
         names.add(name)
 
@@ -128,17 +134,24 @@ def _require_names(proto: onnx.GraphProto) -> None:
     for entry in proto.metadata_props:
         names += [entry.key, entry.value]
     require_text(names, "a name of a graph")
-    for node in proto.node:
-        names = [node.name, node.op_type, node.domain, node.doc_string, node.overload]
-        names += [item.name for item in node.attribute]
-        for entry in node.metadata_props:
-            names += [entry.key, entry.value]
-        names += node.input
-        names += node.output
-        require_text(names, "a name of a node")
 
 
-def _node_source(proto: onnx.NodeProto) -> NodeSource:
+def _required_ends(node: onnx.NodeProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the inputs and outputs of a node; all its names must be text."""
+    inputs, outputs = tuple(node.input), tuple(node.output)
+    names = [node.name, node.op_type, node.domain, node.doc_string, node.overload]
+    names += [item.name for item in node.attribute]
+    for entry in node.metadata_props:
+        names += [entry.key, entry.value]
+    names += inputs
+    names += outputs
+    require_text(names, "a name of a node")
+    return inputs, outputs
+
+
+def _node_source(
+    proto: onnx.NodeProto, inputs: tuple[str, ...], outputs: tuple[str, ...]
+) -> NodeSource:
     bodies: dict[str, GraphSource] = {}
     for attribute in proto.attribute:
         kind = kind_of(attribute)
@@ -150,7 +163,7 @@ def _node_source(proto: onnx.NodeProto) -> NodeSource:
         elif kind == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 bodies[f"{attribute.name}[{index}]"] = source_of(graph)
-    return NodeSource(proto, bodies)
+    return NodeSource(proto, inputs, outputs, bodies)
 
 
 def body_inputs(proto: onnx.NodeProto) -> int | None:
@@ -167,9 +180,11 @@ def order_of(graph: GraphSource) -> list[NodeSource]:
     Raises:
         ReadError: for a cycle, naming its nodes.
     """
+    if _is_in_order(graph):
+        return graph.nodes
     makers: dict[str, int] = {}
     for index, node in enumerate(graph.nodes):
-        for name in node.proto.output:
+        for name in node.outputs:
             if name:
                 makers.setdefault(name, index)
     order: list[int] = []
@@ -178,6 +193,17 @@ def order_of(graph: GraphSource) -> list[NodeSource]:
         if state[start] == 0:
             _visit(graph, start, makers, state, order)
     return [graph.nodes[index] for index in order]
+
+
+def _is_in_order(graph: GraphSource) -> bool:
+    """True if no node reads a name that this node or a later one defines, as in most files."""
+    later: set[str] = set()
+    for node in reversed(graph.nodes):
+        later.update(node.outputs)
+        later.discard("")
+        if not later.isdisjoint(node.needs):
+            return False
+    return True
 
 
 def _visit(

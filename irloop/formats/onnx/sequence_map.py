@@ -28,9 +28,9 @@ from irloop.formats.onnx.versions import domain_of, schema_of
 __all__ = ["expand_sequence_maps", "is_map"]
 
 
-def is_map(node: onnx.NodeProto) -> bool:
+def is_map(type: str, domain: str) -> bool:
     """True for a SequenceMap in the standard domain."""
-    return node.op_type == "SequenceMap" and domain_of(node.domain) == ""
+    return type == "SequenceMap" and domain_of(domain) == ""
 
 
 def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
@@ -93,7 +93,7 @@ class _Kinds:
         return None
 
     def _made_by(self, node: onnx.NodeProto, index: int) -> bool | None:
-        if is_map(node):
+        if is_map(node.op_type, node.domain):
             return True
         schema = schema_of(node.op_type, self._opset, domain_of(node.domain))
         if schema is None or not schema.outputs:
@@ -113,11 +113,11 @@ def _expand(graph: onnx.GraphProto, kinds: _Kinds, taken: set[str]) -> None:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 _expand(attribute.g, kinds.inside(attribute.g), taken)
-    if not any(is_map(node) for node in graph.node):
+    if not any(is_map(node.op_type, node.domain) for node in graph.node):
         return
     nodes: list[onnx.NodeProto] = []
     for node in graph.node:
-        nodes += _written_out(node, kinds, taken) if is_map(node) else [node]
+        nodes += _written_out(node, kinds, taken) if is_map(node.op_type, node.domain) else [node]
     del graph.node[:]
     graph.node.extend(nodes)
 

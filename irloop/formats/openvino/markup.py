@@ -68,7 +68,7 @@ def parse_names(text: str | None) -> tuple[str, ...]:
 
 def names_text(names: Iterable[str]) -> str:
     """Join tensor names with commas, in the form that `parse_names` reads."""
-    return ",".join(name.replace(",", "\\,") for name in names)
+    return ",".join([name.replace(",", "\\,") for name in names])
 
 
 def attributes_text(attributes: Mapping[str, str]) -> str:

@@ -294,21 +294,17 @@ class _Writer:
             if not names and not info and (known := self._plain.get(key)) is not None:
                 lines.append(known)
                 continue
-            start = len(self._lines)
             precision, dims = self._type_lines(node, value, depth + 1)
             text = f' names="{escape(names_text(names))}"' if names else ""
-            head = f'<port id="{port}" precision="{precision}"{text}'
+            head = f'{indent}\t<port id="{port}" precision="{precision}"{text}'
             extra = info_of_attributes(info) if info else None
-            if not dims and extra is None:
-                self._line(depth + 1, f"{head}/>")
-            else:
-                self._line(depth + 1, f"{head}>")
-                self._lines.append(dims)
-                for line in () if extra is None else extra_lines(extra, depth + 2):
-                    self._line(0, line)
-                self._line(depth + 1, "</port>")
+            inside = dims
+            if extra is not None:
+                inside += "".join([f"{line}\n" for line in extra_lines(extra, depth + 2)])
+            made = f"{head}>\n{inside}{indent}\t</port>\n" if inside else f"{head}/>\n"
+            lines.append(made)
             if not names and not info:
-                self._plain[key] = "".join(self._lines[start:])
+                self._plain[key] = made
         lines.append(f"{indent}</{tag}>\n")
 
     def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
