@@ -1,7 +1,8 @@
 """Sliding products of data and filters over any number of spatial axes.
 
-Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Four methods are used:
+Data is [N, C, spatial...], filters are [O, C/groups, kernel...]. Five methods are used:
 
+- Positions: images with many more channels than their result are computed by `few_outputs`.
 - Rows: images with long rows and few channels of the result are computed by `row_products`.
 - Flat: the padded data of a channel is one row of memory, in which each position of the kernel is a
   constant distance away. Rows of the output are computed tile by tile: the shifted rows are copied
@@ -28,6 +29,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
 from irloop.kernels.depthwise import in_tiles
+from irloop.kernels.few_outputs import by_positions, suits
 from irloop.kernels.geometry import Window, places_inside
 from irloop.kernels.row_products import in_rows
 from irloop.kernels.work import spend_each, spend_products
@@ -104,8 +106,11 @@ def correlate(
     if items > 1 and columns <= _SMALL_ITEM:
         _together(x, w, groups, layout, fill, offset, result)
         return result
+    few = groups == 1 and layout.few_positions and x.dtype.kind == "f" and suits(x, w, window, fill)
     for source, target in zip(x, result, strict=True):
-        if groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
+        if few:
+            by_positions(source, w, window, layout.begins, offset, target)
+        elif groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
             _depthwise(source, w.reshape(channels, -1), layout, fill, offset, target)
         elif groups == 1 and x.dtype.kind == "f" and _has_long_rows(layout, outputs):
             in_rows(source, w, window, layout.begins, fill, offset, target)

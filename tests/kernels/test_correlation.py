@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, parser
 
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
-from irloop.kernels import correlation, depthwise, row_products
+from irloop.kernels import correlation, depthwise, few_outputs, row_products
 from irloop.kernels.geometry import Window
 
 SMALL_TILES = {"_TILE_BYTES": 1 << 10, "_TILE_COLUMNS": 70, "_WHOLE_BYTES": 0}
@@ -21,6 +21,7 @@ METHODS: dict[str, dict[str, float]] = {
     "exact": {"_COPY_COST": -1, **SMALL_TILES},
     "many positions": {"_MANY_POSITIONS": 0},
     "rows": {"_OUTPUTS_PER_COLUMN": 1 << 30},
+    "positions": {},
     "rows in tiles": {"_LONG_ROW": 0},
     "pixels": {"_LONG_ROW": 1 << 30, "_FEW_CHANNELS": 0, "_PIXELS_BLOCK": 10},
     "many items at once": {"_SMALL_ITEM": 1 << 30, "_CHUNK": 2000},
@@ -78,14 +79,18 @@ def test_random_convolutions_equal_those_of_onnx_runtime(
         monkeypatch.setattr(correlation, name, value)
     monkeypatch.setattr(depthwise, "_BLOCK", 100)
     monkeypatch.setattr(row_products, "_BLOCK_BYTES", 3000)
+    monkeypatch.setattr(few_outputs, "_BLOCK_BYTES", 3000)
+    monkeypatch.setattr(few_outputs, "_CHANNELS_PER_OUTPUT", 0 if method == "positions" else 1e9)
     runtime: Any = onnxruntime
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     random = np.random.default_rng(len(method))
     compared = 0
     for at in range(80):
-        image = method == "rows"
+        image = method in ("rows", "positions")
         operands, attributes = _case(random, depthwise=at % 2 == 0 and not image, image=image)
+        if method == "positions":
+            attributes["strides"] = [1, 1]
         model = _model(operands, attributes)
         given = dict(zip(("x", "w", "b"), operands, strict=False))
         try:
@@ -100,6 +105,17 @@ def test_random_convolutions_equal_those_of_onnx_runtime(
         np.testing.assert_allclose(found / scale, wanted / scale, atol=1e-5, rtol=0)
         compared += 1
     assert compared > 50
+
+
+def test_infinite_weights_meet_the_padding() -> None:
+    """The product of an infinite weight and a zero of the padding is NaN."""
+    x = np.ones((1, 4, 3, 3), np.float32)
+    w = np.ones((1, 4, 3, 3), np.float32)
+    w[0, 0, 0, 0] = np.inf
+    (found,) = Session(reader.from_proto(_model([x, w], {"pads": [1] * 4}))).run([x, w]).values()
+    wanted = np.full((3, 3), np.nan, np.float32)
+    wanted[1:, 1:] = np.inf
+    np.testing.assert_array_equal(found[0, 0], wanted)
 
 
 def test_infinite_data_beside_a_row_does_not_reach_the_results() -> None:

@@ -1,0 +1,80 @@
+"""Convolution of many channels to few: one product per position of the kernel, then shifted sums.
+
+The filters of all positions are stacked, so that one matrix product multiplies a block of rows of
+the image by all of them. The image needs no copy. Each position then adds its part of the product
+to the result, at the place where the kernel puts it. The usual im2col copies all channels once for
+each position; here the parts have only as many channels as the result.
+"""
+
+from __future__ import annotations
+
+from itertools import product as all_of
+from typing import Any
+
+import numpy as np
+
+from irloop.kernels.geometry import Window, places_inside
+
+__all__ = ["by_positions", "suits"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+#: The products of a block of rows take about this many bytes.
+_BLOCK_BYTES = 1 << 20
+#: Images are left to other methods if the products of one row take more bytes than this.
+_ROW_BYTES = 1 << 21
+#: The method gains time if the data has at least this many times as many channels as the result.
+_CHANNELS_PER_OUTPUT = 2
+
+
+def suits(x: Array, w: Array, window: Window, fill: Any) -> bool:
+    """True if `by_positions` is the fastest method for the data [N, C, ...] and the filters.
+
+    A padding of zeros adds nothing, so it is left out. That changes the result if a weight is
+    infinite or NaN, because its product with zero is NaN.
+    """
+    if x.ndim != 4 or not x.size or max(window.strides) > 1 or fill != 0:
+        return False
+    if len(w) * _CHANNELS_PER_OUTPUT > x.shape[1]:
+        return False
+    row = w.size // w.shape[1] * x.shape[3] * x.itemsize
+    return row <= _ROW_BYTES and bool(np.isfinite(w).all())
+
+
+def by_positions(
+    x: Array,
+    w: Array,
+    window: Window,
+    begins: tuple[int, ...],
+    bias: Array | None,
+    target: Array,
+) -> None:
+    """Write the convolution of an image [C, H, W] with filters [O, C, kernel] into `target`.
+
+    `target` is [O, rows, columns], `bias` is [O, 1, 1], and `begins` is the padding at the
+    beginning of each axis, which consists of zeros. All strides are 1.
+    """
+    channels, height, width = x.shape
+    count, kernel = len(w), window.kernel
+    filters = np.ascontiguousarray(w.transpose(2, 3, 0, 1)).reshape(-1, channels)
+    image = x.reshape(channels, -1)
+    most = min(height, max(1, _BLOCK_BYTES // (len(filters) * width * x.itemsize)))
+    room = np.empty(len(filters) * most * width, x.dtype)
+    begun = 0
+    for first in range(0, height, most):
+        last = min(first + most, height)
+        # Only the rows that this block reaches first, because they stay in the cache.
+        reached = len(target[0]) if last == height else max(begun, last + begins[0])
+        target[:, begun:reached] = 0 if bias is None else bias
+        begun = reached
+        made = room[: len(filters) * (last - first) * width].reshape(len(filters), -1)
+        np.matmul(filters, image[:, first * width : last * width], out=made)
+        parts = made.reshape(*kernel, count, last - first, width)
+        for row, column in all_of(*map(range, kernel)):
+            offset = row * window.dilations[0] - begins[0] - first
+            low, high, top = places_inside(offset, 1, target.shape[1], last - first)
+            start = column * window.dilations[1] - begins[1]
+            begin, end, left = places_inside(start, 1, target.shape[2], width)
+            place = target[:, low:high, begin:end]
+            taken = parts[row, column, :, top : top + high - low, left : left + end - begin]
+            np.add(place, taken, out=place)
