@@ -20,6 +20,7 @@ from irloop.dialects.onnx import convert as onnx_convert
 from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError, plain_reason
+from irloop.execution.activated import with_activations
 from irloop.execution.branch import Branches
 from irloop.execution.in_place import in_place
 from irloop.execution.loops import Loop, LoopBody
@@ -293,7 +294,7 @@ class _Compiler:
         return Program(
             inputs,
             outputs,
-            in_place(done) if body is None and self._hoist else done,
+            in_place(with_activations(done)) if body is None and self._hoist else done,
             frame.template,
             _with_frees(prologue, keep | {slot for step in prologue for slot in step.outs}),
             frozenset(fixed),

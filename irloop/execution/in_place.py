@@ -14,7 +14,7 @@ import numpy as np
 
 from irloop.execution.program import Step
 from irloop.graph.op import Kernel
-from irloop.kernels.blocks import block_step, over_operand
+from irloop.kernels.blocks import over_step, overwrite
 from irloop.kernels.elementwise import divide
 from irloop.kernels.writers import WIDE, makes_new
 
@@ -53,7 +53,7 @@ def _over_operand(step: Step, own: set[int]) -> Step:
     free = [at for at, slot in enumerate(step.ins) if slot in own and slot in step.frees]
     if not free or len(set(step.ins)) < len(step.ins):
         return step
-    if len(step.ins) == 1 and block_step(step.fn) is not None:
+    if len(step.ins) == 1 and over_step(step.fn) is not None:
         return step._replace(fn=_OneOperand(step.fn))
     if len(step.ins) == 2 and step.fn in _OF_TWO:
         return step._replace(fn=_TwoOperands(step.fn, tuple(free)))
@@ -68,13 +68,13 @@ class _OneOperand:
 
     def __init__(self, keeping: Kernel) -> None:
         self.keeping = keeping
-        self._step = block_step(keeping)
+        self._step = over_step(keeping)
 
     def __call__(self, x: Any) -> Any:
         assert self._step is not None
         if not _is_target(x) or not x.flags.c_contiguous:
             return self.keeping(x)
-        over_operand(self._step, x)
+        overwrite(self._step, x)
         return x
 
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "block_step", "constant", "in_blocks", "of_blocks", "over_operand"]
+__all__ = [
+    "BLOCK",
+    "BlockStep",
+    "OverStep",
+    "block_step",
+    "constant",
+    "in_blocks",
+    "of_blocks",
+    "on_itself",
+    "over_step",
+    "overwrite",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Takes a block of the operand, and the array for its result, which shares no memory with it.
 BlockStep = Callable[[Array, Array], Any]
+
+#: Takes a block, which it replaces by the result, and an array like it for intermediate results.
+OverStep = Callable[[Array, Array], Any]
 
 #: Number of elements of a block.
 BLOCK = 1 << 14
@@ -37,14 +52,21 @@ def in_blocks(step: BlockStep, x: Array) -> Any:
     return made
 
 
-def of_blocks(step: BlockStep) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def of_blocks(
+    step: BlockStep, over: OverStep | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator for a function of x that returns `in_blocks(step, x)` if x is f32 or f64.
 
-    It marks the function, so that `block_step` finds the step.
+    It marks the function, so that `block_step` and `over_step` find the steps. `over` is a faster
+    way than `step` to write the result over the operand.
     """
 
+    def on_copy(x: Array, room: Array) -> None:
+        np.copyto(room, x)
+        step(room, x)
+
     def mark(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        kernel.__dict__.update(block_step=step, makes_new=True)
+        kernel.__dict__.update(block_step=step, over_step=over or on_copy, makes_new=True)
         return kernel
 
     return mark
@@ -59,18 +81,31 @@ def block_step(kernel: Callable[..., Any]) -> BlockStep | None:
     return found
 
 
-def over_operand(step: BlockStep, x: Array) -> None:
-    """Apply `step` block by block, as `in_blocks` does, and write the result into `x`.
+def on_itself(step: BlockStep) -> OverStep:
+    """The way to overwrite a block with a step that may read and write the same array."""
+    return lambda x, _: step(x, x)
 
-    The elements of `x` must be adjacent in memory.
-    """
-    whole = x.reshape(-1)
-    source = np.empty(min(BLOCK, whole.size), x.dtype)
-    for first in range(0, whole.size, BLOCK):
-        target = whole[first : first + BLOCK]
-        block = source[: target.size]
-        np.copyto(block, target)
-        step(block, target)
+
+def over_step(kernel: Callable[..., Any]) -> OverStep | None:
+    """The function that overwrites one block for a kernel marked with `of_blocks`, else None."""
+    found: OverStep | None = getattr(kernel, "over_step", None)
+    return found
+
+
+def overwrite(step: OverStep, x: Array) -> None:
+    """Let `step` replace the elements of `x`, which has at least one dimension, block by block."""
+    if x.flags.c_contiguous:
+        x = x.reshape(-1)
+    inner = math.prod(x.shape[1:])
+    if inner > BLOCK:
+        for part in x:
+            overwrite(step, part)
+        return
+    each = max(1, BLOCK // max(inner, 1))
+    room = np.empty(min(each, len(x)) * inner, x.dtype)
+    for first in range(0, len(x), each):
+        part = x[first : first + each]
+        step(part, room[: part.size].reshape(part.shape))
 
 
 def constant(value: float, like: Array) -> Array:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
+from irloop.kernels.blocks import over_step
 from irloop.kernels.correlation import correlate
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
 from irloop.kernels.work import spend_each, spend_products
-from irloop.kernels.writers import new_result
+from irloop.kernels.writers import WIDE, new_result, with_activations
 
 __all__ = [
     "Array",
@@ -100,17 +101,24 @@ def convolution(
     dimension gives the number of groups.
     """
 
-    @new_result
-    def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
-        parts = w.shape[0] if grouped_filter else groups
-        filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
-        window = options.window(filters.shape[2:])
-        with np.errstate(all="ignore"):
-            wide = None if bias is None else widened(bias)
-            result = correlate(widened(x), widened(filters), window, parts, bias=wide)
-            return result.astype(x.dtype, copy=False)
+    def kernel(activation: Function | None) -> Function:
+        step = activation and over_step(activation)
 
-    return apply
+        @new_result
+        def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
+            parts = w.shape[0] if grouped_filter else groups
+            filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
+            window = options.window(filters.shape[2:])
+            then = step if x.dtype in WIDE else None
+            with np.errstate(all="ignore"):
+                wide = None if bias is None else widened(bias)
+                made = correlate(widened(x), widened(filters), window, parts, bias=wide, then=then)
+                made = made.astype(x.dtype, copy=False)
+            return made if activation is None or then is not None else activation(made)
+
+        return apply
+
+    return with_activations(kernel(None), kernel)
 
 
 def binary_signs(w: Array) -> Array:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from irloop import budget
+from irloop.kernels.blocks import OverStep, overwrite
 from irloop.kernels.depthwise import in_tiles
 from irloop.kernels.few_outputs import by_positions, suits
 from irloop.kernels.geometry import Window, places_inside
@@ -69,11 +70,18 @@ A_COLUMN_ELEMENT = 12
 
 
 def correlate(
-    x: Array, w: Array, window: Window, groups: int, fill: Any = 0, bias: Array | None = None
+    x: Array,
+    w: Array,
+    window: Window,
+    groups: int,
+    fill: Any = 0,
+    bias: Array | None = None,
+    then: OverStep | None = None,
 ) -> Any:
     """Convolve data with filters, computing in their own element type.
 
-    Padding has the value `fill`; `bias` [O] is added.
+    Padding has the value `fill`; `bias` [O] is added. The activation `then` is applied to each part
+    of the result as soon as the part is complete, while it is in the cache.
 
     Raises:
         ValueError: when the window does not fit the padded data.
@@ -91,13 +99,13 @@ def correlate(
         return result
     if w.size == 0:
         result[...] = 0 if bias is None else bias.reshape(-1, *(1,) * len(sizes))
-        return result
+        return _with(then, result)
     depth = channels // groups * math.prod(window.kernel)
     spend_products(result.size * depth, x.dtype, "a convolution")
     budget.spend(4 * items, "a convolution")
     single = math.prod(window.kernel) == 1 and counts == sizes
     if single and all(window.reach(axis, size)[0] == 0 for axis, size in enumerate(sizes)):
-        _points(x, w, groups, bias, result)
+        _points(x, w, groups, bias, then, result)
         return result
     columns = channels * math.prod(window.kernel) * math.prod(counts)
     spend_each(items * columns, A_COLUMN_ELEMENT, "a convolution")
@@ -105,17 +113,24 @@ def correlate(
     offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
     if items > 1 and columns <= _SMALL_ITEM:
         _together(x, w, groups, layout, fill, offset, result)
-        return result
+        return _with(then, result)
     few = groups == 1 and layout.few_positions and x.dtype.kind == "f" and suits(x, w, window, fill)
     for source, target in zip(x, result, strict=True):
         if few:
-            by_positions(source, w, window, layout.begins, offset, target)
+            by_positions(source, w, window, layout.begins, offset, then, target)
         elif groups == channels == outputs and layout.few_positions and x.dtype.kind == "f":
-            _depthwise(source, w.reshape(channels, -1), layout, fill, offset, target)
+            _depthwise(source, w.reshape(channels, -1), layout, fill, offset, then, target)
         elif groups == 1 and x.dtype.kind == "f" and _has_long_rows(layout, outputs):
-            in_rows(source, w, window, layout.begins, fill, offset, target)
+            in_rows(source, w, window, layout.begins, fill, offset, then, target)
         else:
-            _tiled(source, w, groups, layout, fill, offset, target)
+            _tiled(source, w, groups, layout, fill, offset, then, target)
+    return result
+
+
+def _with(then: OverStep | None, result: Array) -> Array:
+    """The result after an activation, which overwrites it."""
+    if then is not None:
+        overwrite(then, result)
     return result
 
 
@@ -131,7 +146,14 @@ def _has_long_rows(layout: _Layout, outputs: int) -> bool:
     return several and outputs <= _OUTPUTS_PER_COLUMN * counts[1]
 
 
-def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) -> None:
+def _points(
+    x: Array,
+    w: Array,
+    groups: int,
+    bias: Array | None,
+    then: OverStep | None,
+    result: Array,
+) -> None:
     """Fill `result` for a kernel of one element: a product over the channels at each position."""
     items, channels = x.shape[:2]
     outputs = len(w)
@@ -148,6 +170,7 @@ def _points(x: Array, w: Array, groups: int, bias: Array | None, result: Array) 
         np.matmul(filters, data[..., low : low + width], out=part)
         if offset is not None:
             np.add(part, offset, out=part)
+        _with(then, part)
 
 
 def _width(room: int) -> int:
@@ -255,7 +278,14 @@ def _copy_strided(
 
 
 def _tiled(
-    x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, target: Array
+    x: Array,
+    w: Array,
+    groups: int,
+    layout: _Layout,
+    fill: Any,
+    bias: Array | None,
+    then: OverStep | None,
+    target: Array,
 ) -> None:
     """Compute one item by matrix products, and write it into `target`.
 
@@ -298,6 +328,7 @@ def _tiled(
             np.add(made, bias, out=whole)
         elif not compact:
             whole[...] = made
+        _with(then, whole)
 
 
 class _Columns:
@@ -431,7 +462,13 @@ def _together(
 
 
 def _depthwise(
-    x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
+    x: Array,
+    w: Array,
+    layout: _Layout,
+    fill: Any,
+    bias: Array | None,
+    then: OverStep | None,
+    target: Array,
 ) -> None:
     """Convolve one item, each channel with its own filter: data [C, ...], filters [C, kernel]."""
     rank, width = len(layout.counts), layout.counts[-1]
@@ -439,13 +476,19 @@ def _depthwise(
         flat = layout if rank == 2 else layout.with_axis()
         image, made = x.reshape(len(x), *flat.sizes), target.reshape(len(x), *flat.counts)
         offset = None if bias is None else bias.reshape(-1, 1, 1)
-        if in_tiles(image, w, flat.window, flat.begins, fill, offset, made):
+        if in_tiles(image, w, flat.window, flat.begins, fill, offset, then, made):
             return
-    _pixels(x, w, layout, fill, bias, target)
+    _pixels(x, w, layout, fill, bias, then, target)
 
 
 def _pixels(
-    x: Array, w: Array, layout: _Layout, fill: Any, bias: Array | None, target: Array
+    x: Array,
+    w: Array,
+    layout: _Layout,
+    fill: Any,
+    bias: Array | None,
+    then: OverStep | None,
+    target: Array,
 ) -> None:
     """Convolve one item, each channel with its own filter, like `_depthwise`.
 
@@ -483,4 +526,5 @@ def _pixels(
         )
         if bias is not None:
             np.add(sums, bias.reshape(-1), out=sums)
+        _with(then, sums)
         target[:, first : first + rows] = np.moveaxis(sums, -1, 0)

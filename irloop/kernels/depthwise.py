@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.blocks import OverStep, overwrite
 from irloop.kernels.geometry import Window, places_inside
 
 __all__ = ["in_tiles"]
@@ -31,13 +32,15 @@ def in_tiles(
     begins: tuple[int, ...],
     fill: Any,
     bias: Array | None,
+    then: OverStep | None,
     target: Array,
 ) -> bool:
     """Fill `target` [C, rows, columns] with the depthwise convolution of an image.
 
     The image `x` is [C, H, W], the filters `w` are [C, positions], `bias` is [C, 1, 1]. `begins` is
-    the padding at the beginning of each axis, and `fill` its value. Several rows of the result are
-    computed by one matrix product, in which zeros pad the filters.
+    the padding at the beginning of each axis, and `fill` its value. `then` is applied to the
+    result. Several rows of the result are computed by one matrix product, in which zeros pad the
+    filters.
 
     Returns:
         False if a sum is NaN; the caller then has to fill `target` in another way. An infinity
@@ -62,6 +65,8 @@ def in_tiles(
             return False
         if bias is not None:
             np.add(made, bias[first : first + len(block)], out=made)
+        if then is not None:
+            overwrite(then, made)
     return True
 
 

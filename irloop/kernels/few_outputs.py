@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from irloop.kernels.blocks import OverStep, overwrite
 from irloop.kernels.geometry import Window, places_inside
 
 __all__ = ["by_positions", "suits"]
@@ -47,12 +48,14 @@ def by_positions(
     window: Window,
     begins: tuple[int, ...],
     bias: Array | None,
+    then: OverStep | None,
     target: Array,
 ) -> None:
     """Write the convolution of an image [C, H, W] with filters [O, C, kernel] into `target`.
 
     `target` is [O, rows, columns], `bias` is [O, 1, 1], and `begins` is the padding at the
-    beginning of each axis, which consists of zeros. All strides are 1.
+    beginning of each axis, which consists of zeros. All strides are 1. `then` is applied to the
+    result.
     """
     channels, height, width = x.shape
     count, kernel = len(w), window.kernel
@@ -60,7 +63,7 @@ def by_positions(
     image = x.reshape(channels, -1)
     most = min(height, max(1, _BLOCK_BYTES // (len(filters) * width * x.itemsize)))
     room = np.empty(len(filters) * most * width, x.dtype)
-    begun = 0
+    begun = done = 0
     for first in range(0, height, most):
         last = min(first + most, height)
         # Only the rows that this block reaches first, because they stay in the cache.
@@ -78,3 +81,9 @@ def by_positions(
             place = target[:, low:high, begin:end]
             taken = parts[row, column, :, top : top + high - low, left : left + end - begin]
             np.add(place, taken, out=place)
+        if then is not None:
+            # The rows that later blocks do not reach.
+            complete = max(done, last + begins[0] - window.extent(0) + 1)
+            complete = len(target[0]) if last == height else complete
+            overwrite(then, target[:, done:complete])
+            done = complete

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from irloop import budget
-from irloop.kernels.blocks import BLOCK
+from irloop.kernels.blocks import BLOCK, OverStep, over_step, overwrite
 from irloop.kernels.precision import floating, scalar, widened
 from irloop.kernels.work import spend_each
-from irloop.kernels.writers import new_result
+from irloop.kernels.writers import WIDE, new_result, with_activations
 
 __all__ = [
     "batch_norm",
@@ -70,23 +70,45 @@ def batch_norm(epsilon: float) -> Function:
 
     @floating
     @new_result
-    def apply(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
+    def apply(
+        x: Array,
+        scale: Array,
+        bias: Array,
+        mean: Array,
+        variance: Array,
+        then: OverStep | None = None,
+    ) -> Any:
         rank = x.ndim
         factor = scale / np.sqrt(variance + scalar(epsilon, variance.dtype)).astype(scale.dtype)
         operands = (mean, factor, bias)
         plain = all(item.ndim == 1 and item.dtype == x.dtype for item in operands)
         if plain and rank > 2 and x.size > BLOCK:
-            return _normalized(x, *operands)
+            return _normalized(x, *operands, then)
         shifted = x - _channels(mean, rank).astype(x.dtype)
-        return (shifted * _channels(factor, rank) + _channels(bias, rank)).astype(x.dtype)
+        made = (shifted * _channels(factor, rank) + _channels(bias, rank)).astype(x.dtype)
+        if then is not None:
+            overwrite(then, made)
+        return made
 
-    return apply
+    def activated(activation: Function) -> Function:
+        then = over_step(activation)
+
+        def both(x: Array, *others: Array) -> Any:
+            if x.dtype not in WIDE or x.ndim == 0:
+                return activation(apply(x, *others))
+            return apply(x, *others, then)
+
+        return both
+
+    return with_activations(apply, activated)
 
 
-def _normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
+def _normalized(
+    x: Array, mean: Array, factor: Array, bias: Array, then: OverStep | None = None
+) -> Array:
     """Compute (x - mean) * factor + bias for x [N, C, ...].
 
-    It is computed in blocks of channels that fit into the cache.
+    It is computed in blocks of channels that fit into the cache. `then` is applied to the result.
     """
     made = np.empty(x.shape, x.dtype)
     each = max(1, BLOCK // math.prod(x.shape[2:]))
@@ -98,6 +120,8 @@ def _normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
             centre, scale, offset = (operand[own] for operand in operands)
             out = np.subtract(item[own], centre, out=target[own])
             np.add(np.multiply(out, scale, out=out), offset, out=out)
+            if then is not None:
+                overwrite(then, out)
     return made
 
 

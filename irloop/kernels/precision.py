@@ -86,7 +86,7 @@ def widened(x: Array) -> Array:
 
 
 #: The attributes with which `blocks.of_blocks` and `writers.new_result` mark a function.
-_MARKS = frozenset({"block_step", "makes_new"})
+_MARKS = frozenset({"block_step", "makes_new", "over_step"})
 
 
 def floating(function: Function) -> Function:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from irloop.kernels.blocks import OverStep, overwrite
 from irloop.kernels.geometry import Window, places_inside
 
 __all__ = ["in_rows"]
@@ -30,12 +31,14 @@ def in_rows(
     begins: tuple[int, ...],
     fill: Any,
     bias: Array | None,
+    then: OverStep | None,
     target: Array,
 ) -> None:
     """Write the convolution of an image [C, H, W] with filters [O, C, kernel] into `target`.
 
     `target` is [O, rows, columns], `bias` is [O, 1, 1], and `begins` is the padding at the
-    beginning of each axis. The rows of the kernel must not be dilated.
+    beginning of each axis. The rows of the kernel must not be dilated. `then` is applied to the
+    result.
     """
     height, width = target.shape[1:]
     stride, (tall, wide) = window.strides[0], window.kernel
@@ -62,6 +65,8 @@ def in_rows(
         np.matmul(filters, operands, out=made.swapaxes(0, 1))
         if bias is not None:
             np.add(made, bias, out=made)
+        if then is not None:
+            overwrite(then, made)
 
 
 def _shifted(

@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WIDE", "Choose", "Writer", "makes_new", "new_result", "writer_of", "writes"]
+__all__ = [
+    "WIDE",
+    "Choose",
+    "Writer",
+    "activated",
+    "makes_new",
+    "new_result",
+    "with_activations",
+    "writer_of",
+    "writes",
+]
 
 #: Takes the operands and, as the last argument, the array for the result, which shares no memory
 #: with them.
@@ -58,6 +68,29 @@ def makes_new(kernel: Callable[..., Any]) -> bool:
     This is so for ufuncs of NumPy and for kernels with the attribute `makes_new`.
     """
     return isinstance(kernel, np.ufunc) or getattr(kernel, "makes_new", False) is True
+
+
+def with_activations(
+    kernel: Callable[..., Any], make: Callable[[Callable[..., Any]], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """Mark a kernel as one that can also compute an activation of its result.
+
+    `make(activation)` is the kernel that does so, block by block where that is faster.
+    """
+    for marked in (kernel, *map(kernel.__dict__.get, ("in_runs", "of_floats"))):
+        if marked is not None:
+            marked.__dict__["activated"] = make
+    return kernel
+
+
+def activated(
+    kernel: Callable[..., Any], activation: Callable[..., Any]
+) -> Callable[..., Any] | None:
+    """The kernel that computes `activation` of the result of `kernel`, which must be marked with
+    `with_activations`; otherwise None.
+    """
+    make = getattr(kernel, "activated", None)
+    return make and make(activation)
 
 
 def _itself(kernel: np.ufunc, *_: Any) -> Writer:

@@ -58,15 +58,17 @@ def _case(random: Any, *, depthwise: bool, image: bool = False) -> tuple[list[An
     return [random.standard_normal(shape).astype(np.float32) for shape in shapes], attributes
 
 
-def _model(operands: list[Any], attributes: dict[str, Any]) -> Any:
+def _model(operands: list[Any], attributes: dict[str, Any], activation: str = "") -> Any:
     names = ["x", "w", "b"][: len(operands)]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, operand.shape)
         for name, operand in zip(names, operands, strict=True)
     ]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
-    node = helper.make_node("Conv", names, ["y"], **attributes)
-    graph = helper.make_graph([node], "g", inputs, [output])
+    nodes = [helper.make_node("Conv", names, ["c" if activation else "y"], **attributes)]
+    if activation:
+        nodes.append(helper.make_node(activation, ["c"], ["y"]))
+    graph = helper.make_graph(nodes, "g", inputs, [output])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
@@ -103,6 +105,14 @@ def test_random_convolutions_equal_those_of_onnx_runtime(
         (found,) = Session(reader.from_proto(model)).run(given).values()
         scale = max(1.0, float(np.abs(wanted).max(initial=0)))
         np.testing.assert_allclose(found / scale, wanted / scale, atol=1e-5, rtol=0)
+        # HardSwish, computed once and for all elements, together with the convolution.
+        (found,) = (
+            Session(reader.from_proto(_model(operands, attributes, "HardSwish")))
+            .run(given)
+            .values()
+        )
+        bent = wanted * np.clip(wanted / 6 + 0.5, 0, 1)
+        np.testing.assert_allclose(found / scale, bent / scale, atol=1e-5, rtol=0)
         compared += 1
     assert compared > 50
 
