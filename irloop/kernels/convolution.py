@@ -1,8 +1,8 @@
 """Convolution over any number of spatial axes, by strided views and matrix products.
 
 Data is [N, C, spatial...]. Narrow floats are summed in f32. No loop runs over pixels: a transposed
-convolution is one matrix product, and one addition for each position of the kernel; for convolution
-see `correlation`.
+convolution is one matrix product for each block of rows, and one addition for each position of the
+kernel; for convolution see `correlation`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ __all__ = [
     "transposed",
     "windows",
 ]
+
+#: The products of a block of rows of a transposed convolution take about this many bytes.
+_SPREAD_BYTES = 1 << 20
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[..., Any]
@@ -168,11 +171,11 @@ def transposed(
     `shape` or to `output_shape`, or None.
     """
 
+    @new_result
     def apply(x: Array, w: Array, bias: Array | None = None, shape: Array | None = None) -> Any:
         parts = w.shape[0] if grouped_filter else groups
         filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
         window = options.window(filters.shape[2:])
-        spread = _spread(widened(x), widened(filters), window, parts)
         rank = len(window.kernel)
         wanted: list[int | None] = [None] * rank
         if shape is not None:
@@ -180,62 +183,89 @@ def transposed(
         elif output_shape:
             wanted = list(output_shape[-rank:])
         extras = tuple(output_padding) or (0,) * rank
+        full = _spread_sizes(x.shape[2:], window)
         crops = []
         for axis, size in enumerate(x.shape[2:]):
             begin, count = placement(axis, size, extras[axis], window, wanted[axis])
-            crops.append((-begin, begin + count - spread.shape[2 + axis]))
-        result = np.ascontiguousarray(padded(spread, crops))
+            crops.append((-begin, begin + count - full[axis]))
+        offset = None if bias is None else widened(bias).reshape(-1, *(1,) * rank)
+        # Elements beyond the spread data have only the bias.
+        grown = max(map(max, crops), default=0) > 0
         with np.errstate(all="ignore"):
-            if bias is not None:
-                result += widened(bias).reshape(1, -1, *(1,) * rank)
+            spread = _spread(widened(x), widened(filters), window, parts, None if grown else offset)
+            result = np.ascontiguousarray(padded(spread, crops))
+            if grown and offset is not None:
+                result += offset
             return result.astype(x.dtype, copy=False)
 
     return apply
 
 
-def _spread(x: Array, w: Array, window: Window, groups: int) -> Array:
+def _spread_sizes(sizes: Sequence[int], window: Window) -> list[int]:
+    """The sizes of the axes over which the windows of a transposed convolution spread."""
+    return [
+        max((size - 1) * window.strides[axis] + window.extent(axis), 0)
+        for axis, size in enumerate(sizes)
+    ]
+
+
+def _spread(x: Array, w: Array, window: Window, groups: int, bias: Array | None) -> Array:
     """Compute a transposed convolution of `x` with the filters `w`, before it is cropped.
 
-    Each element is multiplied by the filter, and the overlapping results are added.
+    Each element is multiplied by the filter, and the overlapping results are added. `bias`
+    [O, 1, ...] is added, too.
     """
     items, channels = x.shape[:2]
     sizes = x.shape[2:]
     depth = channels // groups
-    outputs = w.shape[1]
-    full = [
-        max((size - 1) * window.strides[axis] + window.extent(axis), 0)
-        for axis, size in enumerate(sizes)
-    ]
+    outputs = groups * w.shape[1]
+    full = _spread_sizes(sizes, window)
     # Cropping and adding the bias take as much memory again.
-    total = items * groups * outputs * math.prod(full)
+    total = items * outputs * math.prod(full)
     budget.reserve(3 * x.itemsize * total, "a transposed convolution")
-    result = np.zeros((items, groups * outputs, *full), dtype=x.dtype)
-    if 0 in x.shape or 0 in w.shape:
+    result = np.empty((items, outputs, *full), dtype=x.dtype)
+    apart = all(window.extent(axis) <= stride for axis, stride in enumerate(window.strides))
+    nothing = 0 in x.shape or 0 in w.shape
+    if nothing or not apart or window.kernel != window.strides:
+        result[...] = 0 if bias is None else bias
+    if nothing:
         return result
-    budget.spend(math.prod(window.kernel), "a transposed convolution")
-    budget.reserve(
-        x.itemsize * items * w.shape[1] * groups * math.prod((*window.kernel, *sizes)),
-        "a transposed convolution",
-    )
+    columns = outputs * math.prod(window.kernel)
+    budget.reserve(x.itemsize * items * columns * math.prod(sizes), "a transposed convolution")
     filters = w.reshape(groups, depth, -1).swapaxes(1, 2)
     spend_products(x.size * filters.shape[1], x.dtype, "a transposed convolution")
     spend_each(x.size // depth * filters.shape[1], 5, "a transposed convolution")
-    apart = all(window.extent(axis) <= stride for axis, stride in enumerate(window.strides))
-    with np.errstate(all="ignore"):
-        columns = np.matmul(filters, x.reshape(items, groups, depth, -1))
-        columns = columns.reshape(items, groups * outputs, *window.kernel, *sizes)
-        for offset in all_of(*map(range, window.kernel)):
-            target = tuple(
-                slice(k * d, k * d + (size - 1) * s + 1, s)
-                for k, d, s, size in zip(
-                    offset, window.dilations, window.strides, sizes, strict=True
+    row = math.prod(sizes[1:])
+    rows = max(1, _SPREAD_BYTES // max(1, columns * row * x.itemsize)) if sizes else 1
+    budget.spend(
+        items * -(-x.shape[2] // rows) * math.prod(window.kernel) if sizes else 1,
+        "a transposed convolution",
+    )
+    for item, made in zip(x.reshape(items, groups, depth, -1), result, strict=True):
+        for first in range(0, sizes[0] if sizes else 1, rows):
+            part = np.matmul(filters, item[..., first * row : (first + rows) * row])
+            parts = part.reshape(outputs, *window.kernel, -1, *sizes[1:])
+            if apart and bias is not None:
+                np.add(parts, bias.reshape(-1, *(1,) * (parts.ndim - 1)), out=parts)
+            for offset in all_of(*map(range, window.kernel)):
+                starts = [first * s for s in window.strides[:1]] + [0] * (len(sizes) - 1)
+                target = tuple(
+                    slice(start + k * d, start + k * d + (size - 1) * s + 1, s)
+                    for start, k, d, s, size in zip(
+                        starts,
+                        offset,
+                        window.dilations,
+                        window.strides,
+                        parts.shape[1 + len(sizes) :],
+                        strict=True,
+                    )
                 )
-            )
-            place = (slice(None), slice(None), *target)
-            if apart:
-                result[place] = columns[(slice(None), slice(None), *offset)]
-            else:
-                result[place] += columns[(slice(None), slice(None), *offset)]
+                place = made[(slice(None), *target)]
+                taken = parts[(slice(None), *offset)]
+                if apart:
+                    place[...] = taken
+                else:
+                    np.add(place, taken, out=place)
     return result
 
 
