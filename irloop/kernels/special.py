@@ -103,6 +103,12 @@ _NANOSECONDS = 250
 _STEPS = 2048
 #: The tables end at this number, because erf is 1 in f32 from 3.92 on.
 _LAST = 4
+#: Numbers closer to zero than this can be multiplied by `_STEPS` and rounded by `_ROUNDING`.
+_FAR = 1 << 10
+#: Adding this to a number in f32 rounds the number to a whole one. `_FIRST` is the sum for the
+#: first entry of the tables, as an integer with the same bits.
+_ROUNDING = np.float32(1.5 * 2**23)
+_FIRST = (_ROUNDING - np.float32(_LAST * _STEPS)).view(np.int32)
 #: The factors of the series of `_erf32`, for distances in steps.
 _SQUARE, _PRODUCT = (np.float32(item / _STEPS**2) for item in (1 / 3, 1))
 _SQUARED_PRODUCT = np.float32(2 / 3 / _STEPS**4)
@@ -154,15 +160,19 @@ def _erf32(x: Array, out: Array) -> None:
     """
     heights, slopes = _tables()
     with np.errstate(invalid="ignore", under="ignore"):
-        place = np.minimum(x, np.float32(_LAST))
-        np.maximum(place, np.float32(-_LAST), out=place)
-        distance = np.multiply(place, np.float32(_STEPS), out=out)
-        # All numbers are multiples of a power of two, so these steps are exact. The sum is never
-        # -0, therefore the distance keeps the sign of a zero.
-        np.add(np.rint(distance, out=place), np.float32(_LAST * _STEPS), out=place)
-        at = place.astype(np.intp)  # the entry does not matter for NaN, because its distance is NaN
-        np.subtract(place, np.float32(_LAST * _STEPS), out=place)
-        np.subtract(distance, place, out=distance)
+        place = np.empty_like(x)
+        # Finite numbers beyond the tables find the last entries, whose slope is close to 0.
+        least = np.minimum.reduce(x, axis=None, initial=0)
+        if not -_FAR < least <= np.maximum.reduce(x, axis=None, initial=0) < _FAR:
+            x = np.minimum(x, np.float32(_LAST), out=place)
+            np.maximum(x, np.float32(-_LAST), out=place)
+        distance = np.multiply(x, np.float32(_STEPS), out=out)
+        # The sum has no bits for fractions, so its lowest bits are the rounded number.
+        np.add(distance, _ROUNDING, out=place)
+        at = np.subtract(place.view(np.int32), _FIRST).astype(np.intp)
+        # Exact, because all numbers are multiples of a power of two. The number is never -0,
+        # therefore the distance keeps the sign of a zero. The distance of NaN is NaN.
+        np.subtract(distance, np.subtract(place, _ROUNDING, out=place), out=distance)
         product = np.multiply(place, distance, out=place)
         series = np.multiply(product, _SQUARED_PRODUCT)
         np.multiply(np.subtract(series, _PRODUCT, out=series), product, out=series)

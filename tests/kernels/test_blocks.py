@@ -113,6 +113,16 @@ def test_error_function_of_single_precision_is_rounded_correctly() -> None:
     np.testing.assert_array_equal(np.signbit(found[[1, 3, 4]]), [True, False, True])
 
 
+@pytest.mark.parametrize("largest", [1023.5, 1024, 1e9, np.float32(3.4e38), np.inf])
+def test_error_function_of_large_numbers_beside_small_ones(largest: float) -> None:
+    x = np.array([0.5, 4.0004, -5, 700.3, largest, -largest, -0.25, 0.0, -0.0], np.float32)
+    wanted = np.array([math.erf(float(item)) for item in x]).astype(np.float32)
+    found = special.erf(x)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+    assert special.erf(x[:0]).size == 0
+
+
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_error_function_of_all_values_of_16_bits(dtype: Any) -> None:
     """More elements than there are values are looked up."""
