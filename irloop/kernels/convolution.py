@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product as all_of
 from typing import Any
 
@@ -21,6 +22,7 @@ from irloop.kernels.blocks import over_step
 from irloop.kernels.correlation import correlate
 from irloop.kernels.geometry import Window
 from irloop.kernels.matmul import widened
+from irloop.kernels.precision import unwarned
 from irloop.kernels.work import spend_each, spend_products
 from irloop.kernels.writers import WIDE, new_result, with_activations
 
@@ -104,19 +106,22 @@ def convolution(
     dimension gives the number of groups.
     """
 
+    # With small images, computing the window takes as long as the products.
+    window_of = lru_cache(maxsize=64)(options.window)
+
     def kernel(activation: Function | None) -> Function:
         step = activation and over_step(activation)
 
+        @unwarned
         @new_result
         def apply(x: Array, w: Array, bias: Array | None = None) -> Any:
             parts = w.shape[0] if grouped_filter else groups
             filters = w.reshape(-1, *w.shape[2:]) if grouped_filter else w
-            window = options.window(filters.shape[2:])
+            window = window_of(filters.shape[2:])
             then = step if x.dtype in WIDE else None
-            with np.errstate(all="ignore"):
-                wide = None if bias is None else widened(bias)
-                made = correlate(widened(x), widened(filters), window, parts, bias=wide, then=then)
-                made = made.astype(x.dtype, copy=False)
+            wide = None if bias is None else widened(bias)
+            made = correlate(widened(x), widened(filters), window, parts, bias=wide, then=then)
+            made = made.astype(x.dtype, copy=False)
             return made if activation is None or then is not None else activation(made)
 
         return apply

@@ -87,7 +87,8 @@ def correlate(
         ValueError: when the window does not fit the padded data.
     """
     sizes = x.shape[2:]
-    counts = tuple(window.outputs(axis, size) for axis, size in enumerate(sizes))
+    layout = _layout_of(window, sizes)
+    counts = layout.counts
     if min(counts, default=1) < 1:
         raise ValueError(
             f"the window {list(window.kernel)} does not fit the data {list(sizes)} with its padding"
@@ -104,12 +105,11 @@ def correlate(
     spend_products(result.size * depth, x.dtype, "a convolution")
     budget.spend(4 * items, "a convolution")
     single = math.prod(window.kernel) == 1 and counts == sizes
-    if single and all(window.reach(axis, size)[0] == 0 for axis, size in enumerate(sizes)):
+    if single and not any(layout.begins):
         _points(x, w, groups, bias, then, result)
         return result
     columns = channels * math.prod(window.kernel) * math.prod(counts)
     spend_each(items * columns, A_COLUMN_ELEMENT, "a convolution")
-    layout = _Layout.of(window, sizes, counts)
     offset = None if bias is None else bias.reshape(-1, *(1,) * len(counts))
     if items > 1 and columns <= _SMALL_ITEM:
         _together(x, w, groups, layout, fill, offset, result)
@@ -191,15 +191,6 @@ class _Layout(NamedTuple):
     begins: Dims
     plane: Dims
 
-    @classmethod
-    def of(cls, window: Window, sizes: Dims, counts: Dims) -> _Layout:
-        begins = tuple(window.reach(axis, size)[0] for axis, size in enumerate(sizes))
-        plane = tuple(
-            count + (window.extent(axis) - 1) // window.strides[axis]
-            for axis, count in enumerate(counts)
-        )
-        return cls(window, sizes, counts, begins, plane)
-
     def with_axis(self) -> _Layout:
         """This layout with an additional axis of size 1 in front of its axes."""
         window = Window.of(
@@ -243,6 +234,17 @@ class _Layout(NamedTuple):
         for plane, phase in zip(made, phases, strict=True):
             _copy_strided(x, plane, self.begins, phase, self.window.strides, fill)
         return made.reshape(len(phases), len(x), -1)
+
+
+@lru_cache(maxsize=1024)
+def _layout_of(window: Window, sizes: Dims) -> _Layout:
+    counts = tuple(window.outputs(axis, size) for axis, size in enumerate(sizes))
+    begins = tuple(window.reach(axis, size)[0] for axis, size in enumerate(sizes))
+    plane = tuple(
+        count + (window.extent(axis) - 1) // window.strides[axis]
+        for axis, count in enumerate(counts)
+    )
+    return _Layout(window, sizes, counts, begins, plane)
 
 
 @lru_cache(maxsize=256)
