@@ -54,13 +54,15 @@ def attended(s: Steps, query: Term, key: Term, value: Term, scores: Scores) -> t
     All operands and results are 4-D.
     """
     found = widened(s, query) @ s.swap_last(widened(s, key)) * scores.scale
+    # ONNX Runtime adds the bias before the mask. Where all keys of a query are masked, the large
+    # negative number of the mask leaves few digits of the sum.
+    if scores.bias is not None:
+        found = found + widened(s, scores.bias)
     if scores.mask is not None:
         found = found + mask_added(s, scores.mask, key, scores.filter)
     if scores.causal:
         hidden = later_places(s, query, key, scores.past)
         found = s.where(hidden, s.like(-3.4028234663852886e38, found), found)
-    if scores.bias is not None:
-        found = found + widened(s, scores.bias)
     weights = s.softmax(found)
     return s.cast(weights @ widened(s, value), query.element), s.cast(found, query.element)
 

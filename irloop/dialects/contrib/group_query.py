@@ -93,10 +93,13 @@ class GroupQueryAttention(ContribOp, type="GroupQueryAttention", inputs=(7, 17),
             packed = 0 if args.has(1) else 2 * self.kv_num_heads
             size = width // (self.num_heads + packed)
         whole = self.num_heads * size if isinstance(size, int) else UNKNOWN_DIM
+        # Without a past, the caches hold the new keys and values only.
+        own = args.shape(1).dims if args.has(1) else query
+        length: Dim = UNKNOWN_DIM if args.has(3) or own is None or len(own) < 2 else own[1]
         result: ValueType = TensorType(element, Shape((*query[:2], whole)))
         cache: ValueType = TensorType(
             args.element(3) if args.has(3) else element,
-            Shape((query[0], self.kv_num_heads, UNKNOWN_DIM, size)),
+            Shape((query[0], self.kv_num_heads, length, size)),
         )
         return [result, cache, cache, TensorType(element, Shape.of_rank(4))][: args.n_outputs]
 

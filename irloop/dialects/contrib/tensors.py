@@ -221,12 +221,21 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         if not 0 < height * width <= LARGEST_CROP:
             raise CannotDecomposeError(f"its results have {height} x {width} elements")
         y1, x1, y2, x2 = s.split(boxes, 1, [1, 1, 1, 1])
-        down, across = self._places(s, y1, y2, height), self._places(s, x1, x2, width)
+        ends = [s.cast(s.size(x, axis) - 1, boxes.element) for axis in (2, 3)]
+        down = self._places(s, y1, y2, height, ends[0])
+        across = self._places(s, x1, x2, width, ends[1])
         # A position outside the image must not be rounded to one inside.
-        above, beside = (s.op("Abs", places) > 1 for places in (down, across))
+        above, beside = (
+            s.op("Or", places < 0, places > end)
+            for places, end in zip((down, across), ends, strict=True)
+        )
         far = s.op("Or", s.unsqueeze(above, 2), s.unsqueeze(beside, 1))
         if self.mode == "nearest":
-            down, across = self._rounded(s, x, 2, down), self._rounded(s, x, 3, across)
+            down, across = self._rounded(s, down), self._rounded(s, across)
+        down, across = (
+            places / s.most(end, s.like([1], end)) * 2 - 1
+            for places, end in zip((down, across), ends, strict=True)
+        )
         wanted: list[int | Term] = [s.size(boxes, 0), height, width, 1]
         parts = [
             s.expand(s.unsqueeze(across, 1, 3), wanted),
@@ -244,21 +253,21 @@ class CropAndResize(ContribOp, type="CropAndResize", inputs=4):
         )
         return s.where(s.unsqueeze(far, 1), self.extrapolation_value, found)
 
-    def _places(self, s: Steps, first: Term, last: Term, count: int) -> Term:
-        """`count` positions from `first` to `last` for each box, in -1..1: [boxes, count].
+    def _places(self, s: Steps, first: Term, last: Term, count: int, end: Term) -> Term:
+        """Compute `count` positions from `first` to `last` for each box: [boxes, count].
 
-        A single position is in the middle.
+        They are rows or columns of the image, of which `end` is the last. A single position is in
+        the middle. The order of the calculation is that of ONNX Runtime, because it decides which
+        positions are halfway between two rows.
         """
         if count == 1:
-            return first + last - 1
-        steps = s.like([[at / (count - 1) for at in range(count)]], first)
-        return (first + (last - first) * steps) * 2 - 1
+            return (first + last) * 0.5 * end
+        steps = s.like([list(range(count - 1))], first)
+        found = first * end + steps * ((last - first) * end / s.like(count - 1, first))
+        return s.concat(1, found, last * end)
 
-    def _rounded(self, s: Steps, x: Term, axis: int, places: Term) -> Term:
-        """Round positions from -1 to 1 to the nearest element of `axis`; halves are rounded up.
-
-        GridSample, in contrast, rounds halves to the even position.
-        """
-        last = s.most(s.size(x, axis) - 1, s.i64([1]))
-        scale = s.cast(last, places.element) * 0.5
-        return s.op("Floor", (places + 1) * scale + 0.5) / scale - 1
+    def _rounded(self, s: Steps, places: Term) -> Term:
+        """Round to the nearest integers; halves are rounded up, which GridSample rounds to even."""
+        below = s.op("Floor", places)
+        # Adding 0.5 to the largest number below 0.5 would give 1.
+        return s.where(places - below < 0.5, below, below + 1)

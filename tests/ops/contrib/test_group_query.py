@@ -10,7 +10,11 @@ import pytest
 
 import irloop
 from benchmarks.engines import Engines
+from irloop.dialects.contrib.group_query import GroupQueryAttention
 from irloop.execution.session import Session
+from irloop.graph.builder import Builder
+from irloop.graph.model import Graph
+from irloop.graph.types import ElementType, Shape, TensorType
 from tests.ops.contrib.against_runtime import Case, agree, drawn, half, model_of
 
 HEADS: dict[str, Any] = {"num_heads": 4, "kv_num_heads": 2}
@@ -224,3 +228,18 @@ def test_norms_of_queries_and_keys_are_those_of_their_definition(
     path.write_bytes(model_of(case).SerializeToString())
     (found,) = Session(irloop.read_model(path)).run(case.given).values()
     np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
+
+
+def test_a_cache_without_a_past_has_the_length_of_the_keys() -> None:
+    """ONNX Runtime infers this, too; a loop that does not run returns such a shape."""
+    builder = Builder(Graph("graph"))
+    elements = [ElementType.F32] * 3 + [ElementType.I32] * 2
+    shapes = [Shape.of(2, 3, 64), *[Shape.of(2, 3, 32)] * 2, Shape.of(2), Shape.of()]
+    given = [
+        builder.parameter(f"x{at}", TensorType(element, shape))
+        for at, (element, shape) in enumerate(zip(elements, shapes, strict=True))
+    ]
+    op = GroupQueryAttention(num_heads=4, kv_num_heads=2)
+    node = builder.emit(op, *given[:3], None, None, *given[3:], n_outputs=3)
+    expected = TensorType(ElementType.F32, Shape.of(2, 2, 3, 16))
+    assert [value.type for value in node.outputs[1:]] == [expected, expected]

@@ -16,6 +16,8 @@ ROIS = np.array([[0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], [0.5, -0.3, 1.2, 0.7]], np.
 ITEMS = np.array([1, 0, 1], np.int32)
 MATRICES = drawn(3, 2, 4, 4) + 3 * np.eye(4, dtype=np.float32)
 
+SIZE = np.array([3, 4], np.int32)
+
 CASES = [
     Case("ExpandDims", [X, np.array(1, np.int32)], constants=[1]),
     Case("ExpandDims", [X, np.array(-1, np.int32)]),
@@ -51,6 +53,16 @@ CASES = [
         [IMAGE, ROIS, ITEMS, np.array([4, 3], np.int32)],
         constants=[3],
         mode="nearest",
+    ),
+    # Row 1 of the result is at 0.1 * 5 + 2 = 2.5, and row 1 of the second at 0.49999997.
+    *(
+        Case(
+            "CropAndResize",
+            [drawn(5, 1, 3, rows, 7), np.array([box], np.float32), ITEMS[:1] * 0, SIZE],
+            constants=[3],
+            mode="nearest",
+        )
+        for rows, box in [(6, [0.1, 0.2, 0.9, 0.8]), (2, [0.1, 0, 0.9, 1])]
     ),
     # The centre of a box with one column is just outside of the image.
     Case(
