@@ -4,6 +4,8 @@ hand.
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import irloop
 from irloop.conversion import pipelines
+from irloop.engines.catalogue import engine_of
+from irloop.engines.process import Process
 from irloop.execution.session import Session
 from irloop.formats.onnx import reader
+from tests.conversion.both_engines import needs_engines
 
 F32, BOOL = TensorProto.FLOAT, TensorProto.BOOL
 
@@ -69,6 +75,46 @@ def test_second_operand_at_an_axis(op: str, expected: list[Any], opset: int) -> 
     arrays = [f32([[1, 2], [3, 4]]), f32([10, 20])]
     for (result,) in both_ways(op, opset, arrays, axis=0, broadcast=1):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+OPERATIONS = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": np.divide,
+    "Pow": np.power,
+    "Greater": np.greater,
+    "Less": np.less,
+    "Equal": np.equal,
+    "And": np.logical_and,
+    "Or": np.logical_or,
+    "Xor": np.logical_xor,
+}
+
+
+@needs_engines
+@pytest.mark.parametrize("op", OPERATIONS)
+@pytest.mark.parametrize(("shape", "aligned"), [((3,), (1, 3, 1, 1)), ((3, 2), (1, 3, 2, 1))])
+def test_openvino_aligns_the_second_operand(
+    op: str, shape: tuple[int, ...], aligned: tuple[int, ...], tmp_path: Path
+) -> None:
+    """Of OpenVINO's mode pdpd, its CPU plugin computes Add, Multiply and Power only."""
+    left = np.arange(12).reshape(1, 3, 2, 2) % 5 + 1
+    right = np.arange(math.prod(shape)).reshape(shape) % 3 + 1
+    kind = {"Equal": np.int32, "And": np.bool_, "Or": np.bool_, "Xor": np.bool_}.get(op, np.float32)
+    left, right = (left % 2, right % 2) if kind is np.bool_ else (left, right)
+    arrays: list[Any] = [left.astype(kind), right.astype(kind)]
+    element = helper.np_dtype_to_tensor_dtype(arrays[0].dtype)
+    proto = model_of(op, 6, [left.shape, shape], element, 1, axis=1, broadcast=1)
+    path = tmp_path / "model.xml"
+    irloop.save_model(pipelines.to_openvino(reader.from_proto(proto))[0], path)
+    sets = [arrays, [arrays[0][..., ::-1].copy(), arrays[1]]]
+    with Process(engine_of("openvino"), path) as process:
+        answers = [process.run(given, seconds=60.0) for given in sets]
+    for answer, given in zip(answers, sets, strict=True):
+        assert answer.outputs is not None, str(answer)
+        wanted = OPERATIONS[op](given[0], given[1].reshape(aligned))
+        np.testing.assert_allclose(answer.outputs[0], wanted, rtol=1e-5)
 
 
 def test_second_operand_at_the_end() -> None:

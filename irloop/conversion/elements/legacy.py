@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from irloop.conversion.elements.activation import import_selu
 from irloop.conversion.forms import openvino_forms as forms
@@ -14,21 +16,30 @@ from irloop.dialects.onnx import legacy as onnx
 from irloop.dialects.openvino import activation as ov_activation
 from irloop.dialects.openvino import comparison as ov_comparison
 from irloop.dialects.openvino import elementwise as ov
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 
 
-def _aligned(target: type[ov.Binary]) -> Callable[..., Value]:
+def _aligned(target: Callable[[], ov.Binary]) -> Callable[..., Value]:
     """Return a rule that converts an operation of an opset before 7 to `target`.
 
-    If the operation aligns its second operand at an axis, the rule uses OpenVINO's auto_broadcast
-    mode pdpd.
+    If the operation aligns its second operand at an axis, the rule appends axes of size 1 to it.
+    OpenVINO's auto_broadcast mode pdpd means the same, but OpenVINO decomposes Subtract and Divide
+    without it, and its comparisons and logical operations fail. It is used for unknown ranks only.
     """
 
     def rule(c: Conversion, op: onnx.Broadcasting, left: Value, right: Value) -> Value:
-        if op.broadcast and op.position != -1:
-            return c(target("pdpd", op.position), left, right)
-        return c(target(), left, right)
+        made = target()
+        if not op.broadcast or op.position == -1:
+            return c(made, left, right)
+        whole, part = shape_of(left).rank, shape_of(right).rank
+        if whole is None or part is None:
+            known = replace(made, auto_broadcast="pdpd", auto_broadcast_axis=op.position)
+            return c(known, left, right)
+        behind = max(0, whole - op.position - part)
+        if behind:
+            right = forms.unsqueeze(c, right, list(range(part, part + behind)))
+        return c(made, left, right)
 
     return rule
 
@@ -48,9 +59,7 @@ imports(onnx.Less1)(_aligned(ov_comparison.Less))
 @imports(onnx.Div1)
 def import_div(c: Conversion, op: onnx.Div1, left: Value, right: Value) -> Value:
     python = not element_of(left).is_integer
-    if op.broadcast and op.position != -1:
-        return c(ov.Divide("pdpd", op.position, python), left, right)
-    return c(ov.Divide(m_pythondiv=python), left, right)
+    return _aligned(partial(ov.Divide, m_pythondiv=python))(c, op, left, right)
 
 
 @imports(onnx.Clip1)
