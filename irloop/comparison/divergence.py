@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from irloop.budget import current
+from irloop.comparison.agreement import agree
 from irloop.comparison.measure import Tolerance, measure
-from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
+from irloop.comparison.pairing import Pairs, inputs_of, traced
 from irloop.comparison.verdict import Verdict, drift, verdict_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov

@@ -1,18 +1,14 @@
-"""Pairs corresponding values of two models, runs models with a trace, and compares values."""
+"""Pairs corresponding values of two models, and runs models with a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from irloop.comparison import measure
-from irloop.comparison.causes.copies import copies, unchanged
 from irloop.comparison.causes.gathered import gathered_slices
+from irloop.comparison.congruence import computed_alike, known, owners_alike
 from irloop.comparison.matching import input_positions, output_positions
-from irloop.comparison.measure import Tolerance
 from irloop.comparison.runs import limits_of, reason_of
 from irloop.dialects.classes import classes_of
 from irloop.errors import IrloopError, UsageError
@@ -21,14 +17,13 @@ from irloop.execution.trace import TraceEvent, Tracer
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.walk import all_graphs, all_nodes
 
-__all__ = ["Pairs", "agree", "inputs_of", "traced"]
+__all__ = ["Pairs", "inputs_of", "traced"]
 
+#: How often pairs are searched without names. Each search may find operands for the next one.
+ROUNDS = 8
+
+_IFS = classes_of("If")
 _GATHERS, _TRANSPOSES = classes_of("Gather"), classes_of("Transpose")
-
-#: A trip count or an end of a slice that is at least this large means "no limit".
-NO_LIMIT = 2**31 - 1
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Pairs:
@@ -44,6 +39,9 @@ class Pairs:
         self.of_second: dict[Value, str] = {}
         self.first_by_name: dict[str, Value] = {}
         self._new: list[Value] = []
+        self._graphs = first.graph, second.graph
+        #: The corresponding nodes with bodies, in the order in which their bodies were paired.
+        self._entered: list[tuple[Node, Node]] = []
         self._owners = (_owners(first), _owners(second))
         inputs = second.graph.inputs
         for at, place in enumerate(input_positions(first.graph, second.graph)):
@@ -57,15 +55,23 @@ class Pairs:
         self._pair_results(first, second)
         entered: set[Node] = set()
         pending = [*self._named_loops()]
+        rounds = 0
         while True:
             new, self._new = self._new, []
             pending += self._loops_of(new)
             pending = [pair for pair in pending if pair[1] not in entered]
-            if not pending:
+            if not pending and rounds < ROUNDS:
+                # Names show no more pairs.
+                rounds += 1
+                pending = [pair for pair in self._pairs_without_names() if pair[1] not in entered]
+            if not pending and not self._new:
                 break
+            if not pending:
+                continue
             # Values that an inner loop reads are paired only once the outer loop has been entered.
             loops = min(pending, key=lambda pair: _depth(pair[1]))
             entered.add(loops[1])
+            self._entered.append(loops)
             self._enter(*loops)
 
     def _add(self, name: str, value: Value, other: Value) -> None:
@@ -128,9 +134,9 @@ class Pairs:
                 if name in right:
                     self._add(f"{first.name}/{body.label}/{name}", value, right[name])
             self._pair_in_order(body.graph, other.graph)
-            by_name = {_known(self.of_first, outer): inner for outer, inner in mine.items()}
+            by_name = {known(self.of_first, outer): inner for outer, inner in mine.items()}
             for outer, parameter in fed.items():
-                name = _known(self.of_second, outer)
+                name = known(self.of_second, outer)
                 inner = by_name.get(name) if name else None
                 if inner is not None:
                     self._enter_by(f"{first.name}/{body.label}/{name}", inner, parameter, slices)
@@ -161,11 +167,31 @@ class Pairs:
             first, second = slices[0].get(first, first), slices[1].get(second, second)
         self._add(name, first, second)
 
+    def _pairs_without_names(self) -> Iterator[tuple[Node, Node]]:
+        """Pair values that are computed alike, and yield nodes whose bodies hold paired values."""
+        graphs = [self._graphs]
+        for first, second in self._entered:
+            others = {body.label: body.graph for body in second.bodies}
+            graphs += [
+                (body.graph, others[body.label]) for body in first.bodies if body.label in others
+            ]
+        for pair in graphs:
+            for value, other in [*computed_alike(pair, (self.of_first, self.of_second))]:
+                self._add(f"computed {value.name}", value, other)
+        entered = {node for pair in self._entered for node in pair}
+        pairs = {value: self.first_by_name[name] for value, name in self.of_second.items()}
+        for owners in owners_alike(pairs):
+            if entered.isdisjoint(owners) and isinstance(owners[0].op, _IFS) == isinstance(
+                owners[1].op, _IFS
+            ):
+                yield owners
+
     def loops(self) -> Iterable[tuple[Node, Node]]:
         """Yield pairs of corresponding nodes with bodies, one node of each model.
 
         The two nodes have equal names, or return values that correspond.
         """
+        yield from self._entered
         yield from self._named_loops()
         yield from self._loops_of(self.of_second)
 
@@ -214,15 +240,6 @@ def _fed(node: Node, body: Body) -> dict[Value, Value]:
         if outer is not None:
             found.setdefault(outer, []).append(body.graph.input(port.parameter))
     return {outer: inner[0] for outer, inner in found.items() if len(inner) == 1}
-
-
-def _known(names: Mapping[Value, str], value: Value) -> str:
-    """Return the name of the pair to which `value` or a copy of it belongs; empty if none.
-
-    A pair consists of corresponding values of the two models.
-    """
-    alike = (value, unchanged(value), *copies(value))
-    return next((names[item] for item in alike if item in names), "")
 
 
 def _slices(node: Node, body: Body) -> dict[Value, Value]:
@@ -322,33 +339,3 @@ def inputs_of(event: TraceEvent) -> list[tuple[Value, Any]]:
     """The connected inputs of a node with their values."""
     pairs = zip(event.node.read_inputs, event.inputs, strict=False)
     return [(value, made) for value, made in pairs if value is not None]
-
-
-def agree(before: Any, made: Any, tolerance: Tolerance) -> bool:
-    """Return whether two corresponding values are equal within the tolerance.
-
-    Their shapes may differ, because one format keeps the axis of a slice and the other drops it,
-    but not their numbers of elements. The result is true if one of them is not an array.
-    """
-    if not isinstance(before, np.ndarray | np.generic) or not isinstance(
-        made, np.ndarray | np.generic
-    ):
-        return True
-    x, y = np.asarray(before), np.asarray(made)
-    if x.size != y.size:
-        # A name may denote a slice in one model and an element in the other.
-        return False
-    if x.dtype != y.dtype:
-        # The two formats have different types for trip counts and iteration numbers.
-        return x.dtype.kind in "iub" and y.dtype.kind in "iub" and _integers_agree(x, y)
-    return measure.agree(x.reshape(-1), y.reshape(-1), tolerance)
-
-
-def _integers_agree(x: Array, y: Array) -> bool:
-    """Return whether integers of different types are equal.
-
-    Very large integers, which mean "no limit", are equal to each other whatever their values.
-    """
-    left, right = (item.reshape(-1).astype(np.float64) for item in (x, y))
-    is_small = np.maximum(np.abs(left), np.abs(right)) < NO_LIMIT
-    return bool((left[is_small] == right[is_small]).all())

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.agreement import agree
 from irloop.comparison.measure import measure
-from irloop.comparison.pairing import Pairs, agree, traced
+from irloop.comparison.pairing import Pairs, traced
 from irloop.comparison.recording import Recording
 from irloop.comparison.report import Evidence
 from irloop.graph.loops import Carried

@@ -186,3 +186,26 @@ def test_a_smaller_case_that_never_ends_is_dropped_early() -> None:
     assert max(operations(found.first), operations(found.second)) <= 3
     # The original takes 500 steps; without a limit such a case takes millions.
     assert budget.spent < 500_000
+
+
+UNREAD = """m (float[2,3] a, float[2,3] b, float[3] s0) => (float[3] y, float[2,3] z) {
+   x = Exp (a)
+   s, all = Scan <num_scan_inputs = 2, scan_input_axes = [0, AXIS], body = step
+      (float[3] t, float[3] p, float[n] q) => (float[3] t2, float[n] o) {
+      u = Tanh (p)
+      t2 = Add (t, u)
+      o = Neg (q)
+   }> (s0, x, b)
+   y = Sin (s)
+   z = Cos (x)
+}"""
+
+
+def test_a_slice_that_nothing_reads_keeps_a_loop_from_running() -> None:
+    """The slices of `b` are needed only for the failure, so they must not be removed as unread."""
+    first = converted(UNREAD.replace("AXIS", "0"))[1]
+    text = HEAD + UNREAD.replace("AXIS", "1")
+    found = irloop.reduce(first, reader.from_proto(onnx.parser.parse_model(text)))
+    assert found.comparison.cause is not None
+    assert "the scanned inputs have different lengths" in found.comparison.cause.message
+    assert max(operations(found.first), operations(found.second)) <= 2

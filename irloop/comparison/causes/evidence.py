@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from irloop.comparison.agreement import agree
 from irloop.comparison.causes.copies import unchanged
 from irloop.comparison.causes.likeness import constants_agree, handed_on, origin
 from irloop.comparison.causes.wire_words import WireDifference, Wires, WireSide
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.pairing import Pairs
 from irloop.comparison.recording import Recording
 from irloop.formats.openvino.wire_places import WirePlaces
 from irloop.graph.model import Body, Model, Node, Value

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.agreement import agree
 from irloop.comparison.causes import weights
 from irloop.comparison.causes.copies import is_copy
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import agree
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.onnx import reduction as onnx_reduction

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from irloop.budget import current
+from irloop.comparison.agreement import agree
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import Pairs, agree, inputs_of, traced
+from irloop.comparison.pairing import Pairs, inputs_of, traced
 from irloop.comparison.recording import KEPT_BYTES, OVERHEAD
 from irloop.comparison.reduction.changes import Pair
 from irloop.comparison.reduction.shortcuts import reshaped
@@ -179,11 +180,12 @@ def _missing(
         yield from ((value, at) for at in places[:1])
 
 
-def cut_at(pair: Pair, place: _Place) -> Pair | None:
+def cut_at(pair: Pair, place: _Place, *, keeps_ports: bool = False) -> Pair | None:
     """Cut both models down to the operations that lead to the values that differ.
 
     The inputs of the new models are the nearest values that agree, and inputs of the old models.
-    The result is None if the inputs of the two new models cannot be put into a common order.
+    With `keeps_ports`, bodies keep inputs and outputs that nothing reads. The result is None if the
+    inputs of the two new models cannot be put into a common order.
     """
     edges = [_frontier(value, ok) for value, ok in zip(place.values, place.agreed, strict=True)]
     cuts = zip(pair.models, place.values, edges, place.held, strict=True)
@@ -198,7 +200,7 @@ def cut_at(pair: Pair, place: _Place) -> Pair | None:
     if order is None:
         return None
     right.graph.parameters = [right.graph.parameters[at] for at in order]
-    for model in (left, right):
+    for model in () if keeps_ports else (left, right):
         # Remove what nothing reads, because a loop that fails on an unread output would be another
         # case than the one that is cut out.
         Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,8 @@ class _Reduction:
         #: Whether the models returned equal outputs for some inputs, and why other inputs could not
         #: be compared.
         self._found_equal = False
+        #: Whether a model cannot be run, so that no output was compared.
+        self._fails = False
         self._uncompared = ""
         #: The steps of the budget that the comparison of the original models took.
         self.spent = 0
@@ -186,7 +188,8 @@ class _Reduction:
             pair = Pair(models, (trial.arrays, trial.arrays))
             if self._differ(pair):
                 with Budget().entered() as budget:
-                    self._kind = _kind(self.judge(pair))
+                    found = self.judge(pair)
+                self._kind, self._fails = _kind(found), not found.compared
                 self.spent = budget.spent
                 self.steps.append(f"with {trial.label}: {_size(pair)}")
                 return pair
@@ -229,8 +232,8 @@ class _Reduction:
         except IrloopError:
             # A model that cannot be run at all has no values to cut at.
             return pair
-        for place in places:
-            new = cut_at(pair, place)
+        for place, keeps_ports in product(places, (False, True) if self._fails else (False,)):
+            new = cut_at(pair, place, keeps_ports=keeps_ports)
             if new is None or _size(new) == _size(pair):
                 continue
             kept = self._accept(pair, new, f"cut around {node_path(place.values[0].producer)}")
@@ -262,13 +265,14 @@ class _Reduction:
         names = [node.name for node in pair.models[0].graph.results]
         if len(names) == 1:
             return
-        for item in self.judge(pair).outputs:
-            if item.equal or item.name not in names:
+        differing = [item.name for item in self.judge(pair).outputs if not item.equal]
+        for name in names if self._fails else differing:
+            if name not in names:
                 continue
-            models = tuple(_with_result(model, names.index(item.name)) for model in pair.models)
+            models = tuple(_with_result(model, names.index(name)) for model in pair.models)
             new = Pair((models[0], models[1]), pair.arrays)
             if self._differ(new):
-                yield item.name, new
+                yield name, new
 
     def _shrink(self, pair: Pair) -> Pair:
         """Simplify both models in the same way.
@@ -277,6 +281,8 @@ class _Reduction:
         """
         reads_others = self._kind is not None and _reads_others(self._kind[0])
         new = shrunk(pair, self._accept, self._seconds, free=reads_others)
+        if self._fails:
+            new = shrunk(new, self._accept, self._seconds, free=reads_others, keeps_ports=True)
         if self.steps:
             self.steps = [f"{len(self.steps)} simplifications: {_size(new)}"]
         return new

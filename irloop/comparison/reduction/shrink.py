@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop.comparison.agreement import agree
 from irloop.comparison.measure import Tolerance
-from irloop.comparison.pairing import Pairs, agree
+from irloop.comparison.pairing import Pairs
 from irloop.comparison.reduction.changes import (
     Change,
     Pair,
@@ -26,6 +27,7 @@ from irloop.comparison.reduction.changes import (
     constant_count,
     values_of,
 )
+from irloop.comparison.reduction.cutting import drop_dead
 from irloop.comparison.reduction.shortcuts import inlined, stepped
 from irloop.comparison.reduction.substitutes import alone, settled, simpler
 from irloop.comparison.runs import limits_of
@@ -53,12 +55,19 @@ SMALLEST = 4
 
 
 def shrunk(
-    pair: Pair, accept: Callable[[Pair, Pair, str], Pair], seconds: float, *, free: bool = False
+    pair: Pair,
+    accept: Callable[[Pair, Pair, str], Pair],
+    seconds: float,
+    *,
+    free: bool = False,
+    keeps_ports: bool = False,
 ) -> Pair:
     """Shrink a pair of models; `accept` returns the new pair if it still differs, else the old one.
 
     No further change is tried after `seconds`. `free` is for models that differ because they read
-    different values: a value that only one of them has may then be replaced by any value.
+    different values: a value that only one of them has may then be replaced by any value. With
+    `keeps_ports`, bodies keep inputs and outputs that nothing reads: a model that cannot be run may
+    fail because of them.
     """
     end = time.monotonic() + seconds
     tries = 0
@@ -74,7 +83,7 @@ def shrunk(
                 found = todo[place]
                 told("changes", tries, tries + len(todo) - place)
                 tries += 1
-                changed = _applied(pair, found[1], most)
+                changed = _applied(pair, found[1], most, keeps_ports=keeps_ports)
                 if changed is not None and found[2] is not None and not free:
                     # A change of only one model must not itself cause a difference.
                     changed = changed if _same_outputs(pair, changed, found[2]) else None
@@ -140,7 +149,13 @@ def _contradictions(model: Model) -> list[InferenceError]:
     return inference.errors
 
 
-def _applied(pair: Pair, change: Callable[[Pair], Pair | None], most: Sequence[int]) -> Pair | None:
+def _applied(
+    pair: Pair,
+    change: Callable[[Pair], Pair | None],
+    most: Sequence[int],
+    *,
+    keeps_ports: bool,
+) -> Pair | None:
     """Apply `change` to a copy of `pair`, and remove what nothing reads from the result.
 
     Returns None if `change` returns None or fails, or if a model then has more contradictions than
@@ -152,12 +167,24 @@ def _applied(pair: Pair, change: Callable[[Pair], Pair | None], most: Sequence[i
         if changed is None:
             return None
         for model, allowed in zip(changed.models, most, strict=True):
-            Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
+            if keeps_ports:
+                _drop_unread(model)
+            else:
+                Manager([LIBRARY["dead_code"]()], validate=False).run_passes(model)
             if len(_contradictions(model)) > allowed:
                 return None
         return _without_unread_inputs(changed)
     except (IrloopError, ValueError, IndexError, KeyError):
         return None
+
+
+def _drop_unread(model: Model) -> None:
+    """Remove the nodes whose outputs nothing reads, outer nodes with their bodies first."""
+    pending = [model.graph]
+    while pending:
+        graph = pending.pop()
+        drop_dead(graph, Rewriter(graph))
+        pending += [body.graph for node in graph.nodes for body in node.bodies]
 
 
 def _without_unread_inputs(pair: Pair) -> Pair:

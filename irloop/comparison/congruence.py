@@ -1,0 +1,110 @@
+"""Finds values of two models that are computed alike, by the same operation from the same values.
+
+This pairs values whose names occur more than once in a model, so that names do not tell which of
+them correspond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from irloop.comparison.causes.copies import copies, unchanged
+from irloop.comparison.causes.likeness import handed_on, may_correspond
+from irloop.graph.model import Graph, Node, Value
+from irloop.graph.op import Constant
+
+__all__ = ["computed_alike", "known", "owners_alike"]
+
+
+def known(names: Mapping[Value, str], value: Value) -> str:
+    """Return the name of the pair to which `value` or a copy of it belongs; empty if none.
+
+    A pair consists of corresponding values of the two models.
+    """
+    alike = (value, unchanged(value), *copies(value))
+    return next((names[item] for item in alike if item in names), "")
+
+
+def computed_alike(
+    graphs: tuple[Graph, Graph], names: tuple[Mapping[Value, str], Mapping[Value, str]]
+) -> Iterator[tuple[Value, Value]]:
+    """Yield values of two corresponding graphs that the same operation computes from paired values.
+
+    `names` maps the values of each model that are already paired to the name of their pair. Values
+    are left out if several values of a graph are computed alike.
+    """
+    left, right = (_by_operands(*item) for item in zip(graphs, names, strict=True))
+    for operands, values in left.items():
+        others = right.get(operands, [])
+        for value in values:
+            found = [item for item in others if _may_correspond(value.producer, item.producer)]
+            rivals = found and [
+                item for item in values if _may_correspond(item.producer, found[0].producer)
+            ]
+            if len(found) == len(rivals) == 1:
+                yield value, found[0]
+
+
+def _by_operands(graph: Graph, names: Mapping[Value, str]) -> dict[tuple[str, ...], list[Value]]:
+    """The values of a graph that are not paired, keyed by the names of the pairs of their operands.
+
+    Constants do not count as operands. Operations that only pass elements on are left out, because
+    conversions add and remove them.
+    """
+    found: dict[tuple[str, ...], list[Value]] = {}
+    for node in graph.nodes:
+        if len(node.outputs) != 1 or node.bodies or isinstance(node.op, Constant):
+            continue
+        value = node.outputs[0]
+        if known(names, value) or handed_on(value) is not None:
+            continue
+        given = [item for item in node.inputs if item is not None]
+        operands = [
+            _nearest_name(item, names)
+            for item in given
+            if not isinstance(item.producer.op, Constant)
+        ]
+        if operands and all(operands):
+            found.setdefault(tuple(operands), []).append(value)
+    return found
+
+
+def _nearest_name(value: Value | None, names: Mapping[Value, str]) -> str:
+    """The name of the pair from which `value` takes its elements; empty if there is none."""
+    while value is not None:
+        name = known(names, value)
+        if name:
+            return name
+        value = handed_on(value)
+    return ""
+
+
+def _may_correspond(first: Node, second: Node) -> bool:
+    return first.op.type == second.op.type or may_correspond(first.op, second.op)
+
+
+def owners_alike(pairs: Mapping[Value, Value]) -> Iterator[tuple[Node, Node]]:
+    """Yield the nodes whose bodies contain corresponding values, the node of the first model first.
+
+    `pairs` maps values of the second model to those of the first. A node is left out if its body
+    has values that correspond to values of several bodies.
+    """
+    partners: tuple[dict[Node, set[Node]], dict[Node, set[Node]]] = ({}, {})
+    for value, mine in pairs.items():
+        nodes = [_owner(item) for item in (mine, value)]
+        first, second = nodes
+        # A constant may have moved into a body or out of it.
+        if first is None or second is None or isinstance(value.producer.op, Constant):
+            continue
+        partners[0].setdefault(first, set()).add(second)
+        partners[1].setdefault(second, set()).add(first)
+    for first, found in partners[0].items():
+        if len(found) == 1:
+            (second,) = found
+            if len(partners[1][second]) == 1:
+                yield first, second
+
+
+def _owner(value: Value) -> Node | None:
+    graph = value.producer.graph
+    return None if graph is None else graph.owner
