@@ -62,6 +62,8 @@ class Console:
         self._ticks = 0
         self._shown = False
         self._drawn = 0.0
+        #: The time of the last report.
+        self._heard = 0.0
         self._timer: threading.Timer | None = None
 
     def note(self, text: str) -> None:
@@ -128,6 +130,7 @@ class Console:
             del self._works[inner]
         self._works.setdefault(what, _Work(now))
         self._works[what].done, self._works[what].total = done, total
+        self._heard = now
         if total is not None and done >= total:
             del self._works[what]
         if self._shown and now - self._drawn > _REDRAWN:
@@ -193,8 +196,13 @@ class Console:
         part = 0.0
         for work in reversed(works):
             part = (work.done + part) / work.total if work.total else 0.0
-        elapsed = now - works[0].since
-        return elapsed / part - elapsed if part > _LEAST else None
+        if part <= _LEAST:
+            return None
+        # Extrapolate from the last report: during a long piece without reports, the time that is
+        # left gets shorter, not longer.
+        since = works[0].since
+        left = (self._heard - since) / part - (now - since)
+        return left if left > 0 else None
 
 
 @dataclass(slots=True)

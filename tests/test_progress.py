@@ -52,6 +52,10 @@ def diff(*arguments, check=irloop.diff, **options):
     clock[0] += 3
     told("layers", 1, 4)
     waiting[-1].call()
+    clock[0] += 8
+    waiting[-1].call()
+    clock[0] += 20
+    waiting[-1].call()
     told("layers", 4, 4)
     clock[0] += 1
     told("bytes", 7)
@@ -91,8 +95,12 @@ def test_nested_counts_and_the_remaining_time(tmp_path: Path) -> None:
     assert lines[1] == f"{head}: layers 0 of 4, weights 1 of 2, about 21 s left"
     # One piece took 6 seconds, so three more take 18.
     assert f"{head}: layers 1 of 4, about 18 s left" in lines
-    # Work without a total has no estimated end; the line has been drawn three times.
-    assert f"{head}: bytes 7 (3 s)" in lines
+    # Without further reports, 8 seconds later 10 are left; another 20 seconds later, the estimate
+    # has proved wrong, and the line shows how often it has been drawn.
+    assert f"{head}: layers 1 of 4, about 10 s left" in lines
+    assert f"{head}: layers 1 of 4 (4 s)" in lines
+    # Work without a total has no estimated end; the line has been drawn five times.
+    assert f"{head}: bytes 7 (5 s)" in lines
     assert lines[-1] == "!"
 
 
