@@ -34,7 +34,7 @@ import irloop
 from irloop.budget import Budget
 from irloop.errors import IrloopError, LimitError
 from irloop.execution.memory import owned_bytes, room_needed, temporaries
-from irloop.execution.work import A_CHECK, call_work, work_of
+from irloop.execution.step_costs import A_CHECK, call_work, work_of
 from irloop.graph.model import Model, Node
 from irloop.graph.op import Constant, Op
 from irloop.kernels.work import A_STEP

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from irloop.comparison.engine_differences import Explainer
 from irloop.comparison.exercised import exercised, not_exercised
-from irloop.comparison.explain import Explainer
 from irloop.comparison.inputs import TRIPS, Trial, with_arrays
 from irloop.comparison.judge import Judge
 from irloop.comparison.lanes import AUTO, NUMPY, Engines, Lane, Lanes, Side, lanes_of

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from irloop.comparison.explain import Explainer
+from irloop.comparison.engine_differences import Explainer
 from irloop.comparison.inputs import Trial
 from irloop.comparison.judge import Judge, is_worse
 from irloop.comparison.lanes import NUMPY, Lane

@@ -130,7 +130,7 @@ def _has_8_bit_floats(model: Model) -> bool:
 def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
     # The passes of one direction only are not imported for the other.
     from irloop.conversion.loops.narrow_wires import CarryNarrowWires
-    from irloop.conversion.quantised.forms import SINCE, quantised_forms
+    from irloop.conversion.quantised.passes import SINCE, quantised_forms
     from irloop.passes.common.separate_results import SeparateResults
 
     names = BorderNames(model, onnx_input_name, onnx_output_name)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any
 
-from irloop.engines import wire
+from irloop.engines import child_messages
 from irloop.engines.answer import Answer, Failure
 from irloop.engines.catalogue import Engine
 from irloop.engines.watch import MEMORY, Watch, kill
@@ -87,7 +87,7 @@ class Process:
         self._model, self._size = os.fspath(model), size
         head = {"model": self._model, "options": self._options}
         try:
-            wire.send(self._stdin, head)
+            child_messages.send(self._stdin, head)
         except OSError:
             # The child is dead; the run that reads its answer will notice.
             return
@@ -155,8 +155,8 @@ class Process:
         with limits as watch:
             try:
                 if head is not None:
-                    wire.send(self._stdin, head, values)
-                answer = wire.receive(child.stdout)
+                    child_messages.send(self._stdin, head, values)
+                answer = child_messages.receive(child.stdout)
             except OSError:
                 answer = None
         if answer is None:
@@ -213,7 +213,7 @@ class Process:
             for pipe in ours:
                 os.close(pipe)
         try:
-            wire.send(self._stdin, {"engine": self._engine.name})
+            child_messages.send(self._stdin, {"engine": self._engine.name})
         except OSError:
             # The child is dead; the run that reads its answer will notice.
             return

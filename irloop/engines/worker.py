@@ -1,8 +1,8 @@
 """The program of the child process, in which an engine runs one model repeatedly.
 
-Messages come in through stdin and go out through stdout (see `wire`). The first message names the
-engine, so that it can be imported before the model exists; the second names the model; each later
-message carries the inputs of a run. The answer to every message but the first is {} with the
+Messages come in through stdin and go out through stdout (see `child_messages`). The first message
+names the engine, so that it can be imported before the model exists; the second names the model;
+each later message carries the inputs of a run. The answer to every message but the first is {} with the
 outputs, or {"error": text}.
 
 The process ends with its parent: when its input ends, even during a run, and, if the system allows
@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import IO, Any, cast
 
 from irloop import lifeline
-from irloop.engines import wire
+from irloop.engines import child_messages
 
 __all__ = ["main"]
 
@@ -55,7 +55,7 @@ def _read(stream: IO[bytes], requests: Requests) -> None:
 
     When the stream ends, this process and its group end at once, even during a run.
     """
-    while (message := wire.receive(stream)) is not None:
+    while (message := child_messages.receive(stream)) is not None:
         requests.put(message)
     # End the group here. The lifeline closes at the same time and would end it, too, but not once
     # this process is gone.
@@ -69,16 +69,16 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
         maker = _maker(first["engine"])
     except Exception as error:
         requests.get()
-        wire.send(answers, {"error": _error_text(error)})
+        child_messages.send(answers, {"error": _error_text(error)})
         return
     head, _ = requests.get()
     try:
         runner = maker(head["model"], head["options"]) if head["options"] else maker(head["model"])
     except Exception as error:
         # Any exception of an engine is its answer.
-        wire.send(answers, {"error": _error_text(error)})
+        child_messages.send(answers, {"error": _error_text(error)})
         return
-    wire.send(answers, {})
+    child_messages.send(answers, {})
     while True:
         head, values = requests.get()
         try:
@@ -86,9 +86,9 @@ def _serve(requests: Requests, answers: IO[bytes]) -> None:
                 runner.reset()
             outputs = list(runner(values))
         except Exception as error:
-            wire.send(answers, {"error": _error_text(error)})
+            child_messages.send(answers, {"error": _error_text(error)})
             continue
-        wire.send(answers, {}, outputs)
+        child_messages.send(answers, {}, outputs)
 
 
 def _maker(engine: str) -> Maker:

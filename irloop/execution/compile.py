@@ -21,6 +21,7 @@ from irloop.dialects.openvino import control_flow as openvino_flow
 from irloop.dialects.openvino import convert
 from irloop.errors import ExecutionError, UnsupportedError, plain_reason
 from irloop.execution.activated import with_activations
+from irloop.execution.body_types import body_types
 from irloop.execution.branch import Branches
 from irloop.execution.in_place import in_place
 from irloop.execution.loops import Loop, LoopBody
@@ -29,10 +30,9 @@ from irloop.execution.onnx_loops import BatchedScan, OnnxLoop, OnnxScan
 from irloop.execution.openvino_loops import OpenVinoLoop, TensorIterator
 from irloop.execution.program import CONTEXT, FIRST_FREE, NOTHING, Context, Program, Step
 from irloop.execution.state import STATEFUL, stateful_kernel
-from irloop.execution.types import body_types
+from irloop.execution.step_costs import call_work, known_work, viewed_work
 from irloop.execution.whole_axis import over_whole_axis
 from irloop.execution.wider_types import NONE, Wider, widened, widened_op, widened_type
-from irloop.execution.work import call_work, known_work, viewed_work
 from irloop.graph.builder import element_of
 from irloop.graph.loops import Carried, Invariant, ScanInput, Sliced
 from irloop.graph.model import Body, Graph, Node, Value

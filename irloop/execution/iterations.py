@@ -19,9 +19,9 @@ from irloop.execution.buffered import Buffered
 from irloop.execution.failure import StepError
 from irloop.execution.program import SMALL, Context, Step, run
 from irloop.execution.stack import Stack
+from irloop.execution.step_costs import AN_ITERATION
 from irloop.execution.straight import Cycle, Stretch
 from irloop.execution.trace import IterationEvent, LoopTracer
-from irloop.execution.work import AN_ITERATION
 from irloop.graph.model import Node
 
 __all__ = ["Counter", "Feed", "Gather", "Iterations", "Plan"]

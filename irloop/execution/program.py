@@ -23,9 +23,9 @@ from irloop.execution.limits import Limits
 from irloop.execution.memory import owned_bytes, room_needed, temporaries
 from irloop.execution.nesting import Level
 from irloop.execution.profile import RunProfile
+from irloop.execution.step_costs import A_CHECK, A_WATCHED_CALL, call_work, work_of
 from irloop.execution.straight import MOST_STEPS, straight
 from irloop.execution.trace import TraceEvent, Tracer
-from irloop.execution.work import A_CHECK, A_WATCHED_CALL, call_work, work_of
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 from irloop.progress import Listener

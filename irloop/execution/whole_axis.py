@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from irloop.dialects.numpy_broadcast import broadcasts_as_numpy
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.openvino import matmul as openvino_matmul
-from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.model import Node
 from irloop.graph.op import Kernel
 

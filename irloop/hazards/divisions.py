@@ -10,8 +10,8 @@ from irloop.dialects.openvino.matmul import MatMul
 from irloop.dialects.openvino.reduction import Reduction
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
-from irloop.hazards.memory import is_copy
 from irloop.hazards.patterns import is_view
+from irloop.hazards.shared_memory import is_copy
 from irloop.hazards.sources import sources
 
 __all__ = ["divided_inexactly"]

@@ -19,7 +19,6 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant, Result
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
-from irloop.hazards.memory import has_one_source, is_copy
 from irloop.hazards.patterns import (
     is_computed,
     is_loop,
@@ -28,6 +27,7 @@ from irloop.hazards.patterns import (
     read_inputs,
     taken_over,
 )
+from irloop.hazards.shared_memory import has_one_source, is_copy
 from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = [

@@ -13,7 +13,7 @@ from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Constant
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import is_copy
+from irloop.hazards.shared_memory import is_copy
 from irloop.hazards.sources import is_computed_from_inputs, sources
 
 __all__ = ["is_running_sum", "leaves_out_abs", "narrows_a_size", "narrows_a_size_with_sign"]

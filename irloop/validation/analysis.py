@@ -24,7 +24,7 @@ from irloop.graph.op import Constant, UnknownOp
 from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.declared import PACKED
-from irloop.validation.errors import Errors
+from irloop.validation.error_places import Errors
 from irloop.validation.repair import repaired
 
 __all__ = ["Analysis", "LightInference", "Numbers", "types_of"]

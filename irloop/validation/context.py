@@ -26,7 +26,7 @@ from irloop.validation.declared import (
     contradictions,
     known_element,
 )
-from irloop.validation.errors import Errors
+from irloop.validation.error_places import Errors
 from irloop.validation.weights import Weights
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ class Context:
     @cached_property
     def attribute_problems(self) -> list[Problem]:
         """The problems that were found in the attributes of all `data` elements of the file."""
-        from irloop.validation.operations import attribute_problems
+        from irloop.validation.attribute_problems import attribute_problems
 
         return list(attribute_problems(self.nets))
 
@@ -465,7 +465,7 @@ class Context:
         key = layer.type, layer.version
         known = self._arities.get(key)
         if known is None:
-            from irloop.validation.operations import operation_of
+            from irloop.validation.attribute_problems import operation_of
 
             operation = operation_of(layer.type or "", layer.version or "")
             known = self._arities[key] = (0, None) if operation is None else operation.inputs

@@ -26,7 +26,7 @@ from irloop.graph.collector import collector_paused
 from irloop.progress import counted
 from irloop.validation import rules as rule_package
 from irloop.validation.context import Context
-from irloop.validation.errors import Errors
+from irloop.validation.error_places import Errors
 from irloop.validation.rule import RULES, Rule
 from irloop.validation.suppression import Suppressed, of_document, of_outline
 

@@ -17,7 +17,7 @@ from irloop.graph.model import Graph, Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType, ValueType
 from irloop.graph.walk import all_graphs
 from irloop.validation.analysis import LightInference, types_of
-from irloop.validation.errors import Errors
+from irloop.validation.error_places import Errors
 from irloop.validation.onnx_bodies import InferredBody, inferred_bodies, kind_of
 
 __all__ = ["OnnxContext", "at_graph", "at_node", "at_path", "element_of", "scan_shape", "shape_of"]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from irloop.formats.openvino.document import Document, Edge, Layer, Net, Port
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
-from irloop.validation.errors import Errors
+from irloop.validation.error_places import Errors
 
 __all__ = ["repaired"]
 

@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 import irloop
-from irloop.comparison.explain import EXACT_SUMS, F32_KERNELS
+from irloop.comparison.engine_differences import EXACT_SUMS, F32_KERNELS
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.convolution import Convolution

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from irloop.engines import wire
+from irloop.engines import child_messages
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="process groups exist on POSIX only")
 
@@ -97,9 +97,9 @@ def test_a_worker_without_a_lifeline_ends_with_its_input(tmp_path: Path) -> None
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     ) as worker:
         assert worker.stdin is not None
-        wire.send(worker.stdin, {"engine": "own_engine:make"})
-        wire.send(worker.stdin, {"model": str(started), "options": {}})
-        wire.send(worker.stdin, {"reset": True})
+        child_messages.send(worker.stdin, {"engine": "own_engine:make"})
+        child_messages.send(worker.stdin, {"model": str(started), "options": {}})
+        child_messages.send(worker.stdin, {"reset": True})
         awaited(started)
         worker.stdin.close()
         assert worker.wait(60) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from irloop.conversion.detection import suppression
+from irloop.conversion.detection import box_selection
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.sizes import OnnxSizes, Size
 from irloop.conversion.framework.translation import Conversion
@@ -56,21 +56,21 @@ def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) ->
     Rows of equal scores are sorted by class and box. With `by_class`, the rows of each item are
     also sorted by class if the order is classid.
     """
-    item, label, box = (suppression.column(c, rows.found, at) for at in range(3))
+    item, label, box = (box_selection.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]
     keys += [] if rows.items == 1 else [item]
-    order = suppression.ordered(c, *keys)
-    kept = suppression.best_of_items(c, order, item, rows.items, op.keep_top_k)
+    order = box_selection.ordered(c, *keys)
+    kept = box_selection.best_of_items(c, order, item, rows.items, op.keep_top_k)
     rows = rows.taken(c, kept)
     kind, across = op.sort_result_type.lower(), op.sort_result_across_batch
-    item, label = (suppression.column(c, rows.found, at) for at in (0, 1))
+    item, label = (box_selection.column(c, rows.found, at) for at in (0, 1))
     if across and kind == "score":
         # Rows of equal scores keep the order of their items.
-        return rows.taken(c, suppression.ordered(c, rows.values))
+        return rows.taken(c, box_selection.ordered(c, rows.values))
     if kind == "classid" and across:
-        return rows.taken(c, suppression.ordered(c, label))
+        return rows.taken(c, box_selection.ordered(c, label))
     if kind == "classid" and by_class:
-        return rows.taken(c, suppression.ordered(c, label, item))
+        return rows.taken(c, box_selection.ordered(c, label, item))
     return rows
 
 
@@ -90,7 +90,7 @@ def outputs(
     label = forms.cast(c, forms.slice_(c, rows.found, [1], [2], [1]), F32)
     listed = forms.gather(c, boxes, flat, 0)
     table = forms.concat(c, [label, forms.unsqueeze(c, rows.values, [1]), listed], 1)
-    counts = suppression.counted(c, suppression.column(c, rows.found, 0), rows.items)
+    counts = box_selection.counted(c, box_selection.column(c, rows.found, 0), rows.items)
     return [
         forms.cast(c, table, element),
         forms.cast(c, forms.unsqueeze(c, flat, [1]), op.output_type),
@@ -101,5 +101,5 @@ def outputs(
 def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
     """The indices of the rows' boxes in the list of all boxes [N, P, 4]."""
     count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
-    item, box = (suppression.column(c, rows.found, at) for at in (0, 2))
+    item, box = (box_selection.column(c, rows.found, at) for at in (0, 2))
     return forms.add(c, forms.mul(c, item, count), box)

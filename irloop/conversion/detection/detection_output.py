@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import suppression
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import at_least, places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
@@ -35,14 +35,14 @@ def export_detections(
 
     If there are fewer detections than rows in the output, a row with item -1 follows the last one.
     """
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     case = _Case(c, op, moves, scores, priors)
     boxes = case.boxes(moves, priors, first_moves)
     worth = case.worth(scores, first_scores)
     rows = _by_box(c, op, case, boxes, worth) if op.decrease_label_id else None
     if rows is None:
-        shown = suppression.without_class(c, worth, case.classes, op.background_label_id)
-        rows = suppression.suppressed(
+        shown = box_selection.without_class(c, worth, case.classes, op.background_label_id)
+        rows = box_selection.suppressed(
             c,
             geometry.unfolded(c, boxes),
             shown,
@@ -50,7 +50,7 @@ def export_detections(
             least=op.confidence_threshold,
             best=op.top_k,
         )
-    values = suppression.read(c, worth, rows)
+    values = box_selection.read(c, worth, rows)
     if op.keep_top_k[0] >= 0:
         kept = _limited(c, rows, values, case.items, op.keep_top_k[0])
         rows, values = forms.gather(c, rows, kept, 0), forms.gather(c, values, kept, 0)
@@ -153,15 +153,15 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     shown = at_least(c, own, c.constant(op.confidence_threshold, F32))
     shown = c(comparison.And(), shown, forms.less(c, low, own))
     shown = c(comparison.And(), shown, forms.less(c, c.i64(0), best))
-    own = suppression.dropped(c, own, shown)
+    own = box_selection.dropped(c, own, shown)
     if not op.share_location:
         boxes = _of_class(c, boxes, best)
-    found = suppression.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
+    found = box_selection.candidates(c, geometry.unfolded(c, boxes), own, op.top_k)
     chosen = best if found.index is None else c(GatherElements(2), best, found.index)
-    rows = suppression.suppressed(
+    rows = box_selection.suppressed(
         c,
         found.boxes,
-        suppression.dropped(c, found.scores, forms.equal(c, chosen, label)),
+        box_selection.dropped(c, found.scores, forms.equal(c, chosen, label)),
         op.nms_threshold,
     )
     if found.index is None:
@@ -169,14 +169,16 @@ def _by_box(c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, worth: V
     # One index per item is enough, because all classes share one list of boxes.
     one = c.i64([1])
     shape = forms.concat(c, [one, case.sizes.list([case.classes]), one], 0)
-    return suppression.Candidates(boxes, worth, forms.expand(c, found.index, shape)).origin(c, rows)
+    return box_selection.Candidates(boxes, worth, forms.expand(c, found.index, shape)).origin(
+        c, rows
+    )
 
 
 def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
     """Select for each prior the box of its class `label` [N, 1, P]; the result is [N, 1, P, 4]."""
     by_prior = forms.transpose(c, boxes, [0, 2, 1, 3])
     index = forms.transpose(c, label, [0, 2, 1])
-    return forms.transpose(c, suppression.members(c, by_prior, index), [0, 2, 1, 3])
+    return forms.transpose(c, box_selection.members(c, by_prior, index), [0, 2, 1, 3])
 
 
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
@@ -184,13 +186,13 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
 
     `rows` are (item, class, box), and `values` their scores. A negative `limit` selects all rows.
     """
-    item = suppression.column(c, rows, 0)
-    keys = [suppression.column(c, rows, 2), values]
+    item = box_selection.column(c, rows, 0)
+    keys = [box_selection.column(c, rows, 2), values]
     if items != 1:
         keys.append(item)
-    order = suppression.ordered(c, *keys)
-    kept = suppression.best_of_items(c, order, item, items, limit)
-    return forms.topk(c, kept, suppression.number(c, kept), 0, largest=False)[0]
+    order = box_selection.ordered(c, *keys)
+    kept = box_selection.best_of_items(c, order, item, items, limit)
+    return forms.topk(c, kept, box_selection.number(c, kept), 0, largest=False)[0]
 
 
 def _listed(
@@ -206,7 +208,7 @@ def _listed(
         ends = (forms.slice_(c, rows, [at], [at + 1], [1]) for at in (0, 2))
         item, box = ends
         place = forms.concat(c, [item, forms.mul(c, label, c.i64(0)), box], 1)
-    found = suppression.read(c, boxes, place)
+    found = box_selection.read(c, boxes, place)
     if op.clip_after_nms:
         found = forms.clip(c, found, 0.0, 1.0)
     if op.decrease_label_id:
@@ -216,7 +218,7 @@ def _listed(
     end = c.constant([[-1.0, 0, 0, 0, 0, 0, 0]], F32)
     table = forms.concat(c, [table, end], 0)
     sizes, total = case.sizes, _rows(op, case)
-    missing = forms.sub(c, sizes.list([total]), suppression.number(c, table))
+    missing = forms.sub(c, sizes.list([total]), box_selection.number(c, table))
     missing = forms.maximum(c, missing, c.i64([0]))
     pads = forms.concat(c, [c.i64([0, 0]), missing, c.i64([0])], 0)
     whole = forms.pad(c, table, pads, c.constant(0.0, F32))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import LOWEST, at_least, places
@@ -218,7 +218,7 @@ def export_detections(
     image: Value,
 ) -> list[Value]:
     """ExperimentalDetectronDetectionOutput -> NonMaxSuppression of each class, TopK."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     regions = forms.cast(c, rois, F32)
     # All regions are one item of a batch: each class has its own boxes [1, C, R, 4] and scores [1,
     # C, R].
@@ -226,19 +226,19 @@ def export_detections(
     low, high = geometry.halves(c, regions)
     solid = geometry.both(c, forms.less(c, low, high))
     worth = forms.transpose(c, forms.cast(c, scores, F32), [1, 0])
-    worth = forms.unsqueeze(c, suppression.dropped(c, worth, solid), [0])
-    worth = suppression.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
+    worth = forms.unsqueeze(c, box_selection.dropped(c, worth, solid), [0])
+    worth = box_selection.without_class(c, worth, OnnxSizes(c).of(worth, 3)[1], 0)
     good = forms.less(c, c.constant(op.score_threshold, F32), worth)
-    rows = _suppressed(c, op, boxes, suppression.dropped(c, worth, good))
-    values = suppression.read(c, worth, rows)
+    rows = _suppressed(c, op, boxes, box_selection.dropped(c, worth, good))
+    values = box_selection.read(c, worth, rows)
     order = _best_if_too_many(c, values, op.max_detections_per_image)
     rows, values = forms.gather(c, rows, order, 0), forms.gather(c, values, order, 0)
-    label = suppression.column(c, rows, 1)
-    counts = suppression.number(c, rows)
+    label = box_selection.column(c, rows, 1)
+    counts = box_selection.number(c, rows)
     most = op.max_detections_per_image
-    found = suppression.dense(c, suppression.read(c, boxes, rows), counts, most, width=4)
+    found = box_selection.dense(c, box_selection.read(c, boxes, rows), counts, most, width=4)
     names, worths = (
-        forms.squeeze(c, suppression.dense(c, part, counts, most), [0])
+        forms.squeeze(c, box_selection.dense(c, part, counts, most), [0])
         for part in (forms.cast(c, label, F32), values)
     )
     return [
@@ -270,9 +270,9 @@ def _suppressed(
     near = c(comparison.And(), candidate, forms.less(c, narrow, c.constant(least, F32)))
     number = forms.reduce(c, "Sum", forms.cast(c, near, I64), [0, 1, 2], keep=False)
     exact = forms.less(c, number, c.i64(1))
-    plain = suppression.dropped(c, worth, exact)
-    rest = suppression.dropped(c, worth, forms.logical_not(c, exact))
-    rows = suppression.suppressed(
+    plain = box_selection.dropped(c, worth, exact)
+    rest = box_selection.dropped(c, worth, forms.logical_not(c, exact))
+    rows = box_selection.suppressed(
         c, geometry.with_border(c, boxes, 1.0), plain, threshold, limit=op.post_nms_count
     )
     limit = c.i64([op.post_nms_count]) if op.post_nms_count >= 0 else None
@@ -299,7 +299,7 @@ def _update(
     """
     inner = loop.inner
     kept = at_least(inner, inner.constant(threshold, F32), share)
-    return suppression.dropped(inner, left, kept), []
+    return box_selection.dropped(inner, left, kept), []
 
 
 def _decoded(
@@ -319,8 +319,8 @@ def _best_if_too_many(c: Conversion, values: Value, limit: int) -> Value:
 
     If there are at most `limit` rows, all indices are returned in ascending order.
     """
-    order = suppression.ordered(c, values)
-    count = suppression.number(c, order)
+    order = box_selection.ordered(c, values)
+    count = box_selection.number(c, order)
     place = forms.range_(c, c.i64(0), forms.squeeze(c, count, [0]), c.i64(1))
     many = forms.less(c, c.i64([limit]), count)
     return forms.slice_(c, forms.where(c, many, order, place), [0], [limit], [0])

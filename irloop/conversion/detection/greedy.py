@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from irloop.conversion.detection import suppression
+from irloop.conversion.detection import box_selection
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import LOWEST, OUT, places
 from irloop.conversion.forms.sizes import OnnxSizes
@@ -62,8 +62,8 @@ def greedy(
     if limit is not None:
         kept = c(comparison.And(), kept, forms.less(c, c.i64([0]), limit))
     rows = forms.transpose(c, c(NonZero(), kept), [1, 0])
-    found = suppression.Candidates(boxes, worth, chosen).origin(c, rows)
-    return found, suppression.read(c, worth, rows)
+    found = box_selection.Candidates(boxes, worth, chosen).origin(c, rows)
+    return found, box_selection.read(c, worth, rows)
 
 
 def _stacked(
@@ -74,7 +74,7 @@ def _stacked(
     Returns the positions of these boxes, [T, N, C, 1], and their scores. `rule` tells how a box
     that was taken changes the scores of the boxes that overlap it.
     """
-    flat, first = suppression.one_list(c, boxes), suppression.first_places(c, boxes)
+    flat, first = box_selection.one_list(c, boxes), box_selection.first_places(c, boxes)
     place = places(c, OnnxSizes(c).of(boxes, 4)[2])
     loop = OnnxLoopBuilder(c, "suppression")
     inner = loop.inner

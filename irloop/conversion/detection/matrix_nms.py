@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from irloop.conversion.detection import box_selection, class_rows
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import class_rows, suppression
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import LOWEST, places
 from irloop.conversion.forms.sizes import OnnxSizes
@@ -23,20 +23,20 @@ F32, I64 = ElementType.F32, ElementType.I64
 @exports(ov.MatrixNms)
 def export_matrix_nms(c: Conversion, op: ov.MatrixNms, boxes: Value, scores: Value) -> list[Value]:
     """MatrixNms -> TopK, a table of overlaps, ReduceMin of the decays, TopK."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
     items, classes, _ = sizes.of(worth, 3)
     good = forms.less(c, c.constant(op.score_threshold, F32), worth)
-    worth = suppression.dropped(c, worth, good)
-    worth = suppression.without_class(c, worth, classes, op.background_class)
+    worth = box_selection.dropped(c, worth, good)
+    worth = box_selection.without_class(c, worth, classes, op.background_class)
     values, index = forms.topk(c, worth, _most(c, worth, op.nms_top_k), 2)
-    chosen = suppression.members(c, forms.unsqueeze(c, wide, [1]), index)
+    chosen = box_selection.members(c, forms.unsqueeze(c, wide, [1]), index)
     lowered = forms.mul(c, values, _decay(c, op, chosen))
     left = forms.less(c, c.constant(max(op.post_threshold, LOWEST), F32), lowered)
     places = forms.transpose(c, c(NonZero(), left), [1, 0])
-    found = suppression.Candidates(chosen, lowered, index).origin(c, places)
-    rows = class_rows.Rows(found, suppression.read(c, lowered, places), items)
+    found = box_selection.Candidates(chosen, lowered, index).origin(c, places)
+    rows = class_rows.Rows(found, box_selection.read(c, lowered, places), items)
     rows = class_rows.sorted_rows(c, op, rows, by_class=False)
     flat = class_rows.flat_places(c, rows, wide)
     listed = forms.reshape(c, wide, [-1, 4])

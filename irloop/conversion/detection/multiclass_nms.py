@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from irloop.conversion.detection import box_selection, class_rows
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import class_rows, suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import at_least, places
@@ -33,7 +33,7 @@ def export_multiclass(
     c: Conversion, op: Multiclass, boxes: Value, scores: Value, numbers: Value | None = None
 ) -> list[Value]:
     """MulticlassNms -> NonMaxSuppression, TopK by score, and Gather of the boxes."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     wide, worth = forms.cast(c, boxes, F32), forms.cast(c, scores, F32)
     if numbers is None:
@@ -41,14 +41,14 @@ def export_multiclass(
     else:
         lists, worth = _segments(c, wide, worth, numbers)
     items, classes, _ = sizes.of(worth, 3)
-    shown = suppression.without_class(c, worth, classes, op.background_class)
+    shown = box_selection.without_class(c, worth, classes, op.background_class)
     found = _kept(c, op, lists, shown)
-    rows = class_rows.Rows(found, suppression.read(c, worth, found), items)
+    rows = class_rows.Rows(found, box_selection.read(c, worth, found), items)
     rows = class_rows.sorted_rows(c, op, rows, by_class=True)
     if numbers is None:
         flat = class_rows.flat_places(c, rows, wide)
     else:
-        label, box = (suppression.column(c, rows.found, at) for at in (1, 2))
+        label, box = (box_selection.column(c, rows.found, at) for at in (1, 2))
         flat = forms.add(c, forms.mul(c, box, sizes.list([classes])), label)
         wide = forms.transpose(c, wide, [1, 0, 2])
     listed = forms.reshape(c, wide, [-1, 4])
@@ -64,11 +64,13 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
     """
     sizes = OnnxSizes(c)
     counts = forms.unsqueeze(c, forms.as_i64(c, numbers), [1])
-    first = forms.unsqueeze(c, suppression.starts(c, forms.as_i64(c, numbers)), [1])
+    first = forms.unsqueeze(c, box_selection.starts(c, forms.as_i64(c, numbers)), [1])
     place = places(c, sizes.of(scores, 2)[1])
     reached = at_least(c, place, first)
     inside = c(comparison.And(), reached, forms.less(c, place, forms.add(c, first, counts)))
-    worth = suppression.dropped(c, forms.unsqueeze(c, scores, [0]), forms.unsqueeze(c, inside, [1]))
+    worth = box_selection.dropped(
+        c, forms.unsqueeze(c, scores, [0]), forms.unsqueeze(c, inside, [1])
+    )
     items = sizes.list([sizes.of(numbers, 1)[0], 1, 1, 1])
     return forms.expand(c, forms.unsqueeze(c, boxes, [0]), items), worth
 
@@ -76,22 +78,22 @@ def _segments(c: Conversion, boxes: Value, scores: Value, numbers: Value) -> tup
 def _kept(c: Conversion, op: Multiclass, boxes: Value, scores: Value) -> Value:
     """Choose the boxes to keep; return rows (item, class, box), sorted by item and class."""
     border = 0.0 if op.normalized else 1.0
-    least = suppression.just_below(op.score_threshold)
+    least = box_selection.just_below(op.score_threshold)
     if op.nms_eta < 1:
         good = forms.less(c, c.constant(least, F32), scores)
-        given = suppression.dropped(c, scores, good)
-        found = suppression.candidates(c, boxes, given, op.nms_top_k)
+        given = box_selection.dropped(c, scores, good)
+        found = box_selection.candidates(c, boxes, given, op.nms_top_k)
         rows, _ = greedy(c, found.boxes, found.scores, None, _shrinking(c, op, found.scores))
         return found.origin(c, rows)
     bordered = geometry.unfolded(c, geometry.with_border(c, boxes, border))
     # A box whose overlap equals the threshold is suppressed: a threshold of 0 leaves one box per
     # class.
     every = op.iou_threshold <= 0
-    return suppression.suppressed(
+    return box_selection.suppressed(
         c,
         bordered,
         scores,
-        0.0 if every else suppression.just_below(op.iou_threshold),
+        0.0 if every else box_selection.just_below(op.iou_threshold),
         least=least,
         best=op.nms_top_k,
         limit=1 if every else -1,
@@ -116,7 +118,7 @@ def _shrinking(c: Conversion, op: Multiclass, scores: Value) -> Rule:
         shrinks = forms.less(inner, inner.constant(0.5, F32), threshold)
         smaller = forms.mul(inner, threshold, inner.constant(op.nms_eta, F32))
         threshold = forms.where(inner, shrinks, smaller, threshold)
-        left = suppression.dropped(inner, left, forms.less(inner, worst, threshold))
+        left = box_selection.dropped(inner, left, forms.less(inner, worst, threshold))
         return left, [worst, threshold]
 
     none = forms.expand(c, c.constant(-1.0, F32), forms.shape(c, scores))

@@ -1,4 +1,4 @@
-"""Converts non-maximum suppression.
+"""Converts non-maximum box_selection.
 
 A box whose overlap equals the threshold is suppressed in OpenVINO and kept in ONNX; a constant
 threshold is moved to the next f32, so that both keep the same boxes. Soft suppression, which lowers
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import suppression
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms import openvino_forms as ov_forms
@@ -67,7 +67,7 @@ def _ranked(c: Conversion, op: _Sorting, indices: Value, scores: Value) -> tuple
     """
     if not op.sort_result_descending:
         return indices, scores
-    scores, order = forms.topk(c, scores, suppression.number(c, scores), 0)
+    scores, order = forms.topk(c, scores, box_selection.number(c, scores), 0)
     return forms.gather(c, indices, order, 0), scores
 
 
@@ -84,7 +84,7 @@ def scored_outputs(
     return [
         forms.cast(c, indices, op.output_type),
         forms.cast(c, named, element_of(original)),
-        forms.cast(c, suppression.number(c, indices), op.output_type),
+        forms.cast(c, box_selection.number(c, indices), op.output_type),
     ]
 
 
@@ -95,7 +95,7 @@ def _exported(
 
     The kept boxes are rows [K, 3] of batch item, class and position of the box.
     """
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     boxes, scores, limit, iou, threshold = (*inputs[:5], *(None,) * 5)[:5]
     assert boxes is not None
     assert scores is not None
@@ -105,7 +105,7 @@ def _exported(
     least = c.constant([0.0], F32) if threshold is None else listed(c, threshold, F32)
     target = onnx.NonMaxSuppression(int(op.centred()))
     found = c(target, forms.cast(c, boxes, F32), wide_scores, limit, iou, least)
-    return found, suppression.read(c, wide_scores, found)
+    return found, box_selection.read(c, wide_scores, found)
 
 
 def _softened(
@@ -116,7 +116,7 @@ def _softened(
     With a sigma above 0, a kept box lowers the scores of the boxes that overlap it, instead of
     removing these boxes.
     """
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     boxes, scores, limit, iou, threshold = inputs[:5]
     assert boxes is not None
     assert scores is not None
@@ -139,10 +139,10 @@ def _softened(
         apart = forms.less(inner, overlap, loop.capture(share))
         kept = forms.where(inner, loop.capture(soft), good, apart)
         score = forms.where(inner, loop.capture(soft), lowered, left)
-        return suppression.dropped(inner, score, kept), []
+        return box_selection.dropped(inner, score, kept), []
 
     wide = forms.cast(c, scores, F32)
-    given = suppression.dropped(c, wide, forms.less(c, least, wide))
+    given = box_selection.dropped(c, wide, forms.less(c, least, wide))
     corners = forms.unsqueeze(c, _corners(c, op, forms.cast(c, boxes, F32)), [1])
     return greedy(c, corners, given, most, Rule(_overlap, update))
 
@@ -184,7 +184,7 @@ def _below(c: Conversion, limit: Value, iou: Value | None) -> tuple[Value, Value
         return limit, forms.mul(c, given, c.constant([1.0 - 2.0**-23], F32))
     number = np.float32(known.reshape(-1)[0])
     if number > 0:
-        return limit, c.constant([suppression.just_below(float(number))], F32)
+        return limit, c.constant([box_selection.just_below(float(number))], F32)
     # The threshold is 0 and every overlap is at least 0, so only one box is left.
     return forms.minimum(c, limit, c.i64([1])), c.constant([0.0], F32)
 

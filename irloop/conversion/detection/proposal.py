@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from irloop.conversion.detection import box_selection
 from irloop.conversion.detection import boxes as geometry
-from irloop.conversion.detection import suppression
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.forms.scores import places
 from irloop.conversion.forms.sizes import OnnxSizes, Size
@@ -85,27 +85,27 @@ class _Chosen:
     counts: Value
 
 
-def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> suppression.Candidates:
+def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> box_selection.Candidates:
     """The `before` best boxes of each item, by score: boxes [N, P, 4], scores [N, P].
 
     All boxes belong to one class.
     """
-    return suppression.candidates(
+    return box_selection.candidates(
         c, forms.unsqueeze(c, boxes, [1]), forms.unsqueeze(c, scores, [1]), before
     )
 
 
 def _chosen(
-    c: Conversion, found: suppression.Candidates, overlap: float, border: float, after: int
+    c: Conversion, found: box_selection.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
     """Drop each box that overlaps a box of a higher score; keep the best `after` of each item."""
     bordered = geometry.with_border(c, found.boxes, border)
-    rows = suppression.suppressed(c, bordered, found.scores, overlap, limit=after)
-    item = suppression.column(c, rows, 0)
+    rows = box_selection.suppressed(c, bordered, found.scores, overlap, limit=after)
+    item = box_selection.column(c, rows, 0)
     return _Chosen(
-        suppression.read(c, found.boxes, rows),
-        suppression.read(c, found.scores, rows),
-        suppression.counted(c, item, OnnxSizes(c).of(found.scores, 3)[0]),
+        box_selection.read(c, found.boxes, rows),
+        box_selection.read(c, found.scores, rows),
+        box_selection.counted(c, item, OnnxSizes(c).of(found.scores, 3)[0]),
     )
 
 
@@ -126,7 +126,7 @@ def export_proposal(
     c: Conversion, op: ov.Proposing, scores: Value, moves: Value, image: Value
 ) -> list[Value]:
     """Proposal -> a grid of anchors, TopK, NonMaxSuppression, padded with zeros."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     sizes = OnnxSizes(c)
     items, channels, height, width = sizes.of(scores, 4)
     tensorflow = op.anchors().tensorflow
@@ -168,7 +168,7 @@ def _filled_up(
     """
     sizes, after = OnnxSizes(c), op.post_nms_topn
     total = sizes.times(items, after)
-    table = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
+    table = box_selection.dense(c, kept.boxes, kept.counts, after, width=4)
     if op.clip_after_nms:
         table = geometry.clipped(c, table, frame.height, frame.width)
     if op.normalize:
@@ -182,7 +182,7 @@ def _filled_up(
     rows = forms.cast(c, sizes.reshape(whole, [total, 5]), element)
     if op.n_outputs == 1:
         return [rows]
-    values = suppression.dense(c, kept.scores, kept.counts, after)
+    values = box_selection.dense(c, kept.scores, kept.counts, after)
     return [rows, forms.cast(c, sizes.reshape(values, [total]), element)]
 
 
@@ -204,7 +204,7 @@ def export_single_image(
     scores: Value,
 ) -> list[Value]:
     """ExperimentalDetectronGenerateProposalsSingleImage -> TopK and NonMaxSuppression."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     frame = _Image.of(c, image, 3)
     boxes = _moved(c, frame, anchors, forms.unsqueeze(c, moves, [0]), 1.0)
     worth = _by_place(c, forms.unsqueeze(c, forms.cast(c, scores, F32), [0]), 1)
@@ -213,8 +213,8 @@ def export_single_image(
     found = _best(c, boxes, forms.mul(c, worth, forms.cast(c, large, F32)), op.pre_nms_count)
     kept = _chosen(c, found, op.nms_threshold, 0.0, op.post_nms_count)
     element, after = element_of(scores), op.post_nms_count
-    rows = suppression.dense(c, kept.boxes, kept.counts, after, width=4)
-    values = suppression.dense(c, kept.scores, kept.counts, after)
+    rows = box_selection.dense(c, kept.boxes, kept.counts, after, width=4)
+    values = box_selection.dense(c, kept.scores, kept.counts, after)
     return [forms.cast(c, forms.squeeze(c, part, [0]), element) for part in (rows, values)]
 
 
@@ -228,14 +228,16 @@ def export_generate(
     scores: Value,
 ) -> list[Value]:
     """GenerateProposals -> TopK and NonMaxSuppression."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     border = 0.0 if op.normalized else 1.0
     frame = _Image.of(c, images, OnnxSizes(c).of(images, 2)[1])
     boxes = _moved(c, frame, anchors, moves, border)
     found = _best(c, boxes, _by_place(c, forms.cast(c, scores, F32), 1), op.pre_nms_count)
     height, width = (forms.unsqueeze(c, size, [1]) for size in frame.least(c, op.min_size))
     large = geometry.large_enough(c, found.boxes, border, (height, width))
-    found = suppression.Candidates(found.boxes, suppression.dropped(c, found.scores, large), None)
+    found = box_selection.Candidates(
+        found.boxes, box_selection.dropped(c, found.scores, large), None
+    )
     kept = _chosen(c, found, op.nms_threshold, border, op.post_nms_count)
     element = element_of(scores)
     return [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irloop.conversion.detection import suppression
+from irloop.conversion.detection import box_selection
 from irloop.conversion.detection.greedy import Rule, greedy
 from irloop.conversion.detection.nms import listed, scored_outputs
 from irloop.conversion.forms import onnx_forms as forms
@@ -42,7 +42,7 @@ def export_rotated(
     threshold: Value,
 ) -> list[Value]:
     """NMSRotated -> a Loop over the kept boxes."""
-    suppression.require_opset(c)
+    box_selection.require_opset(c)
     most = forms.maximum(c, listed(c, limit, I64), c.i64([0]))
     share, least = (listed(c, value, F32) for value in (iou, threshold))
 
@@ -50,10 +50,10 @@ def export_rotated(
         loop: OnnxLoopBuilder, left: Value, overlap: Value, states: Sequence[Value]
     ) -> tuple[Value, list[Value]]:
         far = at_least(loop.inner, loop.capture(share), overlap)
-        return suppression.dropped(loop.inner, left, far), []
+        return box_selection.dropped(loop.inner, left, far), []
 
     wide = forms.cast(c, scores, F32)
-    given = suppression.dropped(c, wide, forms.less(c, least, wide))
+    given = box_selection.dropped(c, wide, forms.less(c, least, wide))
     turned = forms.unsqueeze(c, _with_corners(c, boxes, clockwise=op.clockwise), [1])
     rows, values = greedy(c, turned, given, most, Rule(_overlap, update))
     return scored_outputs(c, op, rows, values, scores)

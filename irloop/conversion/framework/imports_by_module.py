@@ -36,12 +36,12 @@ IMPORTS_BY_MODULE: dict[str, str] = {
         BlackmanWindow ConstantOfShape EyeLike HammingWindow HannWindow MelWeightMatrix
         OneHot Range Range27
     """,
-    "elements.integer_products": "ConvInteger MatMulInteger QLinearConv QLinearMatMul",
     "elements.legacy": """
         Add1 And1 BatchNormalization1 Clip1 Div1 Dropout1 Equal1 Greater1 Less1 Mul1 Or1
         PRelu1 Pow1 Selu1 Sub1 Xor1
     """,
     "elements.losses": "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
+    "elements.quantised_products": "ConvInteger MatMulInteger QLinearConv QLinearMatMul",
     "elements.quantize": """
         DequantizeLinear10 DequantizeLinear13 DynamicQuantizeLinear QuantizeLinear10
         QuantizeLinear13

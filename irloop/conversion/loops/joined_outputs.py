@@ -14,8 +14,8 @@ from irloop.graph.inference import Inference
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.types import ElementType
-from irloop.hazards.memory import readers_of
 from irloop.hazards.patterns import number_of
+from irloop.hazards.shared_memory import readers_of
 from irloop.passes.folding import folded
 from irloop.passes.forms import Forms
 from irloop.passes.loop_pass import LoopPass

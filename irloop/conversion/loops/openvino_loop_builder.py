@@ -42,7 +42,7 @@ from irloop.graph.op import Constant
 from irloop.graph.record import Record
 from irloop.graph.rewriter import Rewriter
 from irloop.graph.types import UNKNOWN_DIM, ElementType, Shape, TensorType, ValueType
-from irloop.hazards.memory import needs_barrier, shares_memory_with
+from irloop.hazards.shared_memory import needs_barrier, shares_memory_with
 from irloop.passes.common.body_barriers import copy_of
 
 __all__ = ["OpenVinoLoopBuilder", "Scanned", "copied", "refuse_strings"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irloop.conversion.quantised.pairs import quantised
+from irloop.conversion.quantised.quantise_dequantise import quantised
 from irloop.conversion.quantised.reading import BYTES, Codes, codes_of, inputs_of, shifted
 from irloop.dialects.onnx.convert import Cast6
 from irloop.graph.builder import element_of

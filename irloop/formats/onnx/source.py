@@ -12,7 +12,7 @@ from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.files import ParsedOnce, open_regular, read_regular
 from irloop.formats.onnx.external import LFS_POINTER, ExternalFiles
-from irloop.formats.onnx.wire import Tokens, cut
+from irloop.formats.onnx.wire_format import Tokens, cut
 from irloop.graph.tensor import MappedFile
 
 __all__ = ["Loaded", "load", "loaded"]

@@ -17,7 +17,7 @@ from irloop.errors import ReadError, WriteError
 from irloop.files import reason_of, replacing
 from irloop.formats.onnx.source import PROTOBUF_LIMIT
 from irloop.formats.onnx.tensors import tensor_to_proto
-from irloop.formats.onnx.wire import Piece, Tokens, size_of, splice
+from irloop.formats.onnx.wire_format import Piece, Tokens, size_of, splice
 from irloop.graph.tensor import MappedTensor, Tensor
 from irloop.graph.types import ElementType
 

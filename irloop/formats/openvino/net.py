@@ -8,7 +8,6 @@ from irloop.diagnostics import Location
 from irloop.errors import ReadError
 from irloop.formats.openvino import edge_problems, problems
 from irloop.formats.openvino.document import Edge, Layer, Net, Port
-from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import attributes_of_info, parse_names
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import are_ids, is_id, unsigned
@@ -16,6 +15,7 @@ from irloop.formats.openvino.older_forms import has_joined_weights, with_parted_
 from irloop.formats.openvino.places import at_data, at_edge, at_layer, at_port
 from irloop.formats.openvino.port_map_record import port_map_of
 from irloop.formats.openvino.problems import Problem
+from irloop.formats.openvino.reader_state import Shared
 from irloop.formats.openvino.texts import element_of_name, parse_shape, static_shape
 from irloop.graph.model import Body, Graph, Node, Value, link, make_node
 from irloop.graph.types import ElementType, TensorType

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from irloop.files import ParsedOnce
 from irloop.formats.openvino import problems
 from irloop.formats.openvino.document import Document
-from irloop.formats.openvino.layers import Shared
 from irloop.formats.openvino.markup import text_of_extras
 from irloop.formats.openvino.net import NetReader
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.port_map_reader import Wiring
+from irloop.formats.openvino.reader_state import Shared
 from irloop.formats.openvino.weights import Weights, default_weights
 from irloop.formats.openvino.xml import parse
 from irloop.graph.collector import collector_paused

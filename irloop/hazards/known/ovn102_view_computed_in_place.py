@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.memory import is_copy, may_share, moving
 from irloop.hazards.patterns import is_loop, same_memory
+from irloop.hazards.shared_memory import is_copy, may_share, moving
 
 __all__ = ["ViewComputedInPlace"]
 

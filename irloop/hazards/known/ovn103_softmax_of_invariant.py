@@ -9,8 +9,8 @@ from irloop.dialects.openvino.elementwise import Exp, Subtract
 from irloop.dialects.openvino.normalization import MVN1, MVN2, MVN6
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.memory import begins_in_place
 from irloop.hazards.patterns import is_invariant, owner_of, same_memory
+from irloop.hazards.shared_memory import begins_in_place
 
 __all__ = ["SoftmaxOfInvariant"]
 

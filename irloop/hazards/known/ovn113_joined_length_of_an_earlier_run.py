@@ -10,8 +10,8 @@ from irloop.dialects.openvino.slicing import Slice, StridedSlice
 from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.hazards.hazard import Effect, Hazard
-from irloop.hazards.memory import readers_of
 from irloop.hazards.patterns import may_not_run
+from irloop.hazards.shared_memory import readers_of
 
 __all__ = ["JoinedLengthOfAnEarlierRun"]
 

@@ -12,7 +12,7 @@ from irloop.graph.loops import Concatenated
 from irloop.graph.model import Node, Value
 from irloop.graph.op import Result
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType
-from irloop.hazards.memory import is_overwritten, needs_barrier, shares_memory_with
+from irloop.hazards.shared_memory import is_overwritten, needs_barrier, shares_memory_with
 from irloop.passes.forms import Emitter
 from irloop.passes.loop_pass import LoopPass
 from irloop.passes.loop_wires import LoopWires

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from irloop.dialects.classes import classes_of
+from irloop.dialects.numpy_broadcast import broadcasts_as_numpy
 from irloop.dialects.onnx import ONNX
 from irloop.dialects.openvino import OPENVINO
-from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Node, Value

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from irloop.dialects.loops import normal_axis
+from irloop.dialects.numpy_broadcast import broadcasts_as_numpy
 from irloop.dialects.onnx import activation as onnx_activation
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import gather as onnx_gather
@@ -24,7 +25,6 @@ from irloop.dialects.openvino import matmul as ov_matmul
 from irloop.dialects.openvino import reduction as ov_reduction
 from irloop.dialects.openvino import shape as ov_shape
 from irloop.dialects.openvino import slicing as ov_slicing
-from irloop.dialects.whole_axis import broadcasts_as_numpy
 from irloop.graph.builder import element_of, shape_of
 from irloop.graph.loops import LastValue, ScanInput, ScanOutput, Sliced
 from irloop.graph.model import Node, Value

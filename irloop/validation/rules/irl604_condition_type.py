@@ -12,7 +12,7 @@ from irloop.validation.context import Context
 from irloop.validation.declared import Declared
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import Rule
-from irloop.validation.scalars import as_scalar
+from irloop.validation.scalar_edits import as_scalar
 
 
 class ConditionType(

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from irloop.errors import ReadError
 from irloop.formats.onnx import reader, writer
-from irloop.formats.onnx.wire import Encoded, Tokens, cut
+from irloop.formats.onnx.wire_format import Encoded, Tokens, cut
 from irloop.graph.verify import verify
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]>\n'

@@ -37,9 +37,9 @@ def _matchers(group: int) -> list[MatcherPass]:
     from irloop.conversion.quantised.dynamic import DynamicRanges
     from irloop.conversion.quantised.float_weights import KeepFloatWeights
     from irloop.conversion.quantised.integer_products import IntegerProducts
+    from irloop.conversion.quantised.integer_weights import QuantisedWeights
     from irloop.conversion.quantised.integers import QuantisedIntegers
-    from irloop.conversion.quantised.pairs import QuantisedPairs
-    from irloop.conversion.quantised.weights import QuantisedWeights
+    from irloop.conversion.quantised.quantise_dequantise import QuantisedPairs
 
     groups: list[list[MatcherPass]] = [
         [QuantisedPairs(), QuantisedIntegers(), DynamicRanges()],
