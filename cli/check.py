@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -164,6 +165,6 @@ def _model(path: str, weights: str | None) -> Model | str:
 
 def _trips(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
+    if not all(re.fullmatch(r"\d{1,18}", part) for part in parts):
         raise UsageError(f"--trips {text!r} is not a list of numbers such as 5,2,1,0")
     return [int(part) for part in parts]

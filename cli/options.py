@@ -43,7 +43,7 @@ def dims_of(
     sizes: dict[str, int] = {}
     for text in texts:
         name, equals, size = text.rpartition("=")
-        if not equals or not name or not size.isdecimal():
+        if not equals or not name or not re.fullmatch(r"\d{1,18}", size):
             raise click.BadParameter(f"{text!r} is not a size such as batch=4")
         sizes[name] = int(size)
     return sizes

@@ -2,8 +2,8 @@
 
 Messages come in through stdin and go out through stdout (see `child_messages`). The first message
 names the engine, so that it can be imported before the model exists; the second names the model;
-each later message carries the inputs of a run. The answer to every message but the first is {} with the
-outputs, or {"error": text}.
+each later message carries the inputs of a run. The answer to every message but the first is {} with
+the outputs, or {"error": text}.
 
 The process ends with its parent: when its input ends, even during a run, and, if the system allows
 it, when the pipe whose number is its argument is closed (see `lifeline`).

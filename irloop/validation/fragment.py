@@ -15,6 +15,7 @@ from irloop.dialects.openvino import OPENVINO
 from irloop.files import read_regular
 from irloop.formats.openvino.document import Document, Layer, Net
 from irloop.formats.openvino.edits import SetAttribute, edited
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.xml import parse
 
 __all__ = ["concerns", "document_of"]
@@ -79,8 +80,7 @@ def concerns(finding: Diagnostic) -> bool:
     """True if a finding is about the fragment itself, not about added layers or missing parts."""
     if finding.code.startswith(_ELSEWHERE):
         return False
-    number = finding.location.layer_id or ""
-    return not (number.isdecimal() and int(number) >= FIRST_ID)
+    return (unsigned(finding.location.layer_id) or 0) < FIRST_ID
 
 
 def _layer(text: str, file: str) -> Layer | None:

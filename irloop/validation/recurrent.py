@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from irloop.dialects.openvino import FAMILIES, OPENVINO
 from irloop.dialects.openvino import recurrent as openvino
-from irloop.formats.openvino.attributes import parse_words
+from irloop.formats.openvino.attributes import parse_bool, parse_words
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.net_index import NetIndex
 from irloop.formats.openvino.numbers import attribute_integer
@@ -41,8 +41,8 @@ class Recurrent(NamedTuple):
     @property
     def bias_gates(self) -> int:
         """The length of the bias, as a multiple of the hidden size."""
-        text = self.layer.data.get("linear_before_reset", "").lower()
-        return 4 if self.gates == 3 and text in ("true", "1") else self.gates
+        more = parse_bool(self.layer.data.get("linear_before_reset", ""))
+        return 4 if self.gates == 3 and more else self.gates
 
     @property
     def directions(self) -> int | None:

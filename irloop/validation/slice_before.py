@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from irloop.formats.openvino.edits import Edit, InsertBefore, SetAttribute, SetText, escaped
 from irloop.formats.openvino.net_index import NetIndex
+from irloop.formats.openvino.numbers import unsigned
 from irloop.formats.openvino.places import at_edge, at_entry, at_port
 from irloop.formats.openvino.port_map_reader import Entry, Wiring
 from irloop.validation import loop_ranges
@@ -50,7 +51,7 @@ def slice_before(
     vectors = ([0] * axis + [low], [0] * axis + [high], [1] * (axis + 1))
     data = b"".join(struct.pack(f"<{axis + 1}q", *vector) for vector in vectors)
     padding = bytes(-used % ALIGNMENT)
-    last = max((int(name) for name in net.layers if name.isdecimal()), default=0)
+    last = max((unsigned(name) or 0 for name in net.layers), default=0)
     ids = [str(last + at) for at in range(1, 5)]
     names = _new_names(net, owner.name or "loop", ("begin", "end", "strides", "range"))
     dims = (*port.dims[:axis], str(high - low), *port.dims[axis + 1 :])

@@ -158,7 +158,9 @@ def test_weights_in_another_folder(
         ["--engines", "numpy", "--engine-b", "onnxruntime"],
         ["--seeds", "0"],
         ["--trips", "many"],
+        ["--trips", "9" * 5000],
         ["--dim", "batch"],
+        ["--dim", "batch=" + "9" * 5000],
         ["--rtol", "-1"],
     ],
 )
@@ -168,6 +170,7 @@ def test_contradictory_or_unknown_options_are_wrong_usage(
     result = irloop("check", recurrent, onnx, *options)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr
+    assert "internal error" not in result.stderr
 
 
 def test_models_with_different_inputs_are_wrong_usage(

@@ -147,6 +147,21 @@ def test_a_lost_back_edge_is_restored_only_with_unsafe_fixes(tmp_path: Path) -> 
     assert irloop.compare(RECURRENT, path, engines="numpy").equal
 
 
+@pytest.mark.parametrize("name", ["irl524/bad_empty_section", "irl525/bad_cell_state_lost"])
+def test_a_lost_back_edge_of_a_layer_whose_id_is_not_a_number(name: str, tmp_path: Path) -> None:
+    (item,) = (item for item in BAD if item.name == f"{name}.xml")
+    path = item.model(tmp_path)
+    text = path.read_text()
+    (result,) = (
+        found.expected.split('"')[1] for found in irloop.validate(path) if found.code == item.code
+    )
+    for attribute in ("layer id", "from-layer", "to-layer", "internal_layer_id"):
+        text = text.replace(f'{attribute}="{result}"', f'{attribute}="r{result}"')
+    path.write_text(text)
+    fixed = irloop.fix(path, select=[item.code], unsafe=True)
+    assert f'<edge from-layer="r{result}" to-layer='.encode() in fixed.after
+
+
 def test_only_selected_findings_are_fixed(tmp_path: Path) -> None:
     path = edited(tmp_path, ('internal_layer_id="0" axis="1"', 'internal_layer_id="0" axis="-2"'))
     assert not irloop.fix(path, select=["IRL5"]).repairs

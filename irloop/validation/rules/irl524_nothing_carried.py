@@ -45,6 +45,18 @@ class NothingCarried(
         Such an output is computed from a body parameter that no back edge updates. Only the first
         one of a loop is reported.
         """
+        for wiring, result, state in self._missing(context):
+            yield self.found(
+                at_layer(wiring.owner, "back_edges"),
+                f"{describe(wiring.owner)} passes no value on to its next iteration",
+                expected=f'an edge from-layer="{result.id}" to-layer="{state.id}" in back_edges',
+                found="no back edge" if not wiring.back_edges else "no effective back edge",
+                cause=f"{result.name!r} is computed from {state.name!r}, which never changes",
+                fix="restore the back edge",
+            )
+
+    def _missing(self, context: Context) -> Iterator[tuple[Wiring, Layer, Layer]]:
+        """Yield the loops without states, each with the Result and the Parameter of an edge."""
         for wiring in context.loops:
             body = wiring.body
             if body is None or wiring.section is None or wiring.carried:
@@ -56,28 +68,19 @@ class NothingCarried(
                 if (output.external or 0) < 0 or output.purpose:
                     continue
                 state = self._state(context, wiring, body, inner)
-                if state is None:
-                    continue
-                yield self.found(
-                    at_layer(wiring.owner, "back_edges"),
-                    f"{describe(wiring.owner)} passes no value on to its next iteration",
-                    expected=f'an edge from-layer="{inner.id}" to-layer="{state.id}" in back_edges',
-                    found="no back edge" if not wiring.back_edges else "no effective back edge",
-                    cause=f"{inner.name!r} is computed from {state.name!r}, which never changes",
-                    fix="restore the back edge",
-                )
-                break
+                if state is not None:
+                    yield wiring, inner, state
+                    break
 
     def repairs(self, context: Context) -> Iterator[Repair]:
         """Add the back edge."""
-        for finding in self.check(context):
-            ids = [part for part in finding.expected.split('"') if part.isdigit()]
-            attributes = (("from-layer", ids[0]), ("to-layer", ids[1]))
-            edit = AddElement(finding.location.element, "edge", attributes)
+        for wiring, result, state in self._missing(context):
+            place = at_layer(wiring.owner, "back_edges")
+            attributes = (("from-layer", result.id or ""), ("to-layer", state.id or ""))
             yield self.repair(
-                finding.location,
-                f'<edge from-layer="{ids[0]}" to-layer="{ids[1]}"/> added to back_edges',
-                edit,
+                place,
+                f'<edge from-layer="{result.id}" to-layer="{state.id}"/> added to back_edges',
+                AddElement(place.element, "edge", attributes),
                 effect="the state is carried, so the outputs change",
             )
 

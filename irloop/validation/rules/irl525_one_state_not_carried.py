@@ -50,42 +50,52 @@ class OneStateNotCarried(
         """In loops with states, one finding per input that looks like a state but has
         no back edge.
         """
-        for wiring in context.loops:
-            body = wiring.body
-            if body is None or wiring.section is None or not wiring.carried:
-                continue
-            results = list(_free_results(wiring, body))
-            states = [entry for entry in wiring.inputs if _may_be_state(context, wiring, entry)]
-            for result in results:
-                fitting = [item for item in states if _leads_to(context, wiring, item, result)]
-                if len(fitting) != 1:
-                    continue
-                (entry,) = fitting
-                states.remove(entry)
-                assert entry.inner is not None
-                yield self.found(
-                    at_entry(wiring.owner, wiring.section, entry.entry),
-                    f"{entry.inner.name!r} of {describe(wiring.owner)} looks like a state and "
-                    "has no back edge",
-                    expected=f'an edge from-layer="{result.id}" to-layer="{entry.inner.id}" '
-                    "in back_edges",
-                    found=f"{len(wiring.carried)} other states with a back edge",
-                    cause=f"{result.name!r} is computed from it and has its type and shape",
-                    fix="restore the back edge",
-                )
+        for wiring, result, entry, parameter in _missing(context):
+            assert wiring.section is not None
+            yield self.found(
+                at_entry(wiring.owner, wiring.section, entry.entry),
+                f"{parameter.name!r} of {describe(wiring.owner)} looks like a state and "
+                "has no back edge",
+                expected=f'an edge from-layer="{result.id}" to-layer="{parameter.id}" '
+                "in back_edges",
+                found=f"{len(wiring.carried)} other states with a back edge",
+                cause=f"{result.name!r} is computed from it and has its type and shape",
+                fix="restore the back edge",
+            )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
         """Add the back edge."""
-        for finding in self.check(context):
-            ids = [part for part in finding.expected.split('"') if part.isdigit()]
-            attributes = (("from-layer", ids[0]), ("to-layer", ids[1]))
-            owner = finding.location.element.rpartition("/port_map")[0]
+        for wiring, result, entry, parameter in _missing(context):
+            assert wiring.section is not None
+            place = at_entry(wiring.owner, wiring.section, entry.entry)
+            owner = place.element.rpartition("/port_map")[0]
+            attributes = (("from-layer", result.id or ""), ("to-layer", parameter.id or ""))
             yield self.repair(
-                finding.location,
-                f'<edge from-layer="{ids[0]}" to-layer="{ids[1]}"/> added to back_edges',
+                place,
+                f'<edge from-layer="{result.id}" to-layer="{parameter.id}"/> added to back_edges',
                 AddElement(f"{owner}/back_edges", "edge", attributes),
                 effect="the state is carried, so the outputs change",
             )
+
+
+def _missing(context: Context) -> Iterator[tuple[Wiring, Layer, Entry, Layer]]:
+    """Yield each input that lacks a back edge: its loop, the Result where the edge should start,
+    the input, and its Parameter.
+    """
+    for wiring in context.loops:
+        body = wiring.body
+        if body is None or wiring.section is None or not wiring.carried:
+            continue
+        results = list(_free_results(wiring, body))
+        states = [entry for entry in wiring.inputs if _may_be_state(context, wiring, entry)]
+        for result in results:
+            fitting = [item for item in states if _leads_to(context, wiring, item, result)]
+            if len(fitting) != 1:
+                continue
+            (entry,) = fitting
+            states.remove(entry)
+            assert entry.inner is not None
+            yield wiring, result, entry, entry.inner
 
 
 def _free_results(wiring: Wiring, body: NetIndex) -> Iterator[Layer]:

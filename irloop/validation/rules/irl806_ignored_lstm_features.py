@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.dialects.openvino import opsets
+from irloop.formats.openvino.attributes import parse_bool
 from irloop.formats.openvino.document import Layer
 from irloop.formats.openvino.places import at_data, describe
 from irloop.validation import recurrent
@@ -46,7 +47,7 @@ class IgnoredLstmFeatures(
             order = data.get("weights_format", "fico").lower()
             if order != "fico":
                 yield self._ignored(item.layer, f'weights_format="{order}"')
-            if data.get("input_forget", "").lower() in ("true", "1"):
+            if parse_bool(data.get("input_forget", "")):
                 yield self._ignored(item.layer, 'input_forget="true"')
             if len(item.net.edges_into(item.layer)) > 6:
                 yield self._ignored(item.layer, "the input for peepholes")
