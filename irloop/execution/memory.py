@@ -55,7 +55,7 @@ def expands(node: Node) -> bool:
 def owned_bytes(value: Any) -> int:
     """The number of bytes that a value owns; 0 for a view of another array."""
     if isinstance(value, np.ndarray):
-        if value.dtype == object:
+        if value.dtype.kind == "O":
             return value.nbytes + sum(len(item) for item in value.flat if isinstance(item, str))
         return value.nbytes if value.base is None else 0
     if isinstance(value, list):

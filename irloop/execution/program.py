@@ -209,6 +209,7 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
     cost = 0.0
     a_check = A_WATCHED_CALL if context.watched else A_CHECK
     told = context.told if steps is context.outermost else None
+    allowed = context.limits.max_memory
     for number, step in enumerate(steps):
         if told is not None:
             told("operations", number, len(steps))
@@ -217,13 +218,14 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         context.check_time(node)
         try:
             if size is None:
-                size = room_needed(node, values, context.limits.max_memory)
-            room = size + temporaries(node, values, size)
+                size = room_needed(node, values, allowed)
             if context.trace is not None:
                 # A trace keeps the values that it is given.
                 fn = getattr(fn, "keeping", fn)
-            if room:
-                context.check_memory(node, room)
+            if allowed is not None:
+                room = size + temporaries(node, values, size)
+                if context.live + room > allowed:
+                    context.check_memory(node, room)
             if context.profile is None:
                 result = fn(*values)
             else:
@@ -247,7 +249,9 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
             produced += SMALL
         if context.trace is not None:
             _tell(context, context.trace, node, ins, slots, outs)
-        made = sum(owned_bytes(slots[slot]) for slot in outs)
+        made = 0
+        for slot in outs:
+            made += owned_bytes(slots[slot])
         produced += made
         work = call_work(node)
         if step.size != 0:
@@ -258,7 +262,8 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
         for slot in frees:
             context.live -= owned_bytes(slots[slot])
             slots[slot] = None
-        context.check_memory(node, 0)
+        if allowed is not None and context.live > allowed:
+            context.check_memory(node, 0)
     context.last_cost = cost
     return produced
 

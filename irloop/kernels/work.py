@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ def spend_windows(count: int) -> None:
 
 
 def steps_of_values(
-    operands: Iterable[Any], results: Iterable[Any], *, parts: bool = False
+    operands: Sequence[Any], results: Sequence[Any], *, parts: bool = False
 ) -> float:
     """The budget steps for writing the results once and reading the operands once.
 
@@ -120,7 +120,6 @@ def steps_of_values(
     not counted for results that are views of operands, but it is counted for views of other arrays.
     If all results are views of operands, the number is 0.
     """
-    operands, results = list(operands), list(results)
     owners: set[int] | None = None
     made = 0.0
     for item in results:
@@ -131,7 +130,10 @@ def steps_of_values(
         made += bytes_of(item)
     if not made and all(getattr(item, "base", None) is not None for item in results):
         return 0.0
-    read = 0.0 if parts else sum(map(bytes_of, operands))
+    read = 0.0
+    if not parts:
+        for item in operands:
+            read += bytes_of(item)
     return made / MADE + read / READ
 
 
@@ -147,9 +149,12 @@ def _owner(value: Any) -> Any:
 
 def bytes_of(value: Any) -> float:
     """The bytes of a value; elements that NumPy computes slowly count several times."""
-    if isinstance(value, list):
-        return 8.0 * OBJECTS * len(value)
-    return value.nbytes * factor_of(value.dtype) if isinstance(value, np.ndarray) else 0.0
+    if isinstance(value, np.ndarray):
+        dtype = value.dtype
+        if dtype.itemsize > 2 and dtype.kind != "O":
+            return float(value.nbytes)
+        return float(value.nbytes * factor_of(dtype))
+    return 8.0 * OBJECTS * len(value) if isinstance(value, list) else 0.0
 
 
 def factor_of(dtype: np.dtype[Any]) -> int:
