@@ -15,6 +15,7 @@ from irloop.execution.session import run
 from irloop.formats.onnx import reader
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Model, Node
+from irloop.graph.op import Constant
 from irloop.graph.verify import verify
 from irloop.graph.walk import all_nodes
 from irloop.passes import Manager, Pass, PassConfig
@@ -152,6 +153,28 @@ def test_a_loop_that_gathers_becomes_a_scan(tmp_path: Path) -> None:
     text = shown(model)
     assert "in x, axis 0, backwards" in text
     assert "iteration" not in text
+
+
+def test_the_trip_count_of_a_former_loop_is_removed(tmp_path: Path) -> None:
+    """ONNX Runtime warns about constants that nothing reads."""
+    text = """
+    g (int64 n, float[2] x) => (float[2] y) {
+      y = Loop (n, "", x) <body = outer (int64 i, bool c, float[2] s) => (bool d, float[2] t) {
+        d = Identity (c)  two = Constant <value_int = 2> ()
+        truth = Constant <value = bool {1}> ()
+        t = Loop (two, truth, s) <body = inner (int64 j, bool e, float[2] u)
+            => (bool f, float[2] v) {
+          f = Constant <value = bool {1}> ()  v = Add (u, x)
+        }>
+      }>
+    }
+    """
+    model = changed(read(text, tmp_path), LoopToScan())
+    assert loops(model) == ["Loop", "Scan"]
+    constants = [node for node in all_nodes(model.graph) if isinstance(node.op, Constant)]
+    assert all(node.output.is_used for node in constants)
+    (y,) = run(model, [np.array(3), np.array([1, 2], np.float32)]).values()
+    np.testing.assert_array_equal(y, [7, 14])
 
 
 BATCHED = """

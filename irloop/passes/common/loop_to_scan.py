@@ -65,10 +65,14 @@ class LoopToScan(LoopPass):
         number = wires.iteration
         if not wires.slices or (number is not None and number.is_used):
             self._scan_numbers(wires, count, forms)
+        control = [value.producer for value in (wires.trip, wires.starts) if value is not None]
+        condition = [] if wires.goes_on is None else [wires.goes_on.producer]
         wires.iteration = wires.running = wires.goes_on = wires.trip = wires.starts = None
         wires.drop_unread(onnx.Scan())
         _separate(wires, Forms(self.model, inner, None, node.name))
         wires.replace(onnx.Scan(), rewriter)
+        rewriter.erase_unread(control)
+        inner.erase_unread(condition)
 
     def _scan_gathered(self, wires: LoopWires, count: int, forms: Forms) -> None:
         assert wires.iteration is not None
