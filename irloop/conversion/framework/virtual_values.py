@@ -11,7 +11,7 @@ from __future__ import annotations
 from irloop.graph.model import Value
 from irloop.graph.record import Record
 
-__all__ = ["Growing", "Items", "Maybe", "Stacked", "Virtual"]
+__all__ = ["Growing", "Items", "Joined", "Maybe", "Stacked", "Virtual"]
 
 
 class Virtual(Record):
@@ -34,6 +34,20 @@ class Stacked(Virtual):
 
     def __str__(self) -> str:
         return "a sequence of tensors of one shape"
+
+
+class Joined(Virtual):
+    """A sequence whose items are already concatenated along `axis`.
+
+    The items may differ in the size of this axis. The only operations that read such a sequence are
+    those that append an item to it, and a ConcatFromSequence along the axis.
+    """
+
+    tensor: Value
+    axis: int
+
+    def __str__(self) -> str:
+        return f"a sequence of tensors that are concatenated along axis {self.axis}"
 
 
 class Growing(Virtual):

@@ -1,7 +1,8 @@
 """Maps states of an ONNX loop, sequences included, to states of an OpenVINO loop.
 
 A sequence of constant length becomes one state per item. A sequence that the body only appends to
-becomes a concatenated output, and after the loop a tensor whose first axis counts the items. Any
+becomes a concatenated output, and after the loop a tensor whose first axis counts the items. If its
+items may differ in size, and are only concatenated after the loop, the loop concatenates them. Any
 other sequence is such a tensor from the start, which grows and shrinks. An optional becomes its
 item.
 """
@@ -14,17 +15,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from irloop.conversion.forms import openvino_shape_forms as shape_forms
-from irloop.conversion.framework.translation import Converted, RefusedError
-from irloop.conversion.framework.virtual_values import Growing, Items, Maybe, Stacked
+from irloop.conversion.framework.translation import Conversion, Converted, RefusedError
+from irloop.conversion.framework.virtual_values import Growing, Items, Joined, Maybe, Stacked
 from irloop.conversion.loops.loop_bounds import with_bounds_of
 from irloop.conversion.loops.openvino_loop_builder import OpenVinoLoopBuilder, Scanned
 from irloop.conversion.loops.stacks import as_items, as_stack, joined, stack_type, stacked
 from irloop.dialects.onnx import sequence
 from irloop.dialects.onnx.control_flow import source_parameter
 from irloop.graph.builder import element_of, shape_of
-from irloop.graph.loops import Carried
-from irloop.graph.model import Body, Value
-from irloop.graph.types import OptionalType, SequenceType, Shape, TensorType, ValueType, widen_types
+from irloop.graph.loops import Carried, LastValue
+from irloop.graph.model import Body, Node, Value
+from irloop.graph.tensor import ArrayTensor
+from irloop.graph.types import (
+    UNKNOWN_DIM,
+    OptionalType,
+    SequenceType,
+    Shape,
+    TensorType,
+    ValueType,
+    widen_types,
+)
 
 __all__ = ["LoopStates", "enter"]
 
@@ -81,6 +91,12 @@ class LoopStates:
             view = enter(self._loop, before)
             self._states.append(_State(before, view, type, stays=True))
             return view
+        axis = _joining_axis(self._loop.c.node, body, port) if before == Items(()) else None
+        if axis is not None:
+            wanted = _joined_type(type, axis)
+            joining = self._loop.state(_empty(self._loop.c, wanted), wanted, parameter.name)
+            self._states.append(_State(before, Joined(joining, axis), type))
+            return Joined(joining, axis)
         joins = isinstance(before, Items | Stacked) and _can_be_joined(type)
         appends = joins and _only_appends(body, port)
         view = Growing() if appends else self._view(before, type, parameter.name)
@@ -134,6 +150,8 @@ class LoopStates:
         inner = self._loop.inner
         if isinstance(view, Items):
             return as_items(inner, result, len(view.values))
+        if isinstance(view, Joined) and isinstance(result, Joined):
+            return [result.tensor]
         if isinstance(view, Stacked):
             return [as_stack(inner, result, type).tensor]
         if isinstance(view, Maybe):
@@ -197,6 +215,8 @@ def _filled(view: Converted, values: Iterator[Value]) -> Converted:
         return Items(tuple(next(values) for _ in view.values))
     if isinstance(view, Stacked):
         return Stacked(next(values))
+    if isinstance(view, Joined):
+        return Joined(next(values), view.axis)
     if isinstance(view, Maybe):
         item = None if view.item is None else _filled(view.item, values)
         assert item is None or isinstance(item, Value | Items | Stacked)
@@ -248,3 +268,41 @@ def _only_appends(body: Body, port: Carried) -> bool:
     if not isinstance(node.op, sequence.SequenceInsert) or position != 0 or len(node.inputs) > 2:
         return False
     return [user for user, _ in node.outputs[0].uses] == [body.graph.results[port.result]]
+
+
+def _joining_axis(loop: Node, body: Body, port: Carried) -> int | None:
+    """The axis along which all readers of a sequence concatenate its items after the loop.
+
+    None if the sequence has other readers, or all items certainly have the same shape.
+    """
+    type = body.graph.parameters[port.parameter].outputs[0].type
+    item = type.item if isinstance(type, SequenceType) and not type.mixed else None
+    dims = item.shape.dims if isinstance(item, TensorType) else None
+    if not dims or _share_a_shape(type) or not _only_appends(body, port):
+        return None
+    axes = set[int | None]()
+    for out in body.ports.outputs:
+        if isinstance(out, LastValue) and out.result == port.result:
+            axes |= {_joined_along(user, len(dims)) for user, _ in loop.outputs[out.external].uses}
+    return axes.pop() if len(axes) == 1 else None
+
+
+def _joined_along(node: Node, rank: int) -> int | None:
+    """The axis along which a ConcatFromSequence joins; None for other nodes and for a new axis."""
+    op = node.op
+    if not isinstance(op, sequence.ConcatFromSequence) or op.new_axis:
+        return None
+    return op.axis % rank
+
+
+def _joined_type(type: ValueType, axis: int) -> TensorType:
+    """The type of the concatenated items of a sequence of `type`."""
+    stack = stack_type(type)
+    items = Shape((stack.shape.dims or ())[1:])
+    return TensorType(stack.element, items.with_dim(axis, UNKNOWN_DIM))
+
+
+def _empty(c: Conversion, wanted: TensorType) -> Value:
+    """A tensor without elements, in which unknown dimensions are 0."""
+    dims = [dim if isinstance(dim, int) else 0 for dim in wanted.shape.dims or ()]
+    return c.tensor(ArrayTensor(np.zeros(dims, wanted.element.numpy()), wanted.element))

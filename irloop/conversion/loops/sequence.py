@@ -11,8 +11,15 @@ from irloop.conversion.framework.translation import (
     imports,
     takes_virtual,
 )
-from irloop.conversion.framework.virtual_values import Growing, Items, Maybe, Stacked, Virtual
-from irloop.conversion.loops.stacks import as_stack, erased, inserted
+from irloop.conversion.framework.virtual_values import (
+    Growing,
+    Items,
+    Joined,
+    Maybe,
+    Stacked,
+    Virtual,
+)
+from irloop.conversion.loops.stacks import as_stack, erased, inserted, joined
 from irloop.dialects.onnx import sequence as onnx
 from irloop.dialects.onnx.generate import ConstantOfShape
 from irloop.graph.builder import shape_of
@@ -69,6 +76,8 @@ def insert(
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
     if isinstance(sequence, Growing) and position is None and sequence.appended is None:
         return Growing(item)
+    if isinstance(sequence, Joined):
+        return Joined(joined(c, [sequence.tensor, item], sequence.axis), sequence.axis)
     at = None if position is None else _index(c, position)
     if isinstance(sequence, Items) and (position is None or at is not None):
         return _inserted(c, sequence, item, len(sequence.values) if at is None else at)
@@ -180,6 +189,8 @@ def _are_ones(c: Conversion) -> bool:
 @imports(onnx.ConcatFromSequence)
 def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> Value:
     """ConcatFromSequence -> the items, concatenated along an axis or stacked along a new one."""
+    if isinstance(sequence, Joined):
+        return sequence.tensor
     if isinstance(sequence, Stacked):
         rank = shape_of(sequence.tensor).rank
         if rank is None:

@@ -142,46 +142,46 @@ def _from(c: Conversion, stack: Value, start: Value) -> Value:
     return shape_forms.slice_by(c, stack, start, c.i64([TO_THE_END]), [0], c.i64([1]))
 
 
-def joined(c: Conversion, stacks: Sequence[Value]) -> Value:
-    """Concatenate stacks; an empty stack takes the item shape of another one.
+def joined(c: Conversion, parts: Sequence[Value], axis: int = 0) -> Value:
+    """Concatenate parts along `axis`; an empty part takes the other dimensions of another one.
 
-    This is necessary if the item shape is known only at run time, because an empty stack does not
-    have it yet.
+    This is necessary if these dimensions are known only at run time, because a part that holds no
+    item yet does not have them.
     """
-    filled = [stack for stack in stacks if _never_empty(stack)]
+    filled = [part for part in parts if _never_empty(part, axis)]
     fitted = []
-    for stack in stacks:
-        others = [other for other in filled or stacks if other is not stack]
-        needs = others and not _never_empty(stack) and not _has_known_items(stack)
-        fitted.append(_with_item_dims(c, stack, others[0]) if needs else stack)
-    return shape_forms.concat(c, fitted, 0)
+    for part in parts:
+        others = [other for other in filled or parts if other is not part]
+        needs = others and not _never_empty(part, axis) and not _has_known_items(part, axis)
+        fitted.append(_with_item_dims(c, part, others[0], axis) if needs else part)
+    return shape_forms.concat(c, fitted, axis)
 
 
-def _never_empty(stack: Value) -> bool:
-    shape = shape_of(stack)
-    count = shape.dim(0)
+def _never_empty(part: Value, axis: int) -> bool:
+    shape = shape_of(part)
+    count = shape.dim(axis)
     return isinstance(count, int) and count > 0
 
 
-def _has_known_items(stack: Value) -> bool:
-    """True if all item dimensions are known, or the rank is unknown."""
-    dims = shape_of(stack).dims
-    return dims is None or all(isinstance(dim, int) for dim in dims[1:])
+def _has_known_items(part: Value, axis: int) -> bool:
+    """True if all dimensions but that of `axis` are known, or the rank is unknown."""
+    dims = shape_of(part).dims
+    return dims is None or all(isinstance(dim, int) for dim in (*dims[:axis], *dims[axis + 1 :]))
 
 
-def _with_item_dims(c: Conversion, stack: Value, other: Value) -> Value:
-    """Give `stack` the item dimensions of `other` if it has no items at run time.
+def _with_item_dims(c: Conversion, part: Value, other: Value, axis: int) -> Value:
+    """Give `part` the dimensions of `other` if its `axis` is empty at run time; that stays empty.
 
-    A stack that has items is not changed.
+    A part that has items is not changed.
     """
-    rank = shape_of(stack).rank
-    own, dims = shape_forms.shape_of(c, stack), shape_forms.shape_of(c, other)
-    empty = forms.equal(c, shape_forms.gather(c, own, c.i64([0]), 0), c.i64([0]))
+    rank = shape_of(part).rank
+    own, dims = shape_forms.shape_of(c, part), shape_forms.shape_of(c, other)
+    empty = forms.equal(c, shape_forms.gather(c, own, c.i64([axis]), 0), c.i64([0]))
     # A Concat would be shorter, but OpenVINO 2026.4 computes a Concat of numbers gathered from two
     # shapes wrongly.
-    no_items = forms.multiply(c, dims, c.i64([0, *[1] * ((rank or 1) - 1)]))
-    pattern = forms.select(c, empty, no_items, own)
-    value = shape_forms.reshape_to(c, stack, pattern, special_zero=False)
+    kept = [int(at != axis) for at in range(rank or 1)]
+    pattern = forms.select(c, empty, forms.multiply(c, dims, c.i64(kept)), own)
+    value = shape_forms.reshape_to(c, part, pattern, special_zero=False)
     if shape_of(value).dims is None:
-        c.inference.declare(value, TensorType(element_of(stack), Shape.of_rank(rank or 1)))
+        c.inference.declare(value, TensorType(element_of(part), Shape.of_rank(rank or 1)))
     return value
