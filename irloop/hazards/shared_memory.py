@@ -175,11 +175,14 @@ def is_overwritten(parameter: Value) -> bool:
 
 
 def begins_in_place(node: Node, value: Value) -> bool:
-    """True if `node` is the first operation of a decomposed softmax or normalisation of `value`.
+    """True if `node` begins a decomposed softmax, normalisation or rotation of `value`.
 
-    This first operation is x - mean(x), x - max(x), or an exp(x) that is summed up. The plugin
-    fuses it with the operations after it to an MVN or a SoftMax, which it computes in place.
+    This first operation is x - mean(x), x - max(x), an exp(x) that is summed up, or it takes the
+    halves of x. The plugin fuses it with the operations after it to an MVN, a SoftMax or a rotary
+    position embedding, which it computes in place.
     """
+    if isinstance(node.op, slicing.VariadicSplit | slicing.Slice) and node.inputs[0] is value:
+        return any(_is_rotated(half) for half in node.outputs)
     if isinstance(node.op, elementwise.Exp):
         return any(isinstance(user.op, reduction.ReduceSum) for user, _ in node.output.uses)
     if not isinstance(node.op, elementwise.Subtract) or node.inputs[0] is not value:
@@ -188,6 +191,16 @@ def begins_in_place(node: Node, value: Value) -> bool:
     if other is None or not isinstance(other.op, reduction.ReduceMean | reduction.ReduceMax):
         return False
     return other.inputs[0] is value
+
+
+def _is_rotated(half: Value) -> bool:
+    """True if a Concat reads the product of `half` minus another product."""
+    products = [user for user, _ in half.uses if isinstance(user.op, elementwise.Multiply)]
+    sums = [user for product in products for user, _ in product.output.uses]
+    turned = [item for item in sums if isinstance(item.op, elementwise.Subtract)]
+    return any(
+        isinstance(user.op, slicing.Concat) for item in turned for user, _ in item.output.uses
+    )
 
 
 def has_one_source(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""OVN103: softmax or normalisation of an invariant value in a loop body."""
+"""OVN103: softmax, normalisation or rotation of an invariant value in a loop body."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irloop.dialects.openvino.activation import GRN, LogSoftmax, SoftMax1, SoftMax8
 from irloop.dialects.openvino.elementwise import Exp, Subtract
 from irloop.dialects.openvino.normalization import MVN1, MVN2, MVN6
+from irloop.dialects.openvino.slicing import Slice, VariadicSplit
 from irloop.graph.model import Node
 from irloop.hazards.hazard import Effect, Hazard
 from irloop.hazards.patterns import is_invariant, owner_of, same_memory
@@ -20,12 +21,12 @@ class SoftmaxOfInvariant(
     code="OVN103",
     engine="openvino",
     versions=("2021.4.2", "2026.4.1"),
-    title="Softmax or normalisation of an invariant value in a loop body",
+    title="Softmax, normalisation or rotation of an invariant value in a loop body",
     effect=Effect.WRONG,
     case="openvino_loop_softmax_of_an_invariant",
     passes=("hoist_invariants", "body_barriers"),
 ):
-    """Softmax or normalisation of an invariant value in a loop body.
+    """Softmax, normalisation or rotation of an invariant value in a loop body.
 
     What happens:
         The plugin computes the operation in place, in the memory of the invariant value: the second
@@ -33,12 +34,17 @@ class SoftmaxOfInvariant(
     Where:
         A SoftMax, a LogSoftmax, a GRN, or an MVN with an elementwise operation after it, in the
         body of a Loop or TensorIterator reads an invariant parameter. The same holds for single
-        operations that the plugin fuses to a SoftMax or an MVN.
+        operations that the plugin fuses to a SoftMax or an MVN, and for those that it fuses to a
+        rotary position embedding: the halves (VariadicSplit, Slice) of a value, multiplied by
+        cosines and sines, subtracted, added and concatenated.
     What irloop does:
         Conversion to IR computes the operation before the loop, or on a copy of the value.
     """
 
-    operations = (SoftMax1, SoftMax8, LogSoftmax, GRN, MVN1, MVN2, MVN6, Exp, Subtract)
+    operations = (
+        *(SoftMax1, SoftMax8, LogSoftmax, GRN, MVN1, MVN2, MVN6),
+        *(Exp, Subtract, VariadicSplit, Slice),
+    )
 
     def find(self, node: Node) -> Iterator[str]:
         value = next(iter(node.inputs), None)
