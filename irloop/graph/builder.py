@@ -160,13 +160,12 @@ class Builder:
         assert count is not None, f"{op.label} needs n_outputs"
         # An attribute of a few bytes may request any number of operations or outputs.
         budget.spend(STEPS_A_NODE + count // 2, "building a graph")
-        given = list(inputs)
-        while given and given[-1] is None:
-            given.pop()
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
         node = self.graph.add_node(
             op,
             self.names.fresh(name or self._name(op.type)),
-            tuple(given),
+            inputs,
             count,
             bodies=bodies,
             types=types,

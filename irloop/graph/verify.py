@@ -59,8 +59,7 @@ def _verify_uses(node: Node) -> None:
         if value.index != index:
             raise _broken(node, f"output {index} has the index {value.index}")
         for user, position in value.uses:
-            read = user.inputs[position] if position < len(user.inputs) else None
-            if read is not value:
+            if position >= len(user.inputs) or user.inputs[position] is not value:
                 raise _broken(node, f"output {index} lists a use that does not read it")
 
 

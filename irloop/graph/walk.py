@@ -67,8 +67,10 @@ def count_nodes(graph: Graph) -> int:
 
 def node_path(node: Node) -> str:
     """The path to a node through bodies, as in ``Loop_7/body/Mul_4``."""
-    parts = [node.name]
     graph = node.graph
+    if graph is None or graph.owner is None:
+        return node.name
+    parts = [node.name]
     while graph is not None and graph.owner is not None:
         owner = graph.owner
         label = next((body.label for body in owner.bodies if body.graph is graph), "body")

@@ -492,7 +492,9 @@ class Context:
                 wrong = compared.get(key)
                 if wrong is None:
                     wrong = compared[key] = contradictions(self.declared(port), inferred)
-                found += [(layer, port, inferred, bad) for bad in (True, False) if wrong[not bad]]
+                if wrong[0] or wrong[1]:
+                    both = (True, False)
+                    found += [(layer, port, inferred, bad) for bad in both if wrong[not bad]]
         return found
 
     @cached_property

@@ -264,6 +264,10 @@ class Conversion(Builder):
             raise
         except Exception as error:
             raise InternalError(f"converting {node.op.label} {node_path(node)!r}", error) from error
+        if isinstance(result, Value) and len(node.outputs) == 1:
+            # Nearly every rule returns one value.
+            self._take_name_of(node, result, inputs)
+            return (result,)
         outputs = (result,) if isinstance(result, (Value, Virtual)) else result
         if len(outputs) < len(node.outputs) or None in outputs:
             made = [*outputs, *[None] * len(node.outputs)]
@@ -274,8 +278,8 @@ class Conversion(Builder):
                 )
                 return self._placeholder(node)
         first = next((value for value in outputs if isinstance(value, Value)), None)
-        if first is not None and first.producer.graph is self.graph and first not in inputs:
-            self._take_node_name(node, first.producer)
+        if first is not None:
+            self._take_name_of(node, first, inputs)
         return outputs
 
     def _without_rule(self, node: Node) -> RefusedError:
@@ -323,7 +327,11 @@ class Conversion(Builder):
         )
         return placeholder.outputs
 
-    def _take_node_name(self, source: Node, target: Node) -> None:
+    def _take_name_of(self, source: Node, first: Value, inputs: Sequence[Converted | None]) -> None:
+        """Give the name of `source` to the node that computes `first`, its first translation."""
+        target = first.producer
+        if target.graph is not self.graph or first in inputs:
+            return
         if not isinstance(target.op, Constant) and source.name:
             target.name = self.names.fresh(source.name)
             target.info = source.info

@@ -22,8 +22,11 @@ BF16, F16 = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16
 BF16_SINCE = 16
 
 
-def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool) -> None:
+def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool) -> bytes | None:
     """Check a model whose weights are still in `store`; `name` appears in the message.
+
+    Returns the text of `proto` if it was checked without any change, so that the caller need not
+    encode it again.
 
     A model that is not `sound` (see `soundness`) is checked in a child process.
 
@@ -48,7 +51,9 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
     try:
         with scratch() as folder, store.with_empty_file(folder):
             path = Path(folder, "model.onnx")
-            path.write_bytes(_judged(proto).SerializeToString())
+            judged = _judged(proto)
+            encoded = judged.SerializeToString(deterministic=True)
+            path.write_bytes(encoded)
             judge = onnx.checker.check_model if sound else apart.check
             judge(str(path), full_check=not unranked)
     except LimitError:
@@ -63,6 +68,7 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
     finally:
         for item in unranked:
             item.ClearField("shape")
+    return encoded if judged is proto and store.is_empty and not unranked else None
 
 
 def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:

@@ -243,7 +243,7 @@ def fold(node: Node) -> FoldedNode:
     """
     if isinstance(node.op, Loop):
         return _fold_loop(node)
-    if isinstance(node.op, Scan | Scan8):
+    if isinstance(node.op, (Scan, Scan8)):
         return _fold_scan(node)
     if not node.bodies:
         return FoldedNode(list(node.inputs), list(node.outputs))

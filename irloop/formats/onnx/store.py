@@ -16,7 +16,7 @@ import onnx
 from irloop.errors import ReadError, WriteError
 from irloop.files import reason_of, replacing
 from irloop.formats.onnx.source import PROTOBUF_LIMIT
-from irloop.formats.onnx.tensors import tensor_to_proto
+from irloop.formats.onnx.tensors import describe
 from irloop.formats.onnx.wire_format import Piece, Tokens, size_of, splice
 from irloop.graph.tensor import MappedTensor, Tensor
 from irloop.graph.types import ElementType
@@ -60,12 +60,12 @@ class Store:
         self._entries: list[_Entry] = []
 
     def put(self, proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
-        """Fill a TensorProto of the model.
+        """Fill an empty TensorProto of the model.
 
         Raises:
             WriteError: for an element type that ONNX does not have.
         """
-        proto.CopyFrom(tensor_to_proto(tensor, name, where))
+        describe(proto, tensor, name, where)
         if tensor.element is ElementType.STRING:
             return
         if tensor.nbytes < SMALL:
@@ -100,8 +100,15 @@ class Store:
         for entry in self._entries:
             entry.proto.raw_data = bytes(entry.tensor.raw())
 
-    def save(self, proto: onnx.ModelProto) -> tuple[Path, ...]:
+    @property
+    def is_empty(self) -> bool:
+        """True if the protobuf itself holds all weights."""
+        return not self._entries
+
+    def save(self, proto: onnx.ModelProto, encoded: bytes | None = None) -> tuple[Path, ...]:
         """Write the model file and, if needed, the data file; return the written paths.
+
+        `encoded` is the text of `proto`, if the caller has it and this store is empty.
 
         Raises:
             WriteError: when a file cannot be written; the old files are unchanged then.
@@ -114,7 +121,8 @@ class Store:
         elif self._is_external():
             data = self._lay_out(f"{target.name}.data")
         weights = {entry.token: entry.tensor for entry in self._entries}
-        encoded = proto.SerializeToString(deterministic=True)
+        if encoded is None:
+            encoded = proto.SerializeToString(deterministic=True)
         pieces = splice(encoded, self._tokens, weights)
         size = sum(map(size_of, pieces))
         if size > PROTOBUF_LIMIT:

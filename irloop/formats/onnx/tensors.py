@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[Any]]
 
-__all__ = ["sparse_from_proto", "tensor_from_proto", "tensor_to_proto"]
+__all__ = ["describe", "sparse_from_proto", "tensor_from_proto"]
 
 #: A sparse tensor is refused if its dense form has more elements or bytes than this.
 DENSE_LIMIT = 1 << 31
@@ -174,13 +174,13 @@ def sparse_from_proto(proto: onnx.SparseTensorProto, files: ExternalFiles, where
     return ArrayTensor(dense.reshape(shape), element)
 
 
-def tensor_to_proto(tensor: Tensor, name: str, where: str) -> onnx.TensorProto:
-    """The TensorProto of a tensor; it contains the elements only if they are strings.
+def describe(proto: onnx.TensorProto, tensor: Tensor, name: str, where: str) -> None:
+    """Put type, shape and name of a tensor into an empty TensorProto, and elements that are
+    strings.
 
     Raises:
         WriteError: for an element type that ONNX does not have.
     """
-    proto = onnx.TensorProto()
     proto.data_type = data_type_of(tensor.element, where)
     proto.dims.extend(tensor.shape)
     if name:
@@ -192,4 +192,3 @@ def tensor_to_proto(tensor: Tensor, name: str, where: str) -> onnx.TensorProto:
         proto.string_data.extend(
             text if isinstance(text, bytes) else str(text).encode() for text in texts
         )
-    return proto

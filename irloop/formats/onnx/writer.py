@@ -22,6 +22,7 @@ from irloop.formats.onnx.naming import Scope
 from irloop.formats.onnx.notes import (
     DECLARED,
     DEFAULT,
+    NO_NOTES,
     TYPE,
     UNREAD,
     apply_graph_notes,
@@ -74,9 +75,10 @@ def write(
     target = Path(path)
     store = Store(target, external=external_data, share=weights == "share")
     proto = _Writer(model, store).model()
+    checked = None
     if check:
-        check_model(proto, store, str(target), sound=is_sound(model))
-    return store.save(proto)
+        checked = check_model(proto, store, str(target), sound=is_sound(model))
+    return store.save(proto, checked)
 
 
 def to_proto_model(model: Model) -> onnx.ModelProto:
@@ -205,7 +207,8 @@ class _Writer:
         proto.output.extend(self._outputs(node, folded, scope, schema))
         self._attributes(proto, node, folded, schema)
         notes = notes_of(node.info)
-        apply_node_notes(proto, notes)
+        if notes is not NO_NOTES:
+            apply_node_notes(proto, notes)
         for body in folded.bodies:
             found = notes.graphs.get(body.attribute, {})
             self._body(_body_proto(proto, body.attribute), node, body, scope, found)

@@ -46,7 +46,8 @@ def has_plain_markup(data: bytes) -> bool:
     start = declaration.end() if declaration is not None else 0
     # One character is searched first, which is much faster than two.
     has_declarations = b"!" in data and b"<!" in data
-    return data.startswith(b"<") and data.find(b"<?", start) < 0 and not has_declarations
+    has_instructions = data.find(b"?", start) >= 0 and data.find(b"<?", start) >= 0
+    return data.startswith(b"<") and not has_instructions and not has_declarations
 
 
 class Envelope:

@@ -233,6 +233,10 @@ class NetReader:
         edges, ports = self.index.edges_into(layer), layer.inputs
         if len(edges) == len(ports) == 1 and edges[0].to_port == ports[0].id:
             return (self._value(edges[0]),)
+        keys = [port.id for port in ports]
+        if [edge.to_port for edge in edges] == keys and len(set(keys)) == len(keys):
+            # Exporters list the edges in the order of the ports.
+            return tuple([self._value(edge) for edge in edges])
         return self._sorted_inputs(layer, edges)
 
     def _sorted_inputs(self, layer: Layer, edges: Sequence[Edge]) -> tuple[Value, ...]:

@@ -42,11 +42,13 @@ class NumberOfInputs(
         """
         for index in context.nets:
             for layer in index.net.layers:
-                if layer.type in ("Const", "Parameter") or not index.is_used(layer):
+                if layer.type in ("Const", "Parameter"):
                     continue
                 least, most = context.arity(layer)
                 count = len(index.incoming.get(layer.id or "", ()))
                 if count >= least and (most is None or count <= most):
+                    continue
+                if not index.is_used(layer):
                     continue
                 if _has_broken_edge(index, layer) or has_joined_weights(context, index, layer):
                     continue
