@@ -205,7 +205,7 @@ class Console:
         return left if left > 0 else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Work:
     """Work that began at `since`, and how many of its pieces are finished."""
 

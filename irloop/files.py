@@ -172,9 +172,10 @@ def reason_of(error: OSError, path: Path) -> str:
 # and scratch folders, are locked and are in this hidden folder beside the target. What is there and
 # not locked was left by a killed process: the next writer removes it. The target's folder itself is
 # never listed, because it may hold a million results. Only names of these forms are removed.
+# `re` compiles them at the first use, which few runs reach.
 _ASIDE = f".irloop-tmp-{os.geteuid()}" if hasattr(os, "geteuid") else ".irloop-tmp"
-_FILE = re.compile(r"\.irloop-[0-9a-f]{16}\.tmp")
-_FOLDER = re.compile(r"\.irloop-scratch-[a-z0-9_]{8}")
+_FILE = r"\.irloop-[0-9a-f]{16}\.tmp"
+_FOLDER = r"\.irloop-scratch-[a-z0-9_]{8}"
 
 #: Only this user can read the hidden folder. Windows is an exception, because files would keep the
 #: restriction after they are moved out of the folder.
@@ -335,7 +336,7 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
     if entry.is_symlink():
         return False
     form = _FOLDER if entry.is_dir(follow_symlinks=False) else _FILE
-    return form.fullmatch(entry.name) is not None
+    return re.fullmatch(form, entry.name) is not None
 
 
 def _named(folder: str) -> tuple[int, str]:

@@ -80,7 +80,7 @@ def takes_virtual(rule: RuleT) -> RuleT:
     return rule
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Converter:
     """State shared by all graphs of one conversion.
 

@@ -95,7 +95,7 @@ def is_single(dim: object, port: Concatenated) -> bool:
     return dim == 1 or (not isinstance(dim, int) and port.part_size == 1)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class LoopPlan:
     """The connections of an OpenVINO loop body, grouped by what they become in ONNX."""
 

@@ -54,7 +54,7 @@ def enter(loop: OpenVinoLoopBuilder, value: Converted) -> Converted:
     raise RefusedError(f"{value} cannot enter a loop")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _State:
     """One state of the loop that is converted.
 

@@ -107,6 +107,8 @@ class Recurrent(OnnxOp):
 
 
 class _Lstm(Recurrent):
+    """An LSTM: four gates, two states."""
+
     DEFAULTS: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh", "Tanh")
     GATES: ClassVar[int] = 4
     STATES: ClassVar[int] = 2
@@ -143,6 +145,8 @@ class LSTM(_Lstm, type="LSTM", since=7, inputs=(3, 8), outputs=None):
 
 
 class _Gru(Recurrent):
+    """A GRU: three gates, one state."""
+
     DEFAULTS: ClassVar[tuple[str, ...]] = ("Sigmoid", "Tanh")
     GATES: ClassVar[int] = 3
 

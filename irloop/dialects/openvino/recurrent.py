@@ -106,6 +106,8 @@ class Recurrent(OpenVinoOp):
 
 
 class _Lstm(Recurrent):
+    """An LSTM: four gates, two states."""
+
     DEFAULTS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh", "tanh")
     GATES: ClassVar[int] = 4
 
@@ -115,6 +117,8 @@ class _Lstm(Recurrent):
 
 
 class _Gru(Recurrent):
+    """A GRU: three gates, one state."""
+
     DEFAULTS: ClassVar[tuple[str, ...]] = ("sigmoid", "tanh")
     GATES: ClassVar[int] = 3
 

@@ -180,6 +180,8 @@ def _choices(wrap: Any) -> str:
 
 
 class _OneOf(Record):
+    """Accepts only these values."""
+
     values: tuple[Any, ...]
 
     def __call__(self, value: Any) -> Any:

@@ -48,7 +48,7 @@ class ReadBody(Record):
         return len(self.graph.parameters) - len(self.captures)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Wiring:
     """The port maps of a node's bodies, without captures.
 
@@ -225,7 +225,7 @@ class FoldedBody(Record):
     captures: dict[Node, Value]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class FoldedNode:
     """A node as it is written; an output that is not read is None."""
 

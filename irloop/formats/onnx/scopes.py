@@ -55,7 +55,7 @@ def inside(error: ReadError, path: str) -> ReadError:
     return ReadError(error.message, diagnostics=placed)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class NodeSource:
     """A NodeProto and the graphs in its attributes, keyed by label: ``body``, ``branches[0]``.
 
@@ -76,7 +76,7 @@ class NodeSource:
         return (*self.inputs, *captured)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class GraphSource:
     """A GraphProto; `captures` are names of outer graphs, in the order of their first use.
 

@@ -35,7 +35,7 @@ CHUNK = 1 << 22
 MARGIN = 1 << 26
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Entry:
     """A TensorProto of the model, its token, and the tensor that replaces the token."""
 

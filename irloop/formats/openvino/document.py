@@ -154,7 +154,7 @@ class Net:
     sections: list[Extra] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Document:
     """A parsed .xml file."""
 

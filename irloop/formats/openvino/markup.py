@@ -22,7 +22,8 @@ __all__ = [
     "text_of_extras",
 ]
 
-_SPECIAL = re.compile(r'[&<>"\t\n\r]')
+# `re` compiles this pattern and `_NO_XML` at the first use, which few models reach.
+_SPECIAL = r'[&<>"\t\n\r]'
 _ESCAPES = {
     "&": "&amp;",
     "<": "&lt;",
@@ -32,7 +33,7 @@ _ESCAPES = {
     "\n": "&#10;",
     "\r": "&#13;",
 }
-_NO_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_NO_XML = "[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 #: All characters of `_SPECIAL` and `_NO_XML`. Nearly no text has one, so this search is usually the
 #: only one.
 _NOT_PLAIN = re.compile('[&<>"\0-\x1f\ud800-\udfff\ufffe\uffff]')
@@ -47,13 +48,13 @@ def escape(text: str) -> str:
     """
     if not _NOT_PLAIN.search(text):
         return text
-    if _NO_XML.search(text):
+    if re.search(_NO_XML, text):
         raise WriteError(
             f"XML cannot represent a character of {text!r}",
             cause="a name with a control character or half a surrogate pair",
             fix="rename it",
         )
-    return _SPECIAL.sub(lambda match: _ESCAPES[match.group()], text)
+    return re.sub(_SPECIAL, lambda match: _ESCAPES[match.group()], text)
 
 
 def parse_names(text: str | None) -> tuple[str, ...]:

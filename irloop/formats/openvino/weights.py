@@ -204,8 +204,10 @@ _SAMPLE = 64
 _Look = tuple[int, bytes, bytes]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Entry:
+    """A tensor in the .bin, and where it begins."""
+
     tensor: Tensor
     offset: int
     has_digest: bool = False
