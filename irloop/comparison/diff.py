@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from irloop.comparison.causes import weights
-from irloop.comparison.causes.wire_words import Wires
+from irloop.comparison.causes.wire_comparison import Wires
 from irloop.diagnostics import SHOWN_ROWS, html_table, html_text, one_line
 from irloop.errors import UsageError
 from irloop.formats.openvino.wire_places import WirePlaces

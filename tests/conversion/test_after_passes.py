@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import irloop
-from irloop.conformance.cases.openvino_plugin import dropped_before_iteration
+from irloop.conformance.cases.openvino_plugin_loops import dropped_before_iteration
 from irloop.conversion.loops.constant_loops import FoldConstantLoops
 from irloop.dialects.openvino import (
     activation,

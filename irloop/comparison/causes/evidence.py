@@ -13,7 +13,8 @@ from typing import Any
 from irloop.comparison.agreement import agree
 from irloop.comparison.causes.copies import unchanged
 from irloop.comparison.causes.likeness import constants_agree, handed_on, origin
-from irloop.comparison.causes.wire_words import WireDifference, Wires, WireSide
+from irloop.comparison.causes.wire_comparison import WireDifference, Wires
+from irloop.comparison.causes.wire_side import WireSide
 from irloop.comparison.measure import Tolerance
 from irloop.comparison.pairing import Pairs
 from irloop.comparison.recording import Recording

@@ -12,7 +12,8 @@ import numpy as np
 from irloop.comparison.causes.evidence import Cause, Evidence
 from irloop.comparison.causes.likeness import apart, constants_agree, content, origin
 from irloop.comparison.causes.slice_ways import is_backwards
-from irloop.comparison.causes.wire_words import Moved, WireDifference, Wires, WireSide
+from irloop.comparison.causes.wire_comparison import WireDifference, Wires
+from irloop.comparison.causes.wire_side import Moved, WireSide
 from irloop.dialects.classes import classes_of
 from irloop.dialects.onnx import control_flow as onnx
 from irloop.dialects.openvino import control_flow as ov

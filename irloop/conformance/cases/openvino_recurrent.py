@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from irloop.conformance.case import Case, run
-from irloop.conformance.cases.openvino_plugin import FEATURE
+from irloop.conformance.cases.openvino_faults import FEATURE
 from irloop.conformance.ir import IrModel
 from irloop.dialects.openvino.recurrent import RNNSequence
 from irloop.graph.model import Model

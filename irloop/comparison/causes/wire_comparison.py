@@ -1,43 +1,31 @@
-"""Compares the wires of two corresponding loops and describes differences, with ports and lines."""
+"""Compares the wires of two corresponding loops or Ifs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from irloop.comparison.causes.copies import unchanged
-from irloop.comparison.causes.gathered import Gathered, gathered_slices
-from irloop.comparison.causes.slice_ways import Way, turned_before, way_of
-from irloop.dialects.loops import from_front
-from irloop.dialects.onnx.base import OnnxOp
-from irloop.dialects.onnx.control_flow import If as OnnxIf
-from irloop.dialects.openvino.control_flow import If as OpenVinoIf
-from irloop.formats.openvino.wire_places import WirePlaces
-from irloop.graph.builder import shape_of
-from irloop.graph.loops import (
-    Carried,
-    InputPort,
-    Invariant,
-    LastValue,
-    OutputPort,
-    ScanInput,
-    ScanOutput,
-    Sliced,
+from irloop.comparison.causes.gathered import gathered_slices
+from irloop.comparison.causes.wire_side import (
+    NOTHING,
+    SLICES,
+    Feed,
+    Moved,
+    WireSide,
+    kind_of,
+    out_way,
+    out_words,
 )
+from irloop.dialects.onnx.base import OnnxOp
+from irloop.formats.openvino.wire_places import WirePlaces
+from irloop.graph.loops import Carried, LastValue
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.record import Record
 
-__all__ = ["Moved", "WireDifference", "WireSide", "Wires"]
+__all__ = ["WireDifference", "Wires"]
 
 #: Compares a value of the first model with one of the second.
 Likeness = Callable[["Value | None", "Value | None"], bool]
-
-#: A description of what feeds a body parameter: a wire, the iteration number, or nothing.
-Feed = InputPort | Gathered | str
-ITERATION, NOTHING = "iteration", "nothing"
-
-_SLICES = (Sliced, ScanInput, Gathered)
 
 
 class WireDifference(Record):
@@ -56,150 +44,6 @@ class WireDifference(Record):
     lines: tuple[int | None, int | None] = (None, None)
     other_name: str = ""
     owner: str = "loop"
-
-
-class Moved(NamedTuple):
-    """How an output of a loop is transposed and reversed after the loop.
-
-    `order` is the permutation of its axes; `turned` is true if it is reversed.
-    """
-
-    order: Sequence[int] | None = None
-    turned: bool = False
-
-
-class WireSide(NamedTuple):
-    """One of two compared loops or Ifs: its node, one of its bodies, and the lines of its wires.
-
-    `places` finds the lines in the file from which the model was read.
-    """
-
-    node: Node
-    body: Body
-    places: WirePlaces
-    gathered: Mapping[int, Gathered] = MappingProxyType({})
-
-    @property
-    def owner(self) -> str:
-        """Return the word for the node that owns the body: "If" or "loop"."""
-        return "If" if isinstance(self.node.op, OnnxIf | OpenVinoIf) else "loop"
-
-    def feed(self, parameter: int) -> Feed:
-        """Return the wire that feeds a body parameter.
-
-        The result is the word ITERATION if the iteration number feeds the parameter, and NOTHING if
-        nothing does.
-        """
-        if parameter == self.body.ports.iteration:
-            return ITERATION
-        if parameter in self.gathered:
-            return self.gathered[parameter]
-        return self.body.ports.by_parameter.get(parameter, NOTHING)
-
-    def without_input(self) -> Iterator[int]:
-        """The parameters that are read but have no input."""
-        for at, value in enumerate(self.body.graph.inputs):
-            if value.is_used and self.feed(at) == NOTHING:
-                yield at
-
-    def position(self, value: Value) -> int | None:
-        """The position of the body parameter that `value` equals or is gathered from.
-
-        None if there is no such parameter.
-        """
-        value = unchanged(value)
-        if value in self.body.graph.inputs:
-            return self.body.graph.inputs.index(value)
-        return next((at for at, item in self.gathered.items() if item.value is value), None)
-
-    def source(self, wire: InputPort | Gathered) -> Value | None:
-        """The outer value of a wire."""
-        inputs = self.node.inputs
-        return inputs[wire.external] if wire.external < len(inputs) else None
-
-    def sliced(
-        self, wire: Sliced | ScanInput | Gathered, *, through: bool = True
-    ) -> tuple[Way, Value | None]:
-        """Return how a loop slices an input, and the outer value that it slices.
-
-        With `through`, a Slice that only reverses the outer value is skipped: if the loop slices
-        the whole reversed axis, the result is the operand of the Slice and the opposite direction.
-        """
-        source = self.source(wire)
-        way = way_of(wire, source)
-        before = None if source is None or not through else turned_before(source, way.axis)
-        return (way, source) if before is None or not way.is_whole else (way.of_turned(), before)
-
-    def result(self, number: int) -> Value | None:
-        """Return the body value that is the operand of Result `number`."""
-        return self.body.graph.results[number].inputs[0]
-
-    def input_place(self, parameter: int) -> tuple[str, int | None]:
-        """Describe where the wire into a body parameter is in the file, and return its line.
-
-        The description has the form ``port 1, line 41``. If the place is not known, it is the
-        number of the input, or "captured" for a captured value of an ONNX body, and the line is
-        None.
-        """
-        found = self.places.input(self.node, self.body.label, parameter)
-        if found is not None:
-            return f"port {found.port}, line {found.line}", found.line
-        wire = self.feed(parameter)
-        if isinstance(wire, Invariant) and isinstance(self.node.op, OnnxOp):
-            return "captured", None
-        return ("" if isinstance(wire, str) else f"input {wire.external}"), None
-
-    def back_edge(self, parameter: int, result: int) -> tuple[str, int | None]:
-        """Describe the place where a back edge is declared; also return its line.
-
-        The line is None if it is unknown.
-        """
-        found = self.places.input(self.node, self.body.label, parameter)
-        if found is not None and found.back_edge_line is not None:
-            words = (
-                "back edge" if found.back_edges == 1 else f"first of {found.back_edges} back edges"
-            )
-            words += f" of port {found.port}, line {found.back_edge_line}"
-            return words, found.back_edge_line
-        return f"body output {result}", None
-
-    def described(self, parameter: int) -> str:
-        """Describe in words from where body parameter number `parameter` gets its value."""
-        return Wires.fed(self, parameter, NOTHING)[0]
-
-    def begun(self, parameter: int) -> tuple[str, int | None]:
-        """Describe where a state starts or where an invariant comes from; also return the line.
-
-        The line is that of the wire in the file; None if it is unknown.
-        """
-        wire = self.feed(parameter)
-        assert not isinstance(wire, str)
-        place, line = self.input_place(parameter)
-        source = self.source(wire)
-        name = "nothing" if source is None else f"`{source.name}`"
-        verb = "starts from" if isinstance(wire, Carried) else "comes from"
-        return f"{verb} {name}" + (f" ({place})" if place else ""), line
-
-    def output_place(self, external: int) -> tuple[str, int | None]:
-        """Describe where output `external` is in the file, and return its line.
-
-        The description has the form ``port 1, line 41``. If the place is not known, it has only the
-        number of the output, and the line is None.
-        """
-        found = self.places.output(self.node, self.body.label, external)
-        if found is not None:
-            return f"port {found.port}, line {found.line}", found.line
-        return f"output {external}", None
-
-    def condition_place(self) -> tuple[str, int | None]:
-        """Describe the place where the condition is declared; return the text and the line.
-
-        The line is None if it is unknown.
-        """
-        found = self.places.condition(self.node, self.body.label)
-        if found is not None:
-            return f"purpose execution_condition, line {found.line}", found.line
-        return f"body output {self.body.ports.condition}", None
 
 
 class Wires:
@@ -255,16 +99,16 @@ class Wires:
         """
         feeds = [side.feed(at) for side, at in zip(self._sides, (first, second), strict=True)]
         numbers = (first, second)
-        if any(isinstance(item, str) for item in feeds) or _kind(feeds[0]) != _kind(feeds[1]):
-            alike = _kind(feeds[0]) == _kind(feeds[1])
-            return None if alike else self._differs(numbers, self.fed)
+        if any(isinstance(item, str) for item in feeds) or kind_of(feeds[0]) != kind_of(feeds[1]):
+            alike = kind_of(feeds[0]) == kind_of(feeds[1])
+            return None if alike else self._differs(numbers, WireSide.fed)
         left, right = feeds
         if isinstance(left, Carried) and isinstance(right, Carried):
             if start is not True and not self._continues_alike(left, right, numbers):
-                return self._differs(numbers, self.fed)
+                return self._differs(numbers, WireSide.fed)
             if start is False:
                 return None
-        if isinstance(left, _SLICES) and isinstance(right, _SLICES):
+        if isinstance(left, SLICES) and isinstance(right, SLICES):
             # Look at an input before an operation reverses it only if the formats differ, because
             # models of one format have the same operations before the loop.
             formats = {isinstance(side.node.op, OnnxOp) for side in self._sides}
@@ -273,21 +117,21 @@ class Wires:
                 for side, port in zip(self._sides, (left, right), strict=True)
             )
             if not way.agrees(other):
-                return self._differs(numbers, self.fed)
+                return self._differs(numbers, WireSide.fed)
             if self._same(source, other_source):
                 return None
         assert not isinstance(left, str)
         assert not isinstance(right, str)
         if self._same(self._sides[0].source(left), self._sides[1].source(right)):
             return None
-        return self._differs(numbers, self._begun)
+        return self._differs(numbers, WireSide.begun)
 
     def start(self, first: int, second: int) -> WireDifference:
         """Describe how two outer values differ that start corresponding body parameters.
 
         The caller knows already that the values differ.
         """
-        return self._differs((first, second), self._begun)
+        return self._differs((first, second), WireSide.begun)
 
     def _continues_alike(self, left: Carried, right: Carried, numbers: tuple[int, int]) -> bool:
         values = [
@@ -327,7 +171,7 @@ class Wires:
         ]
         joined = [not isinstance(port, LastValue) for port in (left, right)]
         ways = [
-            _out_way(side, port, moved)
+            out_way(side, port, moved)
             for side, port, moved in zip(self._sides, (left, right), after, strict=True)
         ]
         if joined[0] == joined[1] and ways[0] == ways[1] and self._same(sources[0], sources[1]):
@@ -336,7 +180,7 @@ class Wires:
         phrases, lines = [], []
         for side, port, at, moved in zip(self._sides, (left, right), numbers, after, strict=True):
             place, line = side.output_place(at)
-            phrases.append(f"{_out_words(side, port, moved)} ({place})")
+            phrases.append(f"{out_words(side, port, moved)} ({place})")
             lines.append(line)
         other_name = "" if names[0] == names[1] else names[0]
         both = lines[0], lines[1]
@@ -356,7 +200,7 @@ class Wires:
             if port is None or isinstance(port, LastValue):
                 return None
             place, line = side.output_place(external)
-            words = _out_words(side, port, Moved())
+            words = out_words(side, port, Moved())
             phrases.append(f"{words} (parts of shape {list(shape)}, {place})")
             lines.append(line)
         names = [
@@ -451,7 +295,7 @@ class Wires:
     def carried(self, pairs: Iterable[tuple[int, int]]) -> Iterator[WireDifference]:
         """The differences of back edges, for the states at these pairs of parameter positions."""
         for pair in pairs:
-            kinds = {_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
+            kinds = {kind_of(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)}
             found = self.input(*pair, start=False) if kinds == {"state"} else None
             if found is not None:
                 yield found
@@ -462,7 +306,7 @@ class Wires:
         The number of slices of such an input determines how often a loop runs.
         """
         for pair in self.inputs():
-            kinds = [_kind(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]
+            kinds = [kind_of(side.feed(at)) for side, at in zip(self._sides, pair, strict=True)]
             found = self.input(*pair) if "slice" in kinds else None
             if found is not None:
                 yield found
@@ -479,9 +323,13 @@ class Wires:
         left, right = self._sides
         numbers = left.body.ports.iteration, right.body.ports.iteration
         if numbers[0] is not None and numbers[1] is None:
-            yield from (self._differs((numbers[0], at), self.fed) for at in right.without_input())
+            yield from (
+                self._differs((numbers[0], at), WireSide.fed) for at in right.without_input()
+            )
         if numbers[1] is not None and numbers[0] is None:
-            yield from (self._differs((at, numbers[1]), self.fed) for at in left.without_input())
+            yield from (
+                self._differs((at, numbers[1]), WireSide.fed) for at in left.without_input()
+            )
 
     def all(self) -> Iterator[WireDifference]:
         """Yield the differences of all wires: of the parameters first, then of the outputs.
@@ -516,73 +364,3 @@ class Wires:
         return WireDifference(
             names[1], self._loop, left[0], right[0], lines, other_name, second.owner
         )
-
-    @staticmethod
-    def fed(side: WireSide, parameter: int, beside: Feed) -> tuple[str, int | None]:
-        """Describe what feeds a body parameter, and find its line in the file (None if unknown).
-
-        `beside` is what feeds the corresponding parameter of the other loop.
-        """
-        wire = side.feed(parameter)
-        place, line = side.input_place(parameter)
-        at = f" ({place})" if place else ""
-        if isinstance(wire, str):
-            words = {ITERATION: "is the iteration number", NOTHING: "is fed by nothing"}
-            found = side.places.input(side.node, side.body.label, parameter)
-            if found is not None:
-                purpose = f"purpose {found.purpose}" if found.purpose else "no purpose"
-                at = f" ({purpose}, line {found.line})"
-            return words[wire] + at, line
-        if isinstance(wire, Carried):
-            value = side.result(wire.result)
-            edge, edge_line = side.back_edge(parameter, wire.result)
-            if value is not None and unchanged(value) is side.body.graph.input(parameter):
-                return f"is not carried: its back edge returns it unchanged ({edge})", edge_line
-            name = "nothing" if value is None else f"`{value.name}`"
-            return f"is carried from {name} ({edge})", edge_line
-        if isinstance(wire, Invariant):
-            if isinstance(beside, Carried):
-                port, _, rest = place.partition(", ")
-                return f"is not carried: {port} has no back edge" + (rest and f", {rest}"), line
-            return f"is the same in every iteration{at}", line
-        return f"is sliced {side.sliced(wire)[0]}{at}", line
-
-    @staticmethod
-    def _begun(side: WireSide, parameter: int, _beside: Feed) -> tuple[str, int | None]:
-        return side.begun(parameter)
-
-
-def _kind(feed: Feed) -> str:
-    if isinstance(feed, str):
-        return feed
-    if isinstance(feed, _SLICES):
-        return "slice"
-    return "state" if isinstance(feed, Carried) else "invariant"
-
-
-def _out_way(side: WireSide, port: OutputPort, moved: Moved) -> tuple[int, ...]:
-    """Return the axis along which an output is concatenated, and its direction, 1 or -1.
-
-    Both take into account how the output is `moved` behind the loop. The result is empty for an
-    output that is a last value.
-    """
-    value = side.result(port.result)
-    port = from_front(port, None if value is None else shape_of(value).rank)
-    if isinstance(port, LastValue):
-        return ()
-    backwards = port.reverse if isinstance(port, ScanOutput) else port.stride < 0
-    axis = port.axis
-    if moved.order is not None and axis in moved.order:
-        axis = list(moved.order).index(axis)
-    return axis, -1 if backwards != moved.turned else 1
-
-
-def _out_words(side: WireSide, port: OutputPort, moved: Moved) -> str:
-    value = side.result(port.result)
-    name = "nothing" if value is None else f"`{value.name}`"
-    if isinstance(port, LastValue):
-        return f"is {name}" if side.owner == "If" else f"is the last {name}"
-    axis, step = _out_way(side, port, moved._replace(turned=False))
-    verb = "stacks" if isinstance(port, ScanOutput) else "joins"
-    words = f"{verb} {name} along axis {axis}, " + ("backwards" if step < 0 else "forwards")
-    return words + (", and is reversed afterwards" if moved.turned else "")
