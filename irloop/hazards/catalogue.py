@@ -53,7 +53,7 @@ def _hazards_in(engine: str) -> dict[str, type[Hazard]]:
     """The hazards of an engine; the modules of other engines' hazards are not imported."""
     folder = next(iter(known.__path__))
     for name in sorted(os.listdir(folder)):
-        if re.fullmatch(rf"{_PREFIXES[engine]}\d{{3}}_\w+\.py", name):
+        if name.startswith(_PREFIXES[engine]) and name.endswith(".py"):
             importlib.import_module(f"{known.__name__}.{name[:-3]}")
     return {code: item for code, item in sorted(HAZARDS.items()) if item.engine == engine}
 

@@ -74,8 +74,11 @@ def check_model(proto: onnx.ModelProto, store: Store, name: str, *, sound: bool)
 def _judged(proto: onnx.ModelProto) -> onnx.ModelProto:
     opsets = {item.domain: item.version for item in proto.opset_import}
     opset = opsets.get("", BF16_SINCE)
-    kinds = {(node.op_type, node.domain) for node in all_nodes(proto.graph.node)}
-    of_runtime = any(_is_of_runtime(*kind, opset) for kind in kinds)
+    types = {node.op_type for node in all_nodes(proto.graph.node)}
+    suspects = {type for type in types if _is_of_runtime(type, "", opset)}
+    of_runtime = bool(suspects) and any(
+        node.op_type in suspects and not node.domain for node in all_nodes(proto.graph.node)
+    )
     if opset >= BF16_SINCE and not of_runtime:
         return proto
     copy = onnx.ModelProto()

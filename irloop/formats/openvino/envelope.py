@@ -60,6 +60,9 @@ class Envelope:
         self.conforms = True
         #: The lists of attribute names that were found valid, keyed by element.
         self._sound: dict[str, set[tuple[str, ...]]] = {name: set() for name in _ATTRIBUTES}
+        #: The elements that may have any attributes, with their attribute names, that were found
+        #: valid.
+        self._plain: set[tuple[str, ...]] = set()
         #: The tags of the children of the open layer so far; a layer may have each child once.
         self._children: set[str] = set()
         #: The sections of the open body so far; a body may have each section once. None in the
@@ -129,6 +132,11 @@ class Envelope:
         The file does not conform if a name is not ASCII or has a namespace: the schema check
         resolves namespaces, so it would see other names.
         """
-        text = " ".join((name, *attributes))
+        names = (name, *attributes)
+        if names in self._plain:
+            return
+        text = " ".join(names)
         if ":" in text or "xmlns" in text or not text.isascii():
             self.conforms = False
+        else:
+            self._plain.add(names)
