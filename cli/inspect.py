@@ -99,7 +99,7 @@ def _draw(model: Model, path: str, depth: int | None, limit: int) -> None:
 
     style = _PICTURES.get(os.path.splitext(path)[1].lower())
     if style is None:
-        raise UsageError(f"{path}: a picture ends in .svg or .dot")
+        raise UsageError(f"{path}: the name of a drawing must end in .svg or .dot")
     write_whole(path, draw(model, style, depth=depth, limit=limit, info=True).rstrip("\n"))
 
 

@@ -326,7 +326,7 @@ class _Watcher:
                 shown, _ = convert(shown, wanted)
             self.files += _saved(shown, path)
         except IrloopError as error:
-            # The steps after this one are still worth seeing.
+            # Go on, so that the later steps are written.
             self._console.note(f"{path} was not written: {error.message}")
 
     def _path(self, folder: str, name: str) -> str:

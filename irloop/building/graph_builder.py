@@ -208,7 +208,7 @@ class OperationBuilder:
         if not isinstance(value, Value):
             raise UsageError(
                 "an input of an operation must be a value of the graph",
-                expected="what input(), constant(), op() and similar methods return, or an array",
+                expected="an array, or a value returned by input(), constant(), op() and the like",
                 found=f"{value!r:.60}",
                 fix="make a constant of it: constant(..., element)",
             )

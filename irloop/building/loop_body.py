@@ -80,7 +80,7 @@ class LoopBody(OperationBuilder):
         if found is None:
             raise UsageError(
                 "only a state has a next value",
-                expected="what state() of this loop returned",
+                expected="a value that state() of this loop has returned",
                 found=f"{state!r:.60}",
             )
         if found.next is not None:

@@ -8,6 +8,8 @@ from irloop.dialects.openvino.comparison import Less, Select
 from irloop.dialects.openvino.convert import Convert
 from irloop.dialects.openvino.elementwise import Divide, FloorMod, Mod, Multiply, Sign, Subtract
 from irloop.dialects.openvino.generate import Range, Range4
+from irloop.dialects.openvino.search import NonZero
+from irloop.dialects.openvino.shape import ShapeOf, ShapeOf3
 from irloop.dialects.openvino.slicing import Concat
 from irloop.graph.builder import element_of
 from irloop.graph.model import Node, Value
@@ -106,7 +108,7 @@ def _is_small(node: Node) -> bool:
 
 def _deciding(node: Node) -> Sequence[Value | None]:
     """The inputs of a node that decide how large its result may be."""
-    if node.op.type in ("ShapeOf", "NonZero") or _is_small(node):
+    if isinstance(node.op, ShapeOf | ShapeOf3 | NonZero) or _is_small(node):
         return ()
     if node.op.elementwise or node.bodies or isinstance(node.op, Concat):
         return node.inputs

@@ -69,7 +69,7 @@ def full_match(pattern: str) -> Function:
         try:
             expression = engine.compile(pattern, options)
         except engine.error as error:
-            raise ValueError(f"{pattern!r} is not an expression of RE2: {error}") from error
+            raise ValueError(f"{pattern!r} is not a regular expression of RE2: {error}") from error
         length = sum(map(len, x.flat))
         spend_each(length + 50 * x.size, 10 + len(pattern) // 10, "matching an expression")
         matches = np.frompyfunc(lambda text: expression.fullmatch(text) is not None, 1, 1)

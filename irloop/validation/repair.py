@@ -16,7 +16,7 @@ from irloop.validation.error_places import Errors
 
 __all__ = ["repaired"]
 
-#: A type in no opset, so the reader creates an unknown operation.
+#: A type that no opset has; the reader creates an unknown operation for it.
 _UNKNOWN = "irloop.unknown"
 
 

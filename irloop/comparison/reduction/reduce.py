@@ -342,9 +342,8 @@ def _reads_others(signature: str) -> bool:
     kinds = ("input ", "state ", "wire ", "trip count ", "condition ", "initial condition ")
     if signature.startswith(kinds):
         return True
-    # The output returns another value if the descriptions in both models differ only in names.
-    # Treat "joins" and "stacks" as equal, because one format joins the parts and the other stacks
-    # them.
+    # If the two descriptions of an output differ only in names, the output returns another value.
+    # One format joins the parts and the other stacks them, so "joins" and "stacks" are equal.
     signature = signature.replace(" stacks ", " joins ")
     second, _, first = signature.partition("; in the first model")
     return signature.startswith("output ") and second.rstrip().endswith(first.strip())

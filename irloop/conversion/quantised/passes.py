@@ -12,6 +12,7 @@ __all__ = ["SINCE", "quantised_forms"]
 #: The first opset whose QuantizeLinear and DequantizeLinear have an axis.
 SINCE = 13
 
+#: Types instead of classes, because their modules are imported only for models that need them.
 _ROUNDING = frozenset({"DynamicQuantizeLinear", "QuantizeLinear", "Round"})
 
 

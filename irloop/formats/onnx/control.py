@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from irloop.dialects.onnx.control_flow import If, Loop, Scan, Scan8
-from irloop.errors import ReadError, WriteError
+from irloop.errors import ReadError
+from irloop.formats.unwritable import unwritable
 from irloop.graph.loops import (
     Carried,
     InputPort,
@@ -22,7 +23,6 @@ from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Op
 from irloop.graph.record import Record
 from irloop.graph.types import TensorType
-from irloop.graph.walk import node_path
 
 __all__ = ["LABELS", "FoldedBody", "FoldedNode", "ReadBody", "Wiring", "fold", "wire"]
 
@@ -256,7 +256,7 @@ def fold(node: Node) -> FoldedNode:
         inner = {port.parameter for port in ports}
         own = [item for index, item in enumerate(body.graph.parameters) if index not in inner]
         if isinstance(node.op, If) and own:
-            raise _unwritable(node, f"the {body.label} branch has inputs that are not captured")
+            raise unwritable(node, f"the {body.label} branch has inputs that are not captured")
         results = _branch_results(node, body) if isinstance(node.op, If) else body.graph.results
         bodies.append(
             FoldedBody(
@@ -277,7 +277,7 @@ def fold(node: Node) -> FoldedNode:
 def _branch_results(node: Node, body: Body) -> list[Node]:
     by_output = {port.external: port.result for port in body.ports.outputs}
     if sorted(by_output) != list(range(len(node.outputs))):
-        raise _unwritable(node, f"the {body.label} branch does not return every output")
+        raise unwritable(node, f"the {body.label} branch does not return every output")
     return [body.graph.results[by_output[index]] for index in range(len(node.outputs))]
 
 
@@ -288,7 +288,7 @@ def _captures(node: Node, body: Body) -> dict[Node, Value]:
             continue
         value = node.inputs[port.external]
         if value is None:
-            raise _unwritable(node, f"input {port.external} is captured and omitted")
+            raise unwritable(node, f"input {port.external} is captured and omitted")
         captures[body.graph.parameters[port.parameter]] = value
     return captures
 
@@ -297,7 +297,7 @@ def _fold_loop(node: Node) -> FoldedNode:
     (body,) = node.bodies
     ports, graph = body.ports, body.graph
     if ports.condition is None:
-        raise _unwritable(node, "its body returns no condition")
+        raise unwritable(node, "its body returns no condition")
     carried = sorted(ports.carried, key=lambda port: port.external)
     condition = next((port for port in carried if port.external == 1), None)
     states = [port for port in carried if port.external > 1]
@@ -356,7 +356,7 @@ def _fold_states(
         found = last.pop(state.result, None)
         outputs.append(None if found is None else node.outputs[found.external])
     if last:
-        raise _unwritable(
+        raise unwritable(
             node, f"output {next(iter(last.values())).external} does not return a state"
         )
     for port in ports:
@@ -365,7 +365,7 @@ def _fold_states(
             outputs.append(node.outputs[port.external])
     captures = _captures(node, body)
     if len(captures) + sum(item is not None for item in parameters) != len(body.graph.parameters):
-        raise _unwritable(
+        raise unwritable(
             node, "a parameter of its body is connected in a way that ONNX cannot express"
         )
     return FoldedNode(inputs, outputs, [FoldedBody("body", body, parameters, results, captures)])
@@ -376,16 +376,10 @@ def _ordered(node: Node, body: Body) -> list[OutputPort]:
     lasts = [port.result for port in ports if isinstance(port, LastValue)]
     kinds = all(isinstance(port, LastValue | ScanOutput) for port in ports)
     if not kinds or len(set(lasts)) != len(lasts) or len(ports) != len(node.outputs):
-        raise _unwritable(node, "an output is connected in a way that ONNX cannot express")
+        raise unwritable(node, "an output is connected in a way that ONNX cannot express")
     loop = isinstance(node.op, Loop)
     if loop and any(
         isinstance(port, ScanOutput) and (port.axis, port.reverse) != (0, False) for port in ports
     ):
-        raise _unwritable(node, "an ONNX Loop stacks outputs only along axis 0, forwards")
+        raise unwritable(node, "an ONNX Loop stacks outputs only along axis 0, forwards")
     return ports
-
-
-def _unwritable(node: Node, reason: str) -> WriteError:
-    return WriteError(
-        f"{node.op.label} {node_path(node)!r} cannot be written: {reason}", location=node.location
-    )

@@ -27,11 +27,11 @@ from irloop.formats.openvino.port_map_writer import Wires, wires_of
 from irloop.formats.openvino.texts import precision_of, shape_text
 from irloop.formats.openvino.weights import WeightsWriter, default_weights
 from irloop.formats.openvino.xml import SECTIONS
+from irloop.formats.unwritable import unwritable
 from irloop.graph.model import Body, Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op, Parameter, Result, UnknownOp
 from irloop.graph.types import LARGEST_SIZE, TensorType
 from irloop.graph.verify import verify
-from irloop.graph.walk import node_path
 from irloop.progress import counted
 
 __all__ = ["write"]
@@ -316,10 +316,10 @@ class _Writer:
             return found
         precision = precision_of(declared.element)
         if precision is None:
-            raise _unwritable(node, f"an IR has no element type {declared.element}")
+            raise unwritable(node, f"an IR has no element type {declared.element}")
         largest = max((dim for dim in declared.shape.dims or () if isinstance(dim, int)), default=0)
         if largest > LARGEST_SIZE:
-            raise _unwritable(node, f"a dimension is {largest}, but sizes in an IR have 64 bits")
+            raise unwritable(node, f"a dimension is {largest}, but sizes in an IR have 64 bits")
         indent = _TABS[depth + 1]
         dims = [dim if isinstance(dim, int) else -1 for dim in declared.shape.dims or ()]
         lines = "".join(f"{indent}<dim>{dim}</dim>\n" for dim in dims)
@@ -351,7 +351,7 @@ def _connected(node: Node) -> tuple[Value, ...]:
     values = tuple(value for value in node.inputs if value is not None)
     if values != node.inputs[: len(values)]:
         place = node.inputs.index(None)
-        raise _unwritable(node, f"input {place} is omitted, but a later input is connected")
+        raise unwritable(node, f"input {place} is omitted, but a later input is connected")
     return values
 
 
@@ -362,17 +362,11 @@ def _type_of(node: Node) -> tuple[str, str]:
         return op.name, op.version
     known = isinstance(op, Parameter | Result | Constant) or op.registry is OPENVINO
     if isinstance(op, UnknownOp) or not known:
-        raise _unwritable(node, "it is not an operation of OpenVINO")
+        raise unwritable(node, "it is not an operation of OpenVINO")
     return op.type, f"opset{op.since}"
 
 
 def _tensor_type(node: Node, value: Value) -> TensorType:
     if not isinstance(value.type, TensorType):
-        raise _unwritable(node, f"an IR has no values of type {value.type}")
+        raise unwritable(node, f"an IR has no values of type {value.type}")
     return value.type
-
-
-def _unwritable(node: Node, why: str) -> WriteError:
-    return WriteError(
-        f"{node.op.label} {node_path(node)!r} cannot be written: {why}", location=node.location
-    )

@@ -1,0 +1,16 @@
+"""The error for a node that a format cannot represent."""
+
+from __future__ import annotations
+
+from irloop.errors import WriteError
+from irloop.graph.model import Node
+from irloop.graph.walk import node_path
+
+__all__ = ["unwritable"]
+
+
+def unwritable(node: Node, reason: str) -> WriteError:
+    """The error that names the node, with the place where it was read."""
+    return WriteError(
+        f"{node.op.label} {node_path(node)!r} cannot be written: {reason}", location=node.location
+    )
