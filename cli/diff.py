@@ -53,7 +53,9 @@ def command(
     else:
         say(str(found))
     if page is not None:
+        console.progress(f"writing {page}")
         save_report(found, page, [old, new])
-        console_of(ctx).note(f"wrote {page}")
+        console.done()
+        console.note(f"wrote {page}")
     if not found.same:
         ctx.exit(Exit.FINDINGS)

@@ -273,7 +273,9 @@ def command(ctx: click.Context, /, paths: tuple[str, ...], **options: Any) -> No
     found = _Found(findings, suppressed, files, Severity(settings.fail_on))
     for style, file in reports:
         if style == "html":
+            console.progress(f"writing {file}")
             _write_page(found, file, readable, weights)
+            console.done()
         else:
             write_whole(file, found.rendered(style))
     if options["style"] == "github":

@@ -182,3 +182,55 @@ def test_drawing_reports_how_far_it_is(tmp_path: Path, format: Literal["svg", "d
     assert {(name, total) for name, _, total in heard} == works
     for name, total in works:
         assert (name, total, total) in heard
+
+
+#: Runs a command on a terminal, and shows its progress while it writes the page.
+WRITES_PAGE = """
+import sys, threading, irloop
+
+waiting = []
+
+class Timer:
+    def __init__(self, seconds, call):
+        self.call = call
+
+    def start(self):
+        waiting.append(self)
+
+    def cancel(self):
+        pass
+
+def save_report(*arguments, save=irloop.save_report):
+    waiting[-1].call()
+    return save(*arguments)
+
+threading.Timer, irloop.save_report = Timer, save_report
+from irloop_cli.main import main
+main(sys.argv[1:], prog_name="irloop")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
+@pytest.mark.parametrize("command", ["diff", "validate"])
+def test_a_report_page_shows_progress(tmp_path: Path, command: str) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(onnx.parser.parse_model(SQUARED).SerializeToString())
+    page = str(tmp_path / "page.html")
+    models = [str(model)] * (2 if command == "diff" else 1)
+    ours, theirs = os.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-c", WRITES_PAGE, command, *models, "--report", page],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            check=True,
+            timeout=300,
+        )
+        os.write(theirs, b"!")
+        seen = b""
+        while not seen.endswith(b"!"):
+            seen += os.read(ours, 10_000)
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    assert f"writing {page}" in seen.decode().split("\r\x1b[K")
