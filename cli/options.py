@@ -53,17 +53,17 @@ def shapes_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, list[int | None]]:
     """Parse texts such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
-    shapes: dict[str, list[int | None]] = {}
+    if not texts:
+        return {}
+    # Imported late, because few commands are given shapes.
+    from irloop.graph.input_types import named_shape
+
+    shapes = {}
     for text in texts:
-        name, equals, dims = text.rpartition("=")
-        parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
-        if (
-            not name
-            or not equals
-            or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts)
-        ):
+        found = named_shape(text)
+        if found is None:
             raise click.BadParameter(f"{text!r} is not a shape such as x=1,3,224,224")
-        shapes[name] = [None if part in ("?", "-1") else int(part) for part in parts]
+        shapes[found[0]] = found[1]
     return shapes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from operator import index
 from typing import SupportsIndex
@@ -10,7 +11,20 @@ from irloop.errors import UsageError
 from irloop.graph.model import Model, Value
 from irloop.graph.types import ElementType, Shape, TensorType
 
-__all__ = ["has_input", "set_input_shapes", "set_input_types", "shapes_of"]
+__all__ = ["has_input", "named_shape", "set_input_shapes", "set_input_types", "shapes_of"]
+
+
+def named_shape(text: str) -> tuple[str, list[int | None]] | None:
+    """Parse a text such as ``x=1,3,?,-1`` to an input name and dimensions; None if it is malformed.
+
+    ``?`` and -1 are unknown dimensions; ``x=`` is a scalar.
+    """
+    name, equals, dims = text.rpartition("=")
+    dims = dims.strip("[] ")
+    parts = [part.strip() for part in dims.split(",")] if dims else []
+    if not name or not equals or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts):
+        return None
+    return name, [None if part in ("?", "-1") else int(part) for part in parts]
 
 
 def shapes_of(shapes: Mapping[str, Shape | Sequence[int | None]]) -> dict[str, Shape]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from irloop.dialects.openvino import shape as ov_shape
 from irloop.errors import InferenceError, UsageError
 from irloop.graph.builder import shape_of
 from irloop.graph.inference import Inference
+from irloop.graph.input_types import named_shape
 from irloop.graph.loops import Sliced
 from irloop.graph.model import Model, Node, Value
 from irloop.graph.op import Constant
@@ -119,11 +119,10 @@ def _parsed(text: str) -> tuple[str, Shape]:
     Raises:
         UsageError: when the text has another form.
     """
-    name, equals, dims = text.rpartition("=")
-    parts = [part.strip() for part in dims.strip("[] ").split(",")] if dims.strip("[] ") else []
-    if not name or not equals or not all(re.fullmatch(r"\d{1,18}|\?|-1", part) for part in parts):
+    found = named_shape(text)
+    if found is None:
         raise UsageError(f"{text!r} is not an input name with a shape", expected="NAME=1,3,?,224")
-    return name, Shape.of(*(None if part in ("?", "-1") else int(part) for part in parts))
+    return found[0], Shape.of(*found[1])
 
 
 class _ShapePropagation(Inference):
