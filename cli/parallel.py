@@ -50,7 +50,7 @@ def outcomes(
 
 
 def _by_weights(jobs: Sequence[Job]) -> list[list[int]]:
-    """Group the numbers of the jobs by weights file, so that each file is read only once."""
+    """Group the positions of jobs by weights file, so that each file is read only once."""
     groups: dict[str, list[int]] = {}
     for at, job in enumerate(jobs):
         weights = job.weights or os.path.splitext(job.model)[0] + ".bin"

@@ -860,7 +860,7 @@ def reduce(
     atol: float | None = None,
     seconds: float = 60.0,
 ) -> Reduced:
-    """Make two models whose results differ as small as possible, while their results still differ.
+    """Shrink two models as far as possible while their results still differ.
 
     Args:
         first: a model, or the path of one.
@@ -1044,7 +1044,10 @@ def _with_input_types(
 
 
 def _model(model: Model | Path, *, functions: bool = False) -> Model:
-    """The model itself, or the model in the file with this path."""
+    """The model itself, or the model in the file with this path.
+
+    `functions` is passed to `read_model`.
+    """
     from irloop.graph.model import Model
 
     return model if isinstance(model, Model) else read_model(model, functions=functions)

@@ -136,10 +136,11 @@ def allowance_for(
     runs: float = 1.0,
     full_runs: float | None = None,
 ) -> Allowance:
-    """The limits for the work on these files; `memory` and `seconds` of the user replace them.
+    """Derive the limits of memory, time and steps from the sizes of the files.
 
-    `runs` is how often a command runs the models: it multiplies the default seconds. Together, the
-    runs may take at least the steps of `full_runs` runs (if that is None: of `runs` runs).
+    `memory` (bytes) and `seconds` are limits that the user sets; they replace the derived ones.
+    `runs` is how often a command runs the models: it multiplies the derived seconds. All runs
+    together may take at least `full_runs` times the steps of one run; None stands for `runs`.
     """
     total = sum(_size_of(file) for file in files)
     return Allowance(
@@ -169,8 +170,8 @@ def _size_of(file: Any) -> int:
 class _MemoryLimit:
     """Limits the memory of this process through the operating system.
 
-    Without the module `resource` and /proc this is not possible; then only the budget limits
-    memory, and only for work that asks it.
+    This needs the module `resource` and /proc. Without them, memory is limited only for work that
+    reserves it in the budget.
     """
 
     def __init__(self) -> None:

@@ -97,7 +97,7 @@ class Budget:
     def afford(self, operations: int, what: str) -> None:
         """Raise if `operations` more steps of the work called `what` would exceed a limit.
 
-        For work that is charged only when it is done.
+        Nothing is charged: call this before work that charges its steps when it is done.
 
         Raises:
             LimitError: with the code LIM003.

@@ -171,10 +171,10 @@ def element_of(given: str | ElementType) -> ElementType:
 
 
 def shape_of(given: Any) -> Shape:
-    """The shape with these sizes; None instead of the list means an unknown rank.
+    """Convert a list of sizes to a shape; None means an unknown rank.
 
-    In the list, None is an unknown size, a text is the name of an unknown size, and a `DynamicDim`
-    is a range.
+    In the list, None is an unknown size, a string is the name of an unknown size, and a
+    `DynamicDim` is a range.
 
     Raises:
         UsageError: for anything else.

@@ -310,9 +310,10 @@ class _Work:
     ) -> Evidence | None:
         """Collect the evidence from one trial: the two models, the inputs, and the tolerance.
 
-        This is the trial that shows the difference. If there is none, it is a trial in which a
-        model failed, or else a trial in which irloop's executor ran the model. If there is no such
-        trial either, the result is None.
+        `shown` is the position of the trial that shows the difference. If it is None, a trial in
+        which a model failed is used, or else one that irloop's executor ran according to `own`. If
+        there is no such trial either, the result is None. `trials` and `others` hold the inputs of
+        the first and of the second model.
         """
         ran = next((at for at, run in enumerate(own) if run.outputs is not None), None)
         at = next((at for at in (shown, tally.stopped, ran) if at is not None), None)

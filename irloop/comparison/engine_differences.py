@@ -152,8 +152,9 @@ class Explainer:
     def _one_step(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason "rounding" for quantised integers that differ by one step; None for other
-        differences.
+        """The reason "rounding" for quantised integers that differ by one step, else None.
+
+        `number` is the position of the trial, `place` that of the output.
         """
         if self.judge.tolerance.is_given or not self._is_quantized():
             return None
@@ -266,7 +267,8 @@ class Explainer:
     def _alone(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
         """Explain a difference by state that an earlier inference left behind.
 
-        Returns the reason if the trial gives the expected result when it is run alone, else None.
+        `number` is the position of the trial, `place` that of the output. Returns the reason if the
+        trial gives the expected result when it is run alone, else None.
         """
         if number == 0 or not self.trials[0][number].reset:
             return None

@@ -54,8 +54,9 @@ def reachable(model: Model) -> list[Way]:
 
 
 def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """A line for each loop and branch that was reached, with the numbers of iterations or the
-    branches taken.
+    """Describe each loop and branch that was reached, in one line each.
+
+    A line names the numbers of iterations, or the branches that were taken.
     """
     found = reached(runs)
     lines = []

@@ -1,7 +1,7 @@
-"""Tells an error in a model of a file in the words of the validation rules.
+"""Replaces the inference error of a model by the findings of the validation rules in its file.
 
 A model that contradicts itself fails wherever it is first used, with an error about one operation.
-The rules know the place in the file, the cause and the fix.
+The rules know the line in the file, the cause and the fix.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def within(x: Array, y: Array, tolerance: Tolerance) -> Array:
 def agree(x: Array, y: Array, tolerance: Tolerance) -> bool:
     """Return whether all elements of `x` and `y` are equal within the tolerance.
 
-    The arrays have one element type and one shape.
+    Both arrays must have the same element type and the same shape.
     """
     if x.dtype.kind in "OSU":
         return bool(within(x, y, tolerance).all())

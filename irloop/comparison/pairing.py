@@ -269,8 +269,9 @@ def _names(model: Model) -> dict[str, Value]:
 
 
 def _names_inside(graph: Graph) -> dict[str, Value]:
-    """The values of one body, without inner bodies, keyed by name; names that occur twice are left
-    out.
+    """The values of one body, without inner bodies, keyed by name.
+
+    Names that occur twice are left out.
     """
     return _unique_names(
         [*graph.inputs, *(value for node in graph.nodes for value in node.outputs)]

@@ -112,11 +112,11 @@ def run_trials(
     seconds: float,
     affordable: Callable[[], None] | None = None,
 ) -> list[Run]:
-    """Run every trial in irloop's own executor, with one memory limit for all outputs together.
+    """Run every trial in irloop's own executor, each for at most `seconds`.
 
-    A trial whose outputs would exceed the limit counts as refused. `affordable` is called once,
-    after the first trial that was not refused: only then is it worth loading the model in other
-    engines.
+    All outputs together share one memory limit; a trial whose outputs would exceed it counts as
+    refused. `affordable` is called once, after the first trial that was not refused; it may start
+    to load the model in other engines, which is wasted work if all trials are refused.
     """
     runs: list[Run] = []
     memory = budget.current().memory
@@ -163,7 +163,11 @@ def limits_of(seconds: float, iterations: int = ITERATIONS) -> Limits:
 
 
 def run_trial(session: Session, trial: Trial, seconds: float, iterations: int = ITERATIONS) -> Run:
-    """Run one trial in irloop's own executor."""
+    """Run one trial in irloop's own executor, for at most `seconds` and `iterations`.
+
+    A trial that raises an error or exceeds a limit returns a Run with the reason and without
+    outputs.
+    """
     if trial.refused:
         return Run(reason=trial.refused, late=True, refused=True)
     if trial.reset:

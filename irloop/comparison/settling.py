@@ -1,5 +1,6 @@
-"""Chooses the sizes of generated inputs: the first sizes with which a model returns usable
-outputs.
+"""Chooses the sizes of generated inputs.
+
+These are the first sizes with which a model returns usable outputs.
 """
 
 from __future__ import annotations
@@ -160,8 +161,9 @@ class Settler:
         return self._elements > MOST_ELEMENTS
 
     def _fitted(self, start: Settled) -> tuple[Settled, Run]:
-        """Change sizes until the model runs, or runs as far as possible; return the sizes and the
-        run.
+        """Change sizes until the model runs, or runs as far as possible.
+
+        Returns the sizes that were found, and the run with them.
         """
 
         def attempt(sizes: Sizes) -> Attempt:

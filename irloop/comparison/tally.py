@@ -204,9 +204,9 @@ class Tally:
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
     def _failure(self, number: int, trial: Trial, lane: Lane) -> str:
-        """The problem to report if a lane did not run a trial.
+        """The problem to report if a lane did not run `trial`, the trial at position `number`.
 
-        The text is empty if the failure is recorded only as a note or as a skipped trial.
+        Returns an empty string if the failure is recorded only as a note or as a skipped trial.
         """
         reason = self._runs[lane][number].reason
         peers = [other for other in self._runs if other.side == 0 and other.engine != NUMPY]
@@ -255,7 +255,11 @@ class Tally:
     def _is_excused(
         self, number: int, trial: Trial, lane: Lane, place: int, name: str, wanted: Any
     ) -> bool:
-        """True if a difference is not due to the conversion; a note then gives the reason."""
+        """True if the difference in an output is not due to the conversion.
+
+        The reason is then added to the notes. `number` is the position of the trial, `place` that
+        of the output, and `name` its name.
+        """
         if lane.engine != NUMPY and self._is_shared(number, lane, place):
             words = (
                 "both models return the same values in their engines, but different values in numpy"

@@ -1,3 +1,4 @@
-"""A conformance suite for loops, which consists of small models and the results that the
-specifications demand.
+"""A conformance suite for loops.
+
+It consists of small models and the results that the specifications demand.
 """

@@ -48,8 +48,9 @@ class IrModel:
         return IrLoop(self.builder, ov.TensorIterator(), ())
 
     def loop(self, trips: Value, starts: Value | None = None) -> IrLoop:
-        """Begin a Loop of at most `trips` iterations; without `starts` the first condition is
-        true.
+        """Begin a Loop of at most `trips` iterations.
+
+        `starts` is its initial condition; without it, the condition is initially true.
         """
         first = self.constant(True, ElementType.BOOLEAN) if starts is None else starts
         return IrLoop(self.builder, ov.Loop(), (trips, first))
@@ -108,7 +109,7 @@ class IrLoop:
         stride: int = 1,
         part_size: int = 1,
     ) -> Value:
-        """The slice of `value` that one iteration reads."""
+        """Add a sliced input to the loop and return the slice that one iteration reads."""
         shape = shape_of(value).with_dim(axis, part_size)
         port = Sliced(len(self._externals), 0, axis, start, end, stride, part_size)
         return self._enter(value, TensorType(element_of(value), shape), port)

@@ -73,7 +73,9 @@ def single(
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """True for loops that depend on constants only, and for Ifs whose condition depends on
-    constants only.
+    """True for a loop or If that an engine can compute without the inputs of the model.
+
+    These are loops that depend on constants only, and Ifs whose condition depends on constants
+    only.
     """
     return node.name in known.constant

@@ -1,5 +1,6 @@
-"""Creates notes about patterns in a converted model that the engine of its format computes
-wrongly.
+"""Creates notes about hazards in a converted model.
+
+These are patterns that the engine of the model's format computes wrongly.
 """
 
 from __future__ import annotations

@@ -61,9 +61,9 @@ class Attribute(NamedTuple):
 class Operand(NamedTuple):
     """An input or output of an operation class.
 
-    `types` is the text that names its possible element types. An `optional` input may be omitted; a
-    `variadic` one may occur any number of times. Operands with the same `variable` have one element
-    type; "" means that the type does not depend on other operands.
+    `types` names the possible element types. An `optional` input may be omitted; a `variadic`
+    operand may occur any number of times. Operands with the same `variable` must have the same
+    element type; an empty `variable` means that the type does not depend on other operands.
     """
 
     name: str

@@ -105,8 +105,9 @@ def einsum_types(args: Arguments, text: str) -> list[ValueType]:
 def _take_labels(
     args: Arguments, sizes: dict[str, Dim], term: tuple[str, ...], dims: tuple[Dim, ...]
 ) -> tuple[Dim, ...]:
-    """Record the size of each label in `sizes`, and return the dimensions that the ellipsis
-    matches.
+    """Record the size of each label of an operand in `sizes`.
+
+    Returns the dimensions that the ellipsis matches.
     """
     extra = len(dims) - len(term) + (DOTS in term)
     if extra < 0 or (extra and DOTS not in term):

@@ -46,10 +46,12 @@ def _padded(args: Arguments, dim: Dim, begin: Dim, end: Dim) -> Dim:
 def padded_axes(
     args: Arguments, shape: Shape, pads: tuple[Dim, ...] | None, axes: tuple[int, ...] | None
 ) -> Shape:
-    """`shape` padded along some axes by a list of all begins, then all ends.
+    """`shape` padded along `axes`; `pads` holds the begins of all axes, then the ends.
+
+    `pads` and `axes` are None if they are unknown.
 
     Raises:
-        InferenceError: when there are not two numbers per axis, or an axis is out of range.
+        InferenceError: when there are not two pads per axis, or an axis is out of range.
     """
     if shape.dims is None or axes is None:
         return shape if shape.dims is None else Shape.of_rank(len(shape.dims))

@@ -130,10 +130,12 @@ def _numbers(dims: Sequence[Dim]) -> tuple[int, ...] | None:
 
 
 def equal_parts(args: Arguments, shape: Shape, axis: int | None, count: int) -> list[Shape]:
-    """The shapes of `count` equal parts.
+    """The shapes of `count` equal parts into which `shape` is divided along `axis`.
+
+    An `axis` of None is unknown; only the rank of the parts is known in that case.
 
     Raises:
-        InferenceError: when the axis is out of range or its size is not divisible.
+        InferenceError: when the axis is out of range or its size is not divisible by `count`.
     """
     if count < 1:
         raise args.error("the number of parts is not positive", "1 or more", str(count))

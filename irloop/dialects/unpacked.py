@@ -59,7 +59,7 @@ class ConvertedTensor(Tensor):
 
 
 class CodesTensor(ConvertedTensor):
-    """The codes of the 4-bit floats in another tensor, as integers."""
+    """The bit patterns of the 4-bit floats in another tensor, as integers."""
 
     __slots__ = ()
 

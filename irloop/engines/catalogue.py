@@ -16,11 +16,11 @@ _BOTH = frozenset({"onnx", "openvino"})
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One engine. `package` is the package that it needs, and `dialects` are the dialects that it
-    reads.
+    """An engine that can run models.
 
-    `own` are the dialects that it was made for: OpenVINO imports ONNX, too, but errors there may
-    come from its importer. `usual` marks engines that run by default in a check.
+    `package` is the package that it needs, and `dialects` are the dialects that it reads. `own` are
+    the dialects that it was made for: OpenVINO imports ONNX, too, but errors there may come from
+    its importer. `usual` marks engines that run by default in a check.
     """
 
     name: str

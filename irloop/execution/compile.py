@@ -338,8 +338,9 @@ class _Compiler:
         return _LOOPS[type(node.op)](node, LoopBody(program, body.ports, parameters, types))
 
     def _is_float(self, node: Node) -> bool:
-        """True if inference shows that operand 0 is f32 or f64; types declared in the file do not
-        count.
+        """True if inference shows that operand 0 is f32 or f64.
+
+        Types that are only declared in the file do not count.
         """
         value = node.inputs[0] if node.inputs else None
         if value is None or value not in self._types:

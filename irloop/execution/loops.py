@@ -1,5 +1,6 @@
-"""The parts that all loops share: passing values into a body, collecting results, and running zero
-iterations.
+"""The parts that all loops share.
+
+They pass values into a body, collect results, and run zero iterations.
 """
 
 from __future__ import annotations
@@ -165,8 +166,9 @@ class Loop:
         feeds: Sequence[Feed],
         trip: int | None,
     ) -> Outcome:
-        """Run the body at least once. `values` are the initial values, keyed by parameter; a `trip`
-        of None means no limit.
+        """Run the body at least once, and return the outcome of the loop.
+
+        `values` are the initial values, keyed by parameter; a `trip` of None means no limit.
         """
         slots = self.program.slots(context)
         for parameter, value in values.items():

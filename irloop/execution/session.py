@@ -79,11 +79,12 @@ class Session:
         widen: bool | None = None,
         double: bool = False,
     ) -> None:
-        """Compile `model`. Without `hoist` no node moves out of its body; a trace requires this.
+        """Compile `model`.
 
-        With `widen` half precision is computed in single precision. This is the default for
-        OpenVINO, whose CPU does so, but not for ONNX. With `double` all floating point is computed
-        in double precision, and outputs are not rounded to the declared type.
+        Without `hoist`, nodes that do not change between iterations stay in their bodies; a trace
+        requires this. With `widen` half precision is computed in single precision. This is the
+        default for OpenVINO, whose CPU does so, but not for ONNX. With `double` all floating point
+        is computed in double precision, and outputs are not rounded to the declared type.
 
         Raises:
             UnsupportedError: naming every operation that cannot be run.

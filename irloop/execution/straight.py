@@ -180,8 +180,9 @@ def _calls(
 
 @lru_cache(maxsize=64)
 def _code(source: str) -> CodeType:
-    """Compile the source. The result is cached, because an inner loop needs it in each
-    execution.
+    """Compile the source of a function.
+
+    The result is cached, because an inner loop needs it in each execution.
     """
     return compile(source, _NAME, "exec")
 

@@ -87,7 +87,10 @@ class TextTracer:
 
 
 def describe(value: Any, *, clean: bool = True) -> str:
-    """Shape, type and range of a value in one line."""
+    """Describe a value in one line: its type, shape and range.
+
+    If the value contains NaN, their number is included; `clean` says that no value before it did.
+    """
     if value is None:
         return "nothing"
     if isinstance(value, list):

@@ -288,8 +288,9 @@ class _Sweep:
             self._keep(batch, rows)
 
     def _write(self) -> None:
-        """Append the new rows to the table. For a model with a known digest, append copies of its
-        earlier rows.
+        """Append the new rows to the table.
+
+        For a model with a known digest, copies of its earlier rows are appended.
         """
         rows = [row for row in self._rows if row["verdict"]]
         old = [row for row in self._rows if not row["verdict"]]

@@ -52,7 +52,11 @@ def settings_of(step: str, to: str) -> str:
 
 
 def versions_of(step: str, versions: dict[str, str]) -> str:
-    """Return the versions of irloop and of the packages on which a step depends, as one text."""
+    """Format the versions of irloop and of the packages that `step` uses as one string.
+
+    `step` is "validate", "convert", "check" or "conform". A package without an entry in `versions`
+    is reported as "missing".
+    """
     packages = {
         "validate": (),
         "convert": ("onnx",),

@@ -510,8 +510,9 @@ def _types_of(node: Node, args: NodeArguments) -> list[ValueType]:
 
 
 def known_dims(node: Node, args: NodeArguments) -> tuple[Dim, ...] | None:
-    """The elements of an integer vector output as far as they are known; None for a vector too long
-    to be a shape.
+    """The elements of an integer vector output, as far as they are known.
+
+    Returns None for a vector that is too long to be a shape, or if no element is known.
     """
     type = node.outputs[0].type if node.outputs else UNKNOWN_TYPE
     count = type.shape.count() if isinstance(type, TensorType) else None

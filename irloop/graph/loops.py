@@ -71,8 +71,9 @@ class Sliced(Record):
 
 
 class ScanInput(Record):
-    """Elements of input `external` along `axis`, without that axis; in reverse order if
-    `reverse`.
+    """The elements of input `external` along `axis`, one per iteration, without that axis.
+
+    With `reverse` the last element comes first.
     """
 
     external: int

@@ -63,10 +63,10 @@ def attribute(
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field, attribute))
 class Record:
-    """The base of frozen dataclasses; `fields`, `replace`, equality, hash and patterns work as
-    usual.
+    """The base of frozen dataclasses that are cheap to define.
 
-    Equality and hash depend on the class and on all fields. There is no `__post_init__`.
+    `fields`, `replace`, equality, hash and pattern matching work as usual. Equality and hash depend
+    on the class and on all fields. There is no `__post_init__`.
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()

@@ -543,7 +543,7 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
 
 
 def pack(array: Array, element: ElementType) -> bytes:
-    """The bytes of `array` in the form of a file: the inverse of `unpack`."""
+    """The bytes of `array` as a model file stores elements of a type; the inverse of `unpack`."""
     import numpy as np
 
     if element.bits >= 8:

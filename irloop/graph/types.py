@@ -366,8 +366,9 @@ class Shape:
         return Shape(tuple(map(_widen, self.dims, other.dims)))
 
     def refine(self, other: Shape) -> Shape | None:
-        """The shape with the dimensions that are known in either shape; None if the two contradict
-        each other.
+        """The shape with all dimensions that are known in this shape or in `other`.
+
+        The result is None if the two contradict each other.
         """
         if self.dims is None:
             return other

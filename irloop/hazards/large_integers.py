@@ -32,8 +32,8 @@ _FEW = 2**16
 def is_divided_in_f32(node: Node) -> bool:
     """True for a Divide, FloorMod or Mod of integers that may need more than 24 bits.
 
-    False if the model corrects the rounded quotient by its remainder, as the form does that
-    conversion writes.
+    The result is False if the model corrects the rounded quotient by its remainder. Conversion
+    writes divisions in such a form.
     """
     if not isinstance(node.op, Divide | FloorMod | Mod) or None in node.inputs:
         return False
@@ -135,7 +135,7 @@ def _is_remainder(value: Value, divisor: Value) -> bool:
 
 
 def _same(left: Value | None, right: Value) -> bool:
-    """True for one value, and for equal constants."""
+    """True if both are the same value, or constants with equal elements."""
     if left is None or left is right:
         return left is right
     ops = left.producer.op, right.producer.op
@@ -147,7 +147,11 @@ def _same(left: Value | None, right: Value) -> bool:
 
 
 def _is_corrected(node: Node, left: Value, right: Value) -> bool:
-    """True if the remainder of a quotient is divided again, or compared with 0 and the divisor."""
+    """True if the model corrects the rounded quotient `left` / `right` by its remainder.
+
+    `node` computes the quotient. It is corrected if the remainder is divided by `right` again, or
+    compared with 0 and `right`.
+    """
     for user, _ in node.output.uses:
         for reader, _ in user.output.uses if isinstance(user.op, Multiply) else ():
             if not reader.outputs or reader.inputs[0] is not left:

@@ -223,11 +223,11 @@ def unread_beside_shared(node: Node) -> list[int]:
 
 
 def dropped_before_iteration(node: Node) -> list[int]:
-    """Return the positions of parameters that OpenVINO removes before the iteration number.
+    """Find parameters that stand before the iteration number and that OpenVINO removes.
 
-    OpenVINO removes a parameter after it has read the model, if no output of the model depends on
-    it. Only parameters that come before the parameter of the iteration number, and that enter
-    nested bodies, are returned. If the body has no iteration number, the result is empty.
+    After reading a model, OpenVINO removes the parameters on which no output of the model depends.
+    Returns the positions of those that precede the parameter of the iteration number and enter
+    nested bodies. If the body has no iteration number, the result is empty.
     """
     body = node.body()
     iteration = body.ports.iteration

@@ -135,8 +135,8 @@ def _keeps_sign(node: Node) -> bool:
 def _deciding(node: Node) -> Sequence[Value | None]:
     """Return the inputs of a node that decide whether its result may be negative.
 
-    Of an operation that only chooses elements, such as Gather, this is the first input. The results
-    of ShapeOf and Abs are never negative, so these operations have no such input.
+    For an operation that only chooses elements, such as Gather, this is the first input. For
+    ShapeOf and Abs the list is empty, because their results are never negative.
     """
     if isinstance(node.op, _SIZES):
         return ()

@@ -33,7 +33,10 @@ def narrows_a_size(node: Node) -> bool:
 
 
 def narrows_a_size_with_sign(node: Node) -> bool:
-    """True for a Convert of a size to a narrow signed type if OpenVINO bounds the size."""
+    """True for a Convert of a size to a narrow signed type if OpenVINO computes size bounds.
+
+    A running sum prevents this (see `is_running_sum`).
+    """
     given = _narrowed(node)
     if given is None or is_running_sum(given) or element_of(node.output) not in _SIGNED:
         return False

@@ -209,9 +209,12 @@ def rotary_embedding(*, interleaved: bool, size: int, heads: int) -> Function:
 
 
 def linear_attention(*, rule: str, query_heads: int, key_heads: int, scale: float) -> Function:
-    """Linear attention: each step decays, corrects, updates and reads a state [B, heads, D, E].
+    """Make a kernel for linear attention; each step updates and reads a state [B, H, D, E].
 
-    Queries, keys and values are [B, T, heads * size]. Returns the outputs and the last state.
+    Before a step, the state decays if `rule` starts with "gated". If `rule` ends with "delta", the
+    step adds a corrected value, the difference from what the state returns for the key. Queries are
+    [B, T, `query_heads` * D], keys and values [B, T, `key_heads` * size]; H is `key_heads`. The
+    kernel returns the outputs and the last state.
     """
     gated, corrected = rule.startswith("gated"), rule.endswith("delta")
 

@@ -105,8 +105,9 @@ def shift_left(left: Array, right: Array) -> Any:
 
 
 def shift_right(left: Array, right: Array) -> Any:
-    """Arithmetic right shift; a negative amount, or one of at least the bit width, leaves only the
-    sign.
+    """Arithmetic right shift of `left` by `right` bits.
+
+    If the amount is negative or at least the bit width, only the sign is left: 0 or -1.
     """
     widest = left.dtype.itemsize * 8 - 1
     amount = np.where(_outside(left, right), widest, right).astype(left.dtype)

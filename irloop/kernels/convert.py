@@ -107,10 +107,10 @@ def cast(
     round_mode: str = "nearest",
     through_half: bool = False,
 ) -> Function:
-    """Conversion to `dtype`.
+    """Make a kernel that converts arrays to `dtype`.
 
-    Floats are truncated toward zero when they become integers, integers wrap around, and everything
-    becomes boolean by comparison with 0 (of a text, the integer at its start is compared). With
+    Floats are truncated toward zero when they become integers, integers wrap around, and a number
+    becomes boolean by comparison with 0; so does the integer at the start of a string. With
     `saturate`, a number too large for a 4-bit or 8-bit float becomes the largest number of that
     type; without it, infinity or NaN, whichever the type has. `round_mode` (up, down, nearest)
     applies to float8_e8m0, the type of powers of two. With `through_half` a number is rounded to
@@ -149,10 +149,10 @@ _INTEGER = re.compile(r"\s*[+-]?([0-9]+)", re.ASCII)
 
 
 def _truth(x: Array) -> Array:
-    """Whether texts begin with an integer other than 0; ONNX Runtime reads "0.5" as 0.
+    """True for strings that begin with an integer other than 0; ONNX Runtime reads "0.5" as 0.
 
     Raises:
-        ValueError: for a text that does not begin with an integer, or with one of over 64 bits.
+        ValueError: for a string that does not begin with an integer, or with one of over 64 bits.
     """
     spend_each(x.size, 400, "reading numbers from text")
     found = []

@@ -472,7 +472,10 @@ def _depthwise(
     then: OverStep | None,
     target: Array,
 ) -> None:
-    """Convolve one item, each channel with its own filter: data [C, ...], filters [C, kernel]."""
+    """Convolve one item into `target`, each channel with its own filter.
+
+    `x` is the data [C, ...], `w` the filters [C, kernel], and `fill` the value of the padding.
+    """
     rank, width = len(layout.counts), layout.counts[-1]
     if rank <= 2 and (width >= _LONG_ROW or len(x) < _FEW_CHANNELS):
         flat = layout if rank == 2 else layout.with_axis()

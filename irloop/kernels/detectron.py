@@ -85,11 +85,13 @@ def _levels(rois: Array, count: int) -> Array:
 
 
 def pyramid(size: int, ratio: int, scales: tuple[float, ...], *, aligned: bool) -> Function:
-    """Features [R, C, size, size] of regions [R, 4], and the regions themselves.
+    """Make a kernel that pools regions [R, 4] from feature maps to [R, C, size, size].
 
-    The features are read from the maps [1, C, H, W]. A region with sides of about 224 is read from
-    the third map, a region of half that size from the second, and so on. An empty region gives
-    zeros.
+    Its operands are the regions and the maps [1, C, H, W]; it returns the features and the regions.
+    A region with sides of about 224 is read from the third map, a region of half that size from the
+    second, and so on. `scales` holds the size of a cell of each map, `ratio` is the number of
+    samples per bin and axis, and with `aligned` coordinates are shifted by half a cell. An empty
+    region gives zeros.
     """
     readers = [
         roi_align(

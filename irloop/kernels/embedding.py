@@ -72,7 +72,10 @@ def _bags(
 
 
 def bags_by_offsets(mean: bool) -> Callable[..., Array]:
-    """The sum or mean of the embeddings of each bag; `offsets` holds each bag's first index."""
+    """Make a kernel that returns the sum of the embeddings of each bag, or their mean if `mean`.
+
+    The kernel's operand `offsets` holds the position in `indices` at which each bag starts.
+    """
 
     def run(
         table: Array,
@@ -107,7 +110,7 @@ def bags_by_segments(
 
 
 def segment_maximum(lowest: bool) -> Callable[..., Array]:
-    """Elementwise maximum over the slices of each segment.
+    """Make a kernel that returns the elementwise maximum over the slices of each segment.
 
     The elements of an empty segment are the lowest number of the type if `lowest`, else 0.
     """

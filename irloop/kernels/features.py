@@ -140,8 +140,9 @@ def scaler(offset: Sequence[float], scale: Sequence[float]) -> Function:
 
 
 def joiner(widths: Sequence[int]) -> Function:
-    """Concatenate inputs [N, C] as f32, each cut or zero-padded to its width; [C] counts as one
-    row.
+    """Make a kernel that concatenates inputs [N, C] as f32.
+
+    Input i is cut or zero-padded to `widths[i]` columns. An input [C] counts as [1, C].
     """
 
     def fitted(x: Array, width: int) -> Array:

@@ -56,7 +56,11 @@ class Limits:
 
 
 def pairwise_overlaps(boxes: Array, others: Array, *, normalized: bool) -> Array:
-    """Intersection over union [N, M] of boxes [N, 4] with others [M, 4] (x1, y1, x2, y2)."""
+    """Intersection over union [N, M] of boxes [N, 4] with others [M, 4] (x1, y1, x2, y2).
+
+    Unless `normalized`, coordinates are pixels, and a side from x1 to x2 has the length x2 - x1 +
+    1.
+    """
     border = boxes.dtype.type(0 if normalized else 1)
     area = (boxes[:, 2] - boxes[:, 0] + border) * (boxes[:, 3] - boxes[:, 1] + border)
     other = (others[:, 2] - others[:, 0] + border) * (others[:, 3] - others[:, 1] + border)

@@ -84,12 +84,12 @@ def _matching_ngrams(grams: Array, windows: Array) -> Array:
 
 
 def vectorizer(pool: Pool, lengths: range, skips: int, mode: str) -> Function:
-    """Return a function that counts n-grams of the given `lengths` in [C] or [N, C], as f32.
+    """Make a kernel that counts or weights the n-grams of `pool` in items [C] or [N,C], as f32.
 
-    An n-gram also counts if other items lie between its items: the same number between each two
-    neighbours, at most `skips`. `mode` is TF (the counts), IDF (the weight of each n-gram that
-    occurs) or TFIDF (count times weight). The function raises ValueError when the pool does not
-    divide into whole n-grams.
+    Only n-grams whose number of items is in `lengths` count. An n-gram may also occur with gaps:
+    the same number of other items, at most `skips`, lies between any two neighbours. `mode` is TF
+    (the counts), IDF (the weight of each n-gram that occurs) or TFIDF (count times weight). The
+    kernel raises ValueError when the pool does not divide into whole n-grams.
     """
     width = max(pool.columns, default=-1) + 1
     columns = np.array(pool.columns, dtype=np.int64)

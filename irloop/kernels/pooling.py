@@ -64,10 +64,11 @@ def _prepared(x: Array, window: Window, fill: Any) -> tuple[Array, list[int]]:
 
 
 def _along(x: Array, axis: int, window: Window, fill: Any, combine: Function, made: Array) -> None:
-    """Combine the elements of each window along one spatial axis of data [items, spatial...].
+    """Combine the elements of each window along one spatial axis; write the result to `made`.
 
-    Padding is not stored: an element of the kernel takes part only in those windows in which it
-    covers an element of the data.
+    `x` is [items, spatial...]. The data is not padded: an element of the kernel takes part only in
+    those windows in which it covers an element of the data. A window without such elements gets
+    `fill`.
     """
     stride, dilation = window.strides[axis], window.dilations[axis]
     size, count = x.shape[1 + axis], made.shape[1 + axis]

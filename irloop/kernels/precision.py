@@ -56,10 +56,10 @@ def unwarned(function: Function) -> Function:
 
 
 def bare(kernel: Function, *, of_floats: bool) -> Function:
-    """Return the kernel inside the wrappers that are not needed within `silence`.
+    """Remove the wrappers from a kernel that are not needed within `silence`.
 
-    With `of_floats`, the first operand is known to be f32 or f64; then the wrapper that converts
-    other types is not needed, either. Calling a wrapper takes as long as a small operation.
+    With `of_floats`, the first operand is known to be f32 or f64; the wrapper that converts other
+    types is then removed, too. Calling a wrapper takes as long as a small operation.
     """
     while True:
         inner = kernel.__dict__ if hasattr(kernel, "__dict__") else {}

@@ -77,9 +77,11 @@ def quantize(
     saturate: bool = True,
     precision: np.dtype[Any] | None = None,
 ) -> Function:
-    """round(x / scale) + zero point, saturated to the type of the zero point, or to `dtype`.
+    """Make a kernel that computes round(x / scale) + zero point, saturated to the result type.
 
-    The division is done in `precision`, and at least in f32.
+    The result has the type of the zero point or, without one, `dtype` (None: u8). Scale and zero
+    point hold one element, one per index along `axis`, or one per `block` indices along `axis`. The
+    division is done in `precision`, by default f32.
     """
 
     def apply(x: Array, scale: Array, zero: Array | None = None) -> Any:
@@ -104,7 +106,8 @@ def quantize(
 def dequantize(dtype: np.dtype[Any] | None, *, axis: int = 1, block: int = 0) -> Function:
     """Make a kernel that computes (x - zero point) * scale.
 
-    The result has the type `dtype` or, if `dtype` is None, the type of the scale.
+    Scale and zero point hold one element, one per index along `axis`, or one per `block` indices
+    along `axis`. The result has the type `dtype` or, if `dtype` is None, the type of the scale.
     """
 
     def apply(x: Array, scale: Array, zero: Array | None = None) -> Any:

@@ -170,7 +170,11 @@ def normal(
 def normal_like(
     mean: float, scale: float, dtype: np.dtype[Any] | None, seed: float | None
 ) -> Callable[[Array], Array]:
-    """Normally distributed numbers in the shape and, if `dtype` is None, the type of the input."""
+    """Make a kernel that draws normally distributed numbers in the shape of its operand.
+
+    `scale` is the standard deviation. The numbers have the type `dtype` or, if `dtype` is None, the
+    type of the operand.
+    """
     return lambda like: _drawn(_normal(mean, scale), like.shape, dtype or like.dtype, seed)
 
 

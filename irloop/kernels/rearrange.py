@@ -28,7 +28,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def depth_to_space(block: int, blocks_first: bool) -> Callable[[Array], Array]:
-    """Move channels into blocks of space: [n, c, d...] -> [n, c / block^k, d * block...]."""
+    """Make a kernel that moves channels into the spatial axes.
+
+    It maps [n, c, d...] to [n, c / block^k, d * block...] for k spatial axes. With `blocks_first`
+    the channel axis consists of (blocks, depth), otherwise of (depth, blocks).
+    """
 
     def run(data: Array) -> Array:
         batch, channels, *sizes = data.shape

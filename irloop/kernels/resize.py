@@ -63,10 +63,11 @@ class Resampling:
 
     @property
     def is_fractional(self) -> bool:
-        """True if the last element is aligned at a new size that is not rounded.
+        """True if coordinates are computed from the new size before it is rounded to an integer.
 
-        ONNX's tests of linear and cubic align_corners with scales do so. ONNX Runtime rounds the
-        size in all modes, and no test of ONNX differs from it in the others.
+        This is the case for align_corners in the modes linear and cubic, as ONNX's tests with
+        scales expect. ONNX Runtime computes from the rounded size in all modes; ONNX's tests agree
+        with it in all other cases.
         """
         return self.coordinates == "align_corners" and self.mode != "nearest"
 
@@ -407,9 +408,10 @@ def openvino_resize(
 def openvino_plans(
     shape: Sequence[int], axes: Sequence[int], scales: Sequence[float], sizes: Sequence[int] | None
 ) -> list[Axis]:
-    """Plans for those of `axes` that change, from scales or from target sizes (Interpolate).
+    """Plan how Interpolate resizes each of `axes` whose size changes.
 
-    An axis that keeps its size is left alone, whatever its scale.
+    The new sizes are `sizes` or, if that is None, follow from `scales`. An axis that keeps its size
+    gets no plan, whatever its scale.
     """
     inner = [shape[axis] for axis in axes]
     if sizes is None:

@@ -162,12 +162,14 @@ def roi_align(
     after: float = 0.0,
     at_least_one: bool,
 ) -> Function:
-    """ROI align for regions [R, 4] (x1, y1, x2, y2) of the batch items [R].
+    """Make a kernel for ROI align with `height` * `width` bins per region.
 
-    Each bin is sampled bilinearly at `ratio` positions per axis; a ratio of 0 means about one
-    sample per element. `mode` avg takes the mean of a bin, max the largest weighted element,
-    max_sample the largest sample, or 0 if all are negative. A coordinate x becomes (x + `before`) *
-    `scale` + `after`; with `at_least_one` a region is at least one element high and wide.
+    The kernel's operands are the data, the regions [R, 4] (x1, y1, x2, y2) and their batch items
+    [R]. Each bin is sampled bilinearly at `ratio` positions per axis; a ratio of 0 means about one
+    sample per element of the data. The value of a bin depends on `mode`: "avg" takes the mean of
+    its samples, "max" the largest element after weighting, "max_sample" the largest sample, but at
+    least 0. A coordinate x becomes (x + `before`) * `scale` + `after`; with `at_least_one` a region
+    is at least one element high and wide.
     """
 
     def apply(data: Array, rois: Array, items: Array) -> Any:
@@ -218,7 +220,12 @@ def _aligned(
 
 
 def psroi_average(outputs: int, group: int, scale: float) -> Function:
-    """The mean of each of group x group bins; each bin reads its own channels (R-FCN)."""
+    """Make a kernel for position-sensitive pooling (R-FCN): the mean of each bin of each region.
+
+    Its operands are the data and the regions [R, 5] (item, x1, y1, x2, y2); the result is [R,
+    `outputs`, `group`, `group`]. Each bin reads channels of its own. `scale` is the number of
+    elements of the map per unit of the coordinates.
+    """
 
     def bins(low: float, high: float, size: int) -> tuple[Array, Array]:
         start = math.floor(low + 0.5) * scale

@@ -79,11 +79,12 @@ def roi_align_rotated(
 def deformable_psroi(
     outputs: int, group: int, bins: tuple[int, int], scale: float, part: int, spread: float
 ) -> Function:
-    """Pool regions [R, 5] (item, x1, y1, x2, y2); each bin reads its own channel.
+    """Make a kernel that pools regions [R, 5] to [R, outputs, group, group], with shifted bins.
 
-    Each bin is sampled on a grid of `bins` (rows, columns); its value is the mean of the samples
-    inside the image. Input 2, [R, 2*K, part, part], shifts the bins by fractions of the region's
-    size times `spread`.
+    A region is (item, x1, y1, x2, y2), and `scale` is the number of elements of the map per unit.
+    Each bin reads a channel of its own, on a grid of `bins` (rows, columns) samples; its value is
+    the mean of the samples inside the image. The optional operand 2, [R, 2*K, part, part], shifts
+    the bins by fractions of the region's size times `spread`.
     """
 
     def moved(offsets: Array, at: int) -> tuple[Array, Array]:

@@ -72,11 +72,11 @@ def in_rows(
 def _shifted(
     rows: Array, copies: Array, window: Window, begin: int, fill: Any
 ) -> list[tuple[Array, Array]]:
-    """Return pairs (target, source) of views, one for each column of the kernel.
+    """Prepare the copies of `rows` that are shifted for each column of the kernel.
 
-    A target is a part of `copies`, and its source the part of `rows` to copy into it. The padding
-    at both ends of the rows is the same in all blocks, so this function writes it into `copies` at
-    once.
+    Writes the padding at both ends of the rows into `copies`, because it is the same for all rows
+    that are copied later. Returns one pair (target, source) of views per column: the target is the
+    rest of the column's copy, the source is the part of `rows` to copy into it.
     """
     stride, width = window.strides[1], copies.shape[3]
     pairs = []

@@ -121,7 +121,10 @@ def scatter_elements_by_axis(
 
 
 def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array]:
-    """Write updates into `data` at the coordinates in the last axis of the indices."""
+    """Make a kernel that combines updates with a copy of its data operand by `reduction`.
+
+    The last axis of the indices holds the coordinates. "none" replaces the elements.
+    """
 
     def run(data: Array, indices: Array, updates: Array) -> Array:
         result = np.array(data)
@@ -142,7 +145,7 @@ def scatter_nd(reduction: str = "none") -> Callable[[Array, Array, Array], Array
 
 
 def scatter_slices(data: Array, indices: Array, updates: Array, axis: Array) -> Array:
-    """Replace the slices of `data` at the indices along an axis; the axis is an input."""
+    """Return a copy of `data` in which `updates` replace the slices at `indices` along `axis`."""
     at = int(axis.reshape(-1)[0]) % data.ndim
     result = np.array(data)
     result[(slice(None),) * at + (indices,)] = updates

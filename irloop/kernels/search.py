@@ -176,10 +176,11 @@ def search_sorted(right: bool, dtype: np.dtype[Any]) -> Callable[[Array, Array],
 def unique(
     axis: int | None, in_order: bool, index: np.dtype[Any], count: np.dtype[Any]
 ) -> Callable[[Array], tuple[Array, Array, Array, Array]]:
-    """Distinct elements or slices of `axis`, their first positions, inverse indices and counts.
+    """Make a kernel that returns distinct elements, first positions, inverse indices and counts.
 
-    With `in_order` the elements are sorted; otherwise they are in the order of their first
-    occurrence.
+    It compares slices along `axis`, or single elements if `axis` is None. With `in_order` the
+    result is sorted; otherwise it is in the order of first occurrence. Positions and inverse
+    indices have the type `index`, counts the type `count`.
     """
 
     def run(data: Array) -> tuple[Array, Array, Array, Array]:

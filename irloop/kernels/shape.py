@@ -104,7 +104,7 @@ def flatten(axis: int) -> Callable[[Array], Array]:
 
 
 def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
-    """Remove axes of size 1; None removes all of them."""
+    """Make a kernel that removes `axes` of size 1; None means all axes of size 1."""
 
     def run(data: Array) -> Array:
         if axes is None:
@@ -153,7 +153,7 @@ def unsqueeze_fixed(axes: tuple[int, ...]) -> Callable[[Array], Array]:
 
 
 def unsqueeze(data: Array, axes: Array) -> Array:
-    """Insert axes of size 1 at the positions given as an input."""
+    """Insert axes of size 1; `axes` are their positions in the result."""
     if axes.size == 1:
         at = int(axes.reshape(-1)[0]) % (data.ndim + 1)
         return data.reshape((*data.shape[:at], 1, *data.shape[at:]))
@@ -171,7 +171,7 @@ def transpose(data: Array, order: Array | None = None) -> Array:
 
 
 def transpose_by(order: tuple[int, ...] | None) -> Callable[[Array], Array]:
-    """Permute the axes; None reverses them."""
+    """Make a kernel that permutes the axes by `order`; None reverses them."""
 
     def run(data: Array) -> Array:
         return data.transpose(order)

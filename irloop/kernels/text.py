@@ -98,9 +98,10 @@ def split(delimiter: str, limit: int | None) -> Function:
 
 
 def normalizer(stopwords: Sequence[str], *, case: str, sensitive: bool) -> Function:
-    """Remove stop words from [C] or [1, C], then change the case of the rest ("NONE": unchanged).
+    """Make a kernel that removes stop words from [C] or [1, C] and changes the case of the rest.
 
-    If no string remains, the result is one empty string.
+    With `sensitive`, stop words match only in their own case. `case` "NONE" keeps the case. If no
+    string remains, the result is one empty string.
     """
     change = _CASES.get(case)
     key = str if sensitive else (change or str.lower)

@@ -102,7 +102,7 @@ def spend_overlaps(count: int, nanoseconds: int) -> None:
 
 
 def spend_windows(count: int) -> None:
-    """Spend the steps for windows of `count` elements in total.
+    """Charge the budget for pooling windows that have `count` elements in total.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

@@ -1,4 +1,4 @@
-"""Messages of ONNX Runtime and onnx.checker."""
+"""Explanations of messages of ONNX Runtime and onnx.checker: cause, rules and fix."""
 
 from __future__ import annotations
 

@@ -24,8 +24,9 @@ GROUP = "irloop.passes"
 
 
 class PassInfo(NamedTuple):
-    """The description of a pass for users; `given` and `result` are the drawings in its
-    docstring.
+    """The description of a pass for users.
+
+    `given` and `result` are the drawings in the docstring of the pass.
     """
 
     name: str

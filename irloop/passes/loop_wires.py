@@ -417,12 +417,12 @@ class LoopWires:
         return Numbered(tuple(externals), ports, parameters, results, shown)
 
     def _places(self) -> tuple[dict[Entering, _Place], dict[Leaving, _Place]]:
-        """Determine which body result each state, and each output of the loop, needs.
+        """Determine from which body result each state and each output takes its value.
 
-        Return one mapping for the states and one for the outputs. Several states may share a
-        result. If the loop does not run, an output of such a result gets the initial value of the
-        first of these states. Therefore every other one of these states that has an output needs a
-        result of its own.
+        Returns one mapping for the states and one for the outputs. If several states have the same
+        result and the loop does not run, an output of that result gets the initial value of the
+        first of these states. Therefore every further state that has an output gets a result of its
+        own.
         """
         shown = self.shown_by_each()
         first: dict[Value, Entering] = {}
@@ -474,8 +474,8 @@ class LoopWires:
     def state_of(self, leaving: Leaving) -> Entering | None:
         """Return the state whose last value an output returns; None if there is none.
 
-        Several states may have the same next value. The state to which the output belongs already
-        takes precedence.
+        If several states have the same next value, the state that the output refers to
+        (`leaving.state`) takes precedence.
         """
         if not isinstance(leaving.port, LastValue):
             return None
@@ -524,8 +524,8 @@ class LoopWires:
     def drop_unread(self, op: Op) -> bool:
         """Remove slices and invariants that the body does not read; True if there were any.
 
-        One slice is kept if nothing else determines the trip count of a loop with the operation
-        `op`.
+        `op` is the operation of the loop. One slice is kept if nothing else determines the trip
+        count.
         """
         kept = [item for item in self.inputs if item.result is not None or item.parameter.is_used]
         counted = isinstance(op, ov.Loop | onnx.Loop)

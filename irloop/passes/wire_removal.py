@@ -52,9 +52,9 @@ def drop_parameters(node: Node, body: Body, dropped: set[int], rewriter: Rewrite
 
 
 def drop_results(node: Node, body: Body, dropped: set[int], rewriter: Rewriter) -> Body:
-    """Remove the results with the numbers `dropped` from a body; return the new body.
+    """Remove the results at the positions `dropped` from a body; return the new body.
 
-    No port may name a removed result.
+    The ports, back edges and condition of `body` must not refer to a removed result.
     """
     moved = _moved(dropped, len(body.graph.results))
     inner = Rewriter(body.graph)

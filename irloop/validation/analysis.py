@@ -84,8 +84,9 @@ class Numbers:
         return float(self.item())
 
     def tobytes(self) -> bytes:
-        """Bytes that are equal for two constants if and only if their elements and shapes are
-        equal.
+        """Bytes that identify the elements and the shape of the constant.
+
+        They are equal for two constants if and only if their elements and shapes are equal.
         """
         return repr((self.items, self.shape)).encode()
 

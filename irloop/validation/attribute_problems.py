@@ -29,8 +29,9 @@ __all__ = ["Operation", "attribute_problems", "operation_of"]
 
 
 class Operation(NamedTuple):
-    """What rules know of an operation: its minimum and maximum number of inputs, and its
-    attributes.
+    """What rules know of an operation.
+
+    `inputs` is its minimum and maximum number of inputs (None: no limit).
     """
 
     label: str

@@ -132,7 +132,7 @@ class Context:
 
     @cached_property
     def branches(self) -> list[tuple[NetIndex, Layer, list[Wiring]]]:
-        """Every If with the port maps of its branches, then before else."""
+        """Every If, with the port maps of its then branch and its else branch in this order."""
         return [(index, layer, self.wirings(index, layer)) for index, layer in self.layers("if")]
 
     @cached_property
@@ -345,11 +345,10 @@ class Context:
     def value_of(
         self, index: NetIndex, source: Source | None, most: int = SMALL
     ) -> tuple[float, ...] | None:
-        """The elements of a constant of at most `most` elements; None if `source` does not lead to
-        one.
+        """The elements of the constant to which `source` leads, or None.
 
         The search goes through reshapes, and from a body Parameter to the outer value that feeds
-        it.
+        it. The result is None if it ends at no constant, or at one of more than `most` elements.
         """
         for _ in range(64):
             if source is None:
@@ -421,8 +420,10 @@ class Context:
         return found is not None and len(found) == 1 and bool(found[0]) is wanted
 
     def stays_true(self, wiring: Wiring) -> bool:
-        """True if the body condition is constant true, or if it starts true and is returned
-        unchanged.
+        """True if the condition that the body returns is known to be true in every iteration.
+
+        It is either the constant true, or the body's condition parameter returned unchanged, with
+        the constant true as initial value.
         """
         entry, body = wiring.condition, wiring.body
         if entry is None or body is None or entry.inner is None:

@@ -45,9 +45,9 @@ class Errors:
 
 
 def _owner_key(place: Location) -> str:
-    """Return the element path of the layer that owns the body in which a place is.
+    """Return the element path of the layer that owns the body around a location.
 
-    Places in one body have one key.
+    All locations in the same body have the same key.
     """
     return _net_key(place).rpartition("/")[0]
 

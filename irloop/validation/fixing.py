@@ -41,8 +41,9 @@ class Fixed:
     added: bytes = b""
 
     def lines(self) -> tuple[list[str], list[str]]:
-        """The lines of the file before and after; for an ONNX model, the lines of its opset
-        imports.
+        """The lines of the file before and after the repairs.
+
+        For an ONNX model these are the lines of its opset imports.
         """
         if self.format == "openvino":
             before, after = (data.decode("utf-8", "replace") for data in (self.before, self.after))

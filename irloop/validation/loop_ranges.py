@@ -75,10 +75,10 @@ def has_wrong_direction(entry: Entry) -> bool:
 
 
 def has_agreeing_form(entry: Entry) -> bool:
-    """Return whether an entry's range has a form that OpenVINO always counts alike.
+    """Return whether OpenVINO computes one trip count from the range of an entry.
 
-    OpenVINO's shape inference and CPU plugin then compute the same trip count, for every size of
-    the axis.
+    For a range of this form, OpenVINO's shape inference and CPU plugin compute the same trip count,
+    for every size of the axis.
     """
     if entry.reverse:
         return entry.start < 0 <= entry.end
@@ -95,8 +95,8 @@ def is_full(entry: Entry, size: int | None) -> bool:
 def output_size(context: Context, wiring: Wiring, entry: Entry) -> int | None:
     """Compute the size of a concatenated output's axis from the trip count of the loop.
 
-    The trip count is that of a slice or, without slices, that of the output's own range. Returns
-    None if it is not known.
+    The trip count comes from the sliced inputs or, if there are none, from the range of the output
+    itself. Returns None if it is not known.
     """
     sliced = [item for item in wiring.sliced if is_sound(item)]
     if not wiring.sliced:

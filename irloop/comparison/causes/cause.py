@@ -57,8 +57,9 @@ def find_cause(
 ) -> Cause | None:
     """Find the cause of a difference on these inputs; None if it cannot be determined.
 
-    `arrays` are the inputs of the first and of the second model, each in its own order.
-    `iterations` limits the iterations of each loop.
+    `arrays` are the inputs of the first and of the second model, each in its own order. Each model
+    runs once, for at most `seconds`; `iterations` limits the iterations of each loop. With `widen`,
+    half precision is computed in single precision (see `Session`).
     """
     seen = Evidence((first, second), tolerance)
     most = iterations
@@ -180,7 +181,8 @@ class _Search:
     def _of_outputs(self, node: Node, at: tuple[int, ...]) -> Cause | None:
         """The cause if an output of `node` differs between the models, else None.
 
-        Nodes are visited in the order of the run, so the first difference counts.
+        `at` holds the iteration numbers of the enclosing loops. Nodes are visited in the order of
+        the run, so the first difference counts.
         """
         found = self._in_loops.of_joined(node, at)
         if found is not None:
@@ -355,7 +357,8 @@ class _Search:
     def _constants_above(self, node: Node, side: int) -> list[Node]:
         """Find the constants from which `node` is computed.
 
-        A value that has a counterpart in the other model is not traced further.
+        `side` is 0 if the node belongs to the first model, 1 for the second. The search does not go
+        beyond values that have a counterpart in the other model, nor beyond `MOST_NODES` nodes.
         """
         known = self._seen.other if side == 0 else self._seen.twin
         found: list[Node] = []
@@ -399,7 +402,7 @@ class _Search:
         return self._seen.cause("operation", message, first, second)
 
     def _of_either(self, first: Node, second: Node) -> Cause | None:
-        """Return the cause if two constants, or two nodes of one format, have other definitions.
+        """Return the cause if two constants or two nodes of one format are defined differently.
 
         The result is None for equal definitions, and for operations of different formats.
         """

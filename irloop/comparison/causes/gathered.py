@@ -58,7 +58,11 @@ class _Affine(NamedTuple):
 
 
 def gathered_slices(node: Node, body: Body) -> dict[int, Gathered]:
-    """The slices that the body of an ONNX Loop gathers, keyed by the body parameter's position."""
+    """Find the invariant inputs of an ONNX Loop from which each iteration gathers a slice.
+
+    The index must be an affine function of the iteration number. The result is keyed by the
+    position of the body parameter from which the slice is gathered.
+    """
     number = body.ports.iteration
     if not isinstance(node.op, onnx.Loop) or number is None:
         return {}

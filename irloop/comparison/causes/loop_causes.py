@@ -1,5 +1,6 @@
-"""Finds the causes of differences in loops: port maps, initial values, trip counts and
-conditions.
+"""Finds the causes of differences in loops.
+
+Causes are port maps, initial values, trip counts and conditions.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class _Sums:
 
     @property
     def relative(self) -> float:
-        """The norm of the difference relative to that of the old array."""
+        """The norm of the difference of the two arrays, divided by the norm of the old array."""
         if self.old:
             return sqrt(self.apart) / sqrt(self.old)
         return inf if self.apart else 0.0

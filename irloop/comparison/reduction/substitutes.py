@@ -146,9 +146,9 @@ def _counterpart(mine: Value, source: Value, twin: Mapping[Value, Value]) -> Val
 
 
 def alone(pair: Pair) -> Iterator[Change]:
-    """Every way to replace a value of one model only.
+    """Yield every way to replace a value in one of the two models.
 
-    Such a value has no counterpart, or only passes another value on.
+    The value has no counterpart in the other model, or only passes another value on.
     """
     pairs = Pairs(*pair.models)
     known = (set(pairs.first_by_name.values()), set(pairs.of_second))

@@ -1,5 +1,6 @@
-"""Cases of Loop-5: trip count and condition, states, concatenated outputs, sliced inputs,
-nesting.
+"""Cases of Loop-5.
+
+They test trip count and condition, states, concatenated outputs, sliced inputs and nesting.
 """
 
 from __future__ import annotations

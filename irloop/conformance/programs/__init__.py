@@ -1,3 +1,4 @@
-"""Random programs with loops, which are generated from a seed, computed in NumPy and written as
-models.
+"""Random programs with loops, generated from a seed.
+
+They are computed in NumPy and written as models.
 """

@@ -56,7 +56,7 @@ class _Scope:
 
 
 def as_ir(program: Program) -> Model:
-    """The model of a program."""
+    """Build the OpenVINO model that computes `program`."""
     m = IrModel()
     scope = _Scope(m.builder)
     for name in program.vectors:

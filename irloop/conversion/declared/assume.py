@@ -86,8 +86,9 @@ def _expected_dims(graph: Graph, declared: dict[Value, ValueType]) -> dict[Value
 
 
 def _source_of_same_shape(node: Node, dims: Dims) -> Value | None:
-    """The input of `node` that must have the shape `dims` because the output has; None if none
-    must.
+    """Return the input of `node` that must have the shape `dims` if the output has it.
+
+    Returns None if no input must have this shape.
     """
     if isinstance(node.op, SAME_SHAPE) and not isinstance(node.op, SwiGLU):
         return node.inputs[0]

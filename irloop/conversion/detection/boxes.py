@@ -38,7 +38,7 @@ def halves(c: Conversion, boxes: Value) -> tuple[Value, Value]:
 
 
 def extents(c: Conversion, boxes: Value, border: float) -> Value:
-    """The width and height of boxes, [..., 2]."""
+    """The width and height of boxes, [..., 2]; `border` is added to both."""
     low, high = halves(c, boxes)
     return _plus(c, forms.sub(c, high, low), border)
 

@@ -198,9 +198,10 @@ def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int)
 def _listed(
     c: Conversion, op: ov.Detecting, case: _Case, boxes: Value, rows: Value, values: Value
 ) -> Value:
-    """Return the rows (item, class, score, box) as [1, 1, rows, 7].
+    """Build the result [1, 1, total, 7]: (item, class, score, x1, y1, x2, y2) of each detection.
 
-    If there is room, a row with item -1 follows the last one.
+    `rows` are the selected (item, class, box), and `values` are their scores. If there are fewer
+    detections than total, a row that begins with item -1 marks their end, and zeros follow.
     """
     label = forms.slice_(c, rows, [1], [2], [1])
     place = rows

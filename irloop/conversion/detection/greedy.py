@@ -28,10 +28,10 @@ F32 = ElementType.F32
 class Rule:
     """Tells how a box that was selected changes the scores of the boxes that remain.
 
-    `share` takes all boxes [N, L, P, F] and the selected boxes [N, C, 1, F], and returns their
-    overlap [N, C, P]. `update` takes the remaining scores [N, C, P], the overlap and the `states`;
-    it returns the scores (minus infinity for a suppressed box) and the states of the next
-    iteration.
+    N counts batch items, C classes, P boxes and F features of a box; L is 1 or C. `share` takes all
+    boxes [N, L, P, F] and the selected boxes [N, C, 1, F], and returns their overlap [N, C, P].
+    `update` takes the remaining scores [N, C, P], the overlap and the `states`; it returns the
+    scores (minus infinity for a suppressed box) and the states of the next iteration.
     """
 
     share: Callable[[Conversion, Value, Value], Value]

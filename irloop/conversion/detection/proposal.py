@@ -63,8 +63,9 @@ class _Image:
 
 
 def _by_place(c: Conversion, maps: Value, width: int) -> Value:
-    """Reshape maps [N, A * width, H, W] to [N, H * W * A, width]; without the last axis if `width`
-    is 1.
+    """Reshape maps [N, A * width, H, W] to [N, H * W * A, width].
+
+    If `width` is 1, the result is [N, H * W * A].
     """
     sizes = OnnxSizes(c)
     items, channels, height, along = sizes.of(maps, 4)

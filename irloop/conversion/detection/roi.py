@@ -1,4 +1,4 @@
-"""Converts regions of interest."""
+"""Converts the pooling and alignment of regions of interest, in both directions."""
 
 from __future__ import annotations
 

@@ -146,10 +146,12 @@ def _samples(
     shift: Value | None,
     axis: int,
 ) -> Value:
-    """Emit the positions of the samples along one axis of the map.
+    """Emit the positions, along one axis of the map, of the samples in each region.
 
-    `start` and `length` are those of each region, and `shift` is an offset as a share of the
-    length. In the result, dimension `axis` holds the groups, and dimension `axis` + 2 the bins.
+    A region has `group` groups along the axis, and each group has `bins` equidistant samples.
+    `start` and `length` are the start and the length of each region; `shift`, a fraction of the
+    length, is added to the positions. In the result, dimension `axis` counts the groups, and
+    dimension `axis` + 2 the samples in a group.
     """
     import numpy as np
 

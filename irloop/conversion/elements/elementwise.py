@@ -328,8 +328,9 @@ def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Val
 
 
 def folding_rule(target: type[Op]) -> Callable[..., Value]:
-    """A rule that converts an operation on any number of operands to a chain of binary
-    operations.
+    """Make a rule that converts an operation on any number of operands to binary operations.
+
+    These form a chain of `target`: each has the result of the one before as its first operand.
     """
 
     def rule(c: Conversion, op: Op, first: Value, *others: Value) -> Value:

@@ -116,8 +116,9 @@ def import_eye_like(c: Conversion, op: onnx.EyeLike, like: Value) -> Value:
 def export_one_hot(
     c: Conversion, op: ov.OneHot, indices: Value, depth: Value, on: Value, off: Value
 ) -> Value:
-    """OneHot -> OneHot; negative indices are moved out of range, because ONNX counts them from the
-    end.
+    """OneHot -> OneHot, with negative indices replaced by an index out of range.
+
+    ONNX counts negative indices from the end, whereas they match no position in OpenVINO.
     """
     size = onnx_forms.as_i64(c, depth)
     where = onnx_forms.as_i64(c, indices)

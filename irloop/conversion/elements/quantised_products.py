@@ -1,4 +1,4 @@
-"""Converts matrix products and convolutions of quantised integers."""
+"""Converts ONNX's matrix products and convolutions of quantised integers to IR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts quantisation."""
+"""Converts FakeQuantize to ONNX, and (De)QuantizeLinear and DynamicQuantizeLinear to IR."""
 
 from __future__ import annotations
 
@@ -329,12 +329,11 @@ def _unpacked(c: Conversion, value: Value) -> Value:
 def _in_blocks(
     c: Conversion, x: Value, scale: Value, zero: Value | None, op: onnx.DequantizeLinear13
 ) -> tuple[Value, Value, Value | None] | None:
-    """Reshape data, scale and zero point so that an axis of the data runs over the elements of a
-    block.
+    """Split the blocked axis of the data into one axis of blocks and one of elements in a block.
 
-    OpenVINO recognises grouped weights in this form. For 4-bit weights with a scale per element its
-    CPU plugin (2026.4) computes wrong values or crashes. Returns None if the axis cannot be divided
-    into whole blocks.
+    Scale and zero point get an axis of size 1 so that they broadcast. OpenVINO recognises grouped
+    weights in this form. For 4-bit weights with a scale per element its CPU plugin (2026.4)
+    computes wrong values or crashes. Returns None if the axis cannot be divided into whole blocks.
     """
     dims, rank = shape_of(x).static(), shape_of(x).rank
     if dims is None or rank is None:

@@ -116,7 +116,10 @@ class Sizes(ABC):
 
     @abstractmethod
     def reshape_to(self, value: Value, target: Value, *, may_be_empty: bool) -> Value:
-        """Reshape `value` to the shape in an i64 list."""
+        """Reshape `value` to the shape in the i64 list `target`.
+
+        `may_be_empty` says that a 0 in `target` is a size of 0.
+        """
 
 
 class OnnxSizes(Sizes):

@@ -18,6 +18,8 @@ def ints(c: Conversion, value: Value | None) -> list[int] | None:
 def needed_ints(c: Conversion, value: Value | None, what: str) -> list[int]:
     """The elements of an input that the other format accepts only as a constant.
 
+    `what` names the input in the error message.
+
     Raises:
         RefusedError: when the input is computed while the model runs.
     """

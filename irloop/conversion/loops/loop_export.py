@@ -32,7 +32,11 @@ def export_as_loop(
     limit: Value | None,
     starts: Value,
 ) -> list[Value | None]:
-    """Write the IR body in `plan` as an ONNX Loop and return its outputs."""
+    """Write the IR body in `plan` as an ONNX Loop and return its outputs.
+
+    `inputs` are the inputs of the IR loop, `limit` is the trip count (None: no limit), and `starts`
+    is the initial condition.
+    """
     for port in plan.sliced:
         if not is_consistent(port):
             raise c.refuse(

@@ -251,8 +251,9 @@ def _can_be_joined(type: ValueType) -> bool:
 
 
 def _share_a_shape(type: ValueType) -> bool:
-    """True if all items certainly have the same shape, because each dimension is a number or has a
-    name.
+    """True if all items of a sequence type certainly have the same shape.
+
+    This is certain if each dimension of the item type is a number or has a name.
     """
     item = type.item if isinstance(type, SequenceType) and not type.mixed else None
     dims = item.shape.dims if isinstance(item, TensorType) else None

@@ -161,8 +161,9 @@ class OnnxScanBuilder:
         return self._captured[value]
 
     def finish(self, states: list[Value], scans: list[tuple[Value, int, bool]]) -> list[Value]:
-        """Make the Scan; return states, then scan outputs. Each of `scans` is (body value, axis,
-        reverse).
+        """Make the Scan; return its final states, then its scan outputs.
+
+        Each item of `scans` is (body value, axis, reverse).
         """
         for value in (*states, *(value for value, _, _ in scans)):
             self.inner.result(value, self.inner.names.fresh(f"{value.producer.name}/out"))

@@ -172,11 +172,12 @@ class OpenVinoLoopBuilder:
         return [*last, *turned]
 
     def _cut(self, value: Value, scan: Scanned) -> Value:
-        """Return `value`, sliced to zero length if no iteration ran.
+        """Slice a concatenated output to zero length if no iteration ran.
 
-        If no iteration runs, OpenVINO 2026.4 returns the values of earlier iterations, in the shape
-        of an earlier run. Other dimensions that are known only at run time are also sliced to 0, as
-        in the first inference and in ONNX Runtime.
+        Without this, OpenVINO 2026.4 returns the values of earlier iterations, in the shape of an
+        earlier run. The axis of concatenation and every other dimension that is known only at run
+        time are sliced to 0, as in the first inference and in ONNX Runtime. If an iteration ran,
+        all elements are kept.
         """
         c = self.c
         assert self.ran is not None

@@ -76,10 +76,11 @@ def is_long_count(node: Node) -> bool:
 
 
 def _long_counts(value: Value) -> list[Use]:
-    """Return the uses of `value` that lead to the trip count of a Loop.
+    """Return the uses of an i64 value that lead to the trip count of a Loop.
 
-    Uses that an earlier conversion has limited are left out. The result is empty if `value` is not
-    i64, or is not known to have exactly one element.
+    A use by a Select that limits the trip count already, as an earlier conversion inserts it, is
+    left out. The result is empty if `value` is not i64, or is not known to have exactly one
+    element.
     """
     if element_of(value) is not ElementType.I64 or shape_of(value).count() != 1:
         return []

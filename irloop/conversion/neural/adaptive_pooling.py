@@ -117,8 +117,9 @@ def _largest(c: Conversion, data: Value, shape: Value) -> Value:
 
 
 def _bins(c: Conversion, data: Value, shape: Value) -> Iterator[tuple[Value, Value, Value]]:
-    """For each spatial axis: the starts and the ends of its bins, and a mask [size, bins] that is
-    true for the elements of each bin.
+    """Yield the starts, the ends and a mask of the bins of each spatial axis.
+
+    The mask [size, bins] is true for the elements of each bin.
     """
     rank = c.rank_of(data)
     sizes, wanted = forms.shape(c, data), forms.as_i64(c, shape)

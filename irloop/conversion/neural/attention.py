@@ -194,8 +194,9 @@ def _attended(
 
 
 def _root_of_scale(c: Conversion, op: Attention, query: Value) -> Value:
-    """The square root of the scale. Queries and keys are both multiplied by it, so that products
-    stay small.
+    """The square root of the scale of the products.
+
+    Queries and keys are both multiplied by it, so that their products stay small.
     """
     if op.scale is not None:
         return forms.scalar(c, op.scale**0.5, query)

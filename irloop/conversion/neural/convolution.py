@@ -52,7 +52,10 @@ def kernel_of(filters: Value, first: int) -> tuple[int, ...] | None:
 def explicit_pads(
     window: Window, sizes: Sequence[int] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The padding at begins and ends in numbers, or None if it depends on unknown sizes."""
+    """The number of padding elements before and after each spatial axis.
+
+    None if they depend on sizes, as with auto_pad same, and `sizes` is None.
+    """
     if not window.auto_pad.startswith("same"):
         pads = [window.pads(axis, 0) for axis in range(len(window.kernel))]
     elif sizes is None:

@@ -80,9 +80,10 @@ def _padded_export(
     data: Value,
     filters: Value,
 ) -> Value:
-    """Emit a ConvTranspose that removes `begins` and `ends` elements from each axis of its result.
+    """Emit a ConvTranspose that removes `begins` and `ends` elements from axes of its result.
 
-    Negative numbers add that many zeros instead.
+    A negative entry of `begins` or `ends` adds that many zeros at this end. `paddings` is the
+    attribute output_padding.
     """
     given = dict(attributes)
     pads = [max(pad, 0) for pad in (*begins, *ends)]

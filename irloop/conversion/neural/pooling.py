@@ -24,8 +24,9 @@ __all__ = ["ceil_is_torch", "lowest", "reached_pads"]
 
 
 def ceil_is_torch(window: Window) -> bool:
-    """True if no window can start in the end padding, so that both formats round in the same
-    way.
+    """True if no window can start in the end padding.
+
+    Both formats then round the number of windows in the same way.
     """
     return all(
         window.pads(axis, 0)[1] + window.strides[axis] <= window.extent(axis)

@@ -100,10 +100,11 @@ def bias_of(node: Node) -> tuple[Node, Array] | None:
 
 
 def steps_of(bias: Array, data: float, weights: Array) -> tuple[Array, Array | None]:
-    """Return the step of a bias in each channel, and the bias as numbers of steps.
+    """Return each channel's quantisation step of a bias, and the bias divided by these steps.
 
-    A step is the scale of the data times the scale of the channel's weights. The numbers are None
-    unless the bias equals a whole number of steps in f32, in each channel.
+    The step of a channel is the scale `data` of the data times the channel's entry in `weights`,
+    the scales of the weights. The second result contains integers; it is None unless every element
+    of the bias is exactly an integer multiple of its step, computed in f32.
     """
     import numpy as np
 

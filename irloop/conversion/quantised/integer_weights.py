@@ -188,8 +188,8 @@ def data_scale(value: Value | None, depth: int) -> float | None:
 def _is_quantised(node: Node, step: float, scale: Scale) -> bool:
     """True if only QuantizeLinear reads a convolution, directly or after a bias and a Relu.
 
-    The bias must be a whole number of steps of the data's `step` times the weights' `scale`. After
-    a Relu, the zero point of QuantizeLinear must be 0.
+    Each element of the bias must be an integer multiple of `step` * `scale`, the scales of the data
+    and of the weights. After a Relu, the zero point of QuantizeLinear must be 0.
     """
     value = node.output
     reader = only_reader(value)

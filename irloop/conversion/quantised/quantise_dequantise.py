@@ -61,7 +61,10 @@ class QuantisedPairs(MatcherPass):
 
 
 def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType) -> Value:
-    """Emit a QuantizeLinear for `codes`, with the zero point `zero` and the type `element`."""
+    """Emit a QuantizeLinear that computes the integers described by `codes`.
+
+    `zero` is its zero point and `element` the type of the integers.
+    """
     inputs = (scale_value(emitter, codes.scale), emitter.constant(zero, element))
     return emitter.emit(QuantizeLinear13(), codes.x, *inputs)
 

@@ -60,8 +60,9 @@ class Scale(Record):
 
 
 def inputs_of(value: Value, op: type[Op]) -> tuple[Value, ...] | None:
-    """The inputs of the node that computes `value` if its operation is an `op` and no input is
-    omitted, else None.
+    """The inputs of the node that computes `value`, if it is an `op` without omitted inputs.
+
+    The result is None for any other node.
     """
     node = value.producer
     if not isinstance(node.op, op):

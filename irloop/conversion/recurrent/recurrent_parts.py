@@ -82,10 +82,10 @@ def gate_rows(order: Sequence[int], size: int) -> list[int]:
 
 
 def static_dim(c: Conversion, value: Value, axis: int, what: str) -> int:
-    """A dimension that has to be known.
+    """Return the size of an axis that has to be known; `what` names it in the error message.
 
     Raises:
-        RefusedError: when it is not.
+        RefusedError: when the size is not known.
     """
     shape = shape_of(value)
     dim = None if shape.dims is None else shape.dims[axis]

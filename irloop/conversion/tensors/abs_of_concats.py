@@ -42,8 +42,9 @@ class KeepConcatsOfAbs(MatcherPass):
 
 
 def write_in_two_dimensions(node: Node, rewriter: MatchRewriter) -> None:
-    """Compute an Abs with one dimension more, because OpenVINO changes only an Abs of rank 1.
+    """Compute an Abs of rank 1 in two dimensions.
 
+    The transformations of OpenVINO that move or remove an Abs wrongly apply only to rank 1.
     Maximum(x, -x) is not an alternative, because it may be -0 for 0.
     """
     data = node.inputs[0]

@@ -19,8 +19,9 @@ __all__ = ["reduce", "squeeze", "unsqueeze"]
 
 
 def _marks(c: Conversion, axes: Value, rank: int) -> Value:
-    """A list of `rank` booleans, true for the axes listed in `axes`; negative axes count from the
-    end.
+    """A list of `rank` booleans, true for the axes that are listed in `axes`.
+
+    Negative axes count from the end.
     """
     listed = forms.as_list(c, axes)
     turned = forms.where(

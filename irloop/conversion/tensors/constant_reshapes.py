@@ -13,7 +13,9 @@ __all__ = ["ConstantReshapes"]
 
 
 class ConstantReshapes(MatcherPass):
-    """Replaces a computed operand of an operation that only changes the shape by the known shape.
+    """Replaces an operation that only changes the shape by a Reshape to its known shape.
+
+    This applies if the operation has a computed operand, and the shape of its result is known.
 
     Given::
 

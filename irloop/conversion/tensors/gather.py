@@ -46,7 +46,9 @@ def export_gather_7(
 def _gather_batched(
     c: Conversion, data: Value, indices: Value, axis: int, batch_dims: int
 ) -> Value:
-    """Gather with batch axes, as a GatherND: the axis is moved to follow the batch axes, and moved
+    """Convert a Gather with batch axes to a GatherND.
+
+    `axis` is moved to the place after the batch axes first, and the axes of the result are moved
     back afterwards.
     """
     rank, index_rank = needed_rank(c, data), needed_rank(c, indices, "indices")

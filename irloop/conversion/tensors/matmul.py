@@ -116,7 +116,7 @@ def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> 
 
 @imports(onnx.Einsum)
 def import_einsum(c: Conversion, op: onnx.Einsum, *operands: Value) -> Value:
-    """Einsum -> Einsum."""
+    """Einsum -> Einsum, with the equation written out: an explicit arrow and no spaces."""
     if c.opset < 7:
         raise c.refuse("OpenVINO has Einsum since opset7", "write opset7 or newer")
     # OpenVINO accepts neither spaces in an equation nor "ii" without an arrow.

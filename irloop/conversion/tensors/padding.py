@@ -1,4 +1,4 @@
-"""Converts padding."""
+"""Converts Pad between the dialects, and CenterCropPad to IR."""
 
 from __future__ import annotations
 

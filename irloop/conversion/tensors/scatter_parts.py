@@ -92,8 +92,8 @@ def elements_by_comparing(
 ) -> Value:
     """Express ScatterElements with a reduction (add, mul, min, max) by comparisons of indices.
 
-    Each index is compared with each position along `axis`, so a table of that size is built. The
-    inputs are data, indices and updates.
+    `inputs` are data, indices and updates. Each index is compared with each position along `axis`;
+    this needs a table with one element per pair of index and position.
 
     Raises:
         RefusedError: if indices and data may differ in size along an axis other than `axis`, or the

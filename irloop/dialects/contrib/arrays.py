@@ -81,8 +81,9 @@ class ArraySteps(Steps):
 
 
 def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
-    """Reserve memory for the result of an elementwise operation and for a temporary array of the
-    same size.
+    """Reserve memory for an elementwise operation; `what` names it in the error message.
+
+    The memory is that of the result, and of a temporary array of the same size.
     """
     import numpy as np
 

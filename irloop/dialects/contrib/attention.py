@@ -98,7 +98,9 @@ def mask_added(s: Steps, mask: Term, key: Term, filter: float) -> Term:
 
 
 def seen_by(s: Steps, mask: Term, key: Term) -> Term:
-    """A mask of four dimensions that is true for a visible key; `mask` has a form of `mask_added`.
+    """A mask of four dimensions that is true where a key is visible.
+
+    `mask` has one of the forms that `mask_added` accepts.
 
     Raises:
         CannotDecomposeError: for a mask of another form.

@@ -1,6 +1,4 @@
-"""Normalisations of ONNX Runtime: layer normalisation of sums and of embeddings, and normalisation
-by the root mean square.
-"""
+"""Normalisations of ONNX Runtime: of sums, of embeddings, and by the root mean square."""
 
 from __future__ import annotations
 

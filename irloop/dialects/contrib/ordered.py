@@ -128,7 +128,10 @@ def stored(s: Steps, x: Term, number: int) -> Term:
 
 
 def loaded(s: Steps, x: Term, number: int) -> Term:
-    """The row-major matrices of `x`, which are stored in an order."""
+    """Convert matrices from the storage order `number` of ONNX Runtime to row-major order.
+
+    A vector is converted as a matrix of one row.
+    """
     if number == ROW:
         return x
     if x.rank < 2:

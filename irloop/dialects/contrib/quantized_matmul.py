@@ -92,9 +92,9 @@ def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> 
 
 
 def unpacked_array(codes: Array, bits: int, *, high_first: bool) -> Array:
-    """Unpack an array of u8 that holds several codes of `bits` bits in each element.
+    """Unpack an array of u8 in which each element holds several integers of `bits` bits.
 
-    The last axis becomes 8 / `bits` times as long. With `high_first`, the first code is in the
+    The last axis becomes 8 / `bits` times as long. With `high_first`, the first integer is in the
     highest bits.
     """
     import numpy as np

@@ -165,8 +165,9 @@ class Normalizer(MlOp, type="Normalizer", since=1, inputs=1):
 
 
 class Scaler(MlOp, type="Scaler", since=1, inputs=1):
-    """(x - offset) * scale as f32; offset and scale have one entry for all columns, or one per
-    column (Scaler-1).
+    """(x - offset) * scale as f32 (Scaler-1).
+
+    `offset` and `scale` each have one entry for all columns, or one per column.
     """
 
     offset: tuple[float, ...] = ()

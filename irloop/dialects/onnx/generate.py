@@ -53,8 +53,9 @@ class Range27(Range, type="Range", since=27, inputs=3):
 
 
 class ConstantOfShape(OnnxOp, type="ConstantOfShape", since=9, inputs=1):
-    """`value`, by default 0.0, in the shape given by the input (ConstantOfShape-9, 20, 21, 23 to
-    25).
+    """A tensor that is filled with `value` (ConstantOfShape-9, 20, 21, 23 to 25).
+
+    The input is its shape. Without `value`, the elements are 0.0.
     """
 
     meanings = (Sizes(0),)

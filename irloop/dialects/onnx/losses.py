@@ -48,7 +48,7 @@ class Loss(OnnxOp):
 class NegativeLogLikelihoodLoss(
     Loss, type="NegativeLogLikelihoodLoss", since=12, inputs=(2, 3), outputs=1
 ):
-    """Negative log-likelihood of each class (NegativeLogLikelihoodLoss-12, 13, 22)."""
+    """The negative log-likelihood of the target classes (NegativeLogLikelihoodLoss-12, 13, 22)."""
 
     def infer(self, args: Arguments) -> list[ValueType]:
         return self._types(args)[:1]

@@ -68,10 +68,10 @@ class TopK10(OnnxOp, type="TopK", since=10, inputs=2, outputs=2):
 
 
 class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
-    """The best elements along `axis` and their positions (TopK-11, 24).
+    """The k best elements along `axis` and their positions (TopK-11, 24).
 
-    The best are the largest or the smallest; they are in order with `sorted`. Of equal elements the
-    first is better.
+    The best are the largest, or the smallest if `largest` is 0. With `sorted` they are ordered from
+    best to worst. Of equal elements the one at the lower position ranks first.
     """
 
     meanings = (Sizes(1),)

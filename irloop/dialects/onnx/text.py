@@ -117,12 +117,11 @@ class StringNormalizer(OnnxOp, type="StringNormalizer", since=10, inputs=1):
 
 
 class TfIdfVectorizer(OnnxOp, type="TfIdfVectorizer", since=9, inputs=1):
-    """Counts, and optionally weights, the occurrences of the pool's n-grams in each row
-    (TfIdfVectorizer-9).
+    """Counts or weights the n-grams of a pool in each row (TfIdfVectorizer-9).
 
-    Items are [C] or [N, C]; the result is f32 [M] or [N, M], where M is the largest of
-    `ngram_indexes` plus 1. `ngram_counts` holds the index in the pool at which the n-grams of each
-    length start.
+    The items are [C] or [N, C]; the result is f32 [M] or [N, M], where M is the largest of
+    `ngram_indexes` plus 1. Entry i of `ngram_counts` is the position in the pool at which the
+    n-grams of length i + 1 start.
     """
 
     max_gram_length: int

@@ -194,9 +194,7 @@ class TreeEnsemble(MlOp, type="TreeEnsemble", since=5, inputs=1):
 
 
 class _Numbered(MlOp):
-    """Base of ensembles whose nodes are identified by the number of the tree and the number of the
-    node.
-    """
+    """Base of tree ensembles whose nodes are identified by tree number and node number."""
 
     base_values: tuple[float, ...] = ()
     nodes_falsenodeids: tuple[int, ...] = ()

@@ -33,8 +33,9 @@ __all__ = [
 
 
 class Windowed(OpenVinoOp):
-    """Base of all convolutions, with the attributes that they share; pads are used only if
-    `auto_pad` is explicit.
+    """Base of all convolutions, with the attributes that they share.
+
+    The pads are used only if `auto_pad` is explicit.
     """
 
     operands = "data: float, filters: float -> float"

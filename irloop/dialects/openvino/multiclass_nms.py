@@ -85,9 +85,9 @@ class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outpu
 
 
 class MulticlassNms(_Multiclass, type="MulticlassNms", since=9, inputs=(2, 3), outputs=3):
-    """Like MulticlassNms-8; with box counts in input 2, each class has its own boxes.
+    """Like MulticlassNms-8, with optional box counts in input 2 (MulticlassNms-9).
 
-    Then boxes are [C, N, 4] and scores [C, N] (MulticlassNms-9).
+    With input 2, each class has its own boxes: the boxes are [C, N, 4] and the scores [C, N].
     """
 
     operands = (

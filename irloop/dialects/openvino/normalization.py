@@ -116,10 +116,10 @@ class MVN1(MVN2, type="MVN", since=1, until=1, inputs=1):
 
 
 class MVN6(OpenVinoOp, type="MVN", since=6, inputs=2):
-    """Subtracts the mean over the axes of input 1; optionally divides by the standard deviation
-    (MVN-6).
+    """Subtracts the mean over the axes of input 1 (MVN-6).
 
-    `eps_mode` adds eps to the variance (inside_sqrt) or to its root (outside_sqrt).
+    With `normalize_variance` the result is divided by the standard deviation. `eps_mode` adds eps
+    to the variance (inside_sqrt) or to its root (outside_sqrt).
     """
 
     operands = "data: float, axes: i32 | i64 -> float"

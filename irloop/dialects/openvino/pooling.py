@@ -23,8 +23,9 @@ __all__ = [
 
 
 class _Pool(OpenVinoOp):
-    """Base of all pooling operations, with the attributes that they share; pads are used only if
-    `auto_pad` is explicit.
+    """Base of all pooling operations, with the attributes that they share.
+
+    The pads are used only if `auto_pad` is explicit.
     """
 
     operands = "data: number -> number"
@@ -111,8 +112,9 @@ class MaxPool1(_Pool, type="MaxPool", since=1, inputs=1):
 
 
 class _IndexedMax(_Pool):
-    """Base of versions whose output 1 holds the flat index of each maximum within the dimensions
-    from `axis` on.
+    """Base of versions whose output 1 holds the index of each maximum.
+
+    The index is that of the flattened dimensions from `axis` on.
     """
 
     operands = "data: number -> maxima: number, indices: i32 | i64"

@@ -43,7 +43,7 @@ class TopK(_TopK, type="TopK", since=1, inputs=2, outputs=2):
     """The k best elements along `axis` and their i32 or i64 positions (TopK-1).
 
     `mode` is max or min, `sort` none, index or value. "Best" means largest or smallest; of equal
-    elements the first is better.
+    elements the one at the lower position ranks first.
     """
 
     meanings = (Sizes(1),)

@@ -29,8 +29,9 @@ class ReadValue(OpenVinoOp, type="ReadValue", since=3, inputs=1):
 
 
 class ReadValue6(OpenVinoOp, type="ReadValue", since=6, inputs=(0, 1)):
-    """Like ReadValue-3, with the variable's type; without an input the initial value is zeros
-    (ReadValue-6).
+    """Like ReadValue-3, with the type of the variable as attributes (ReadValue-6).
+
+    Without an input, the initial value is zeros.
     """
 
     operands = "initial value?: any -> any"

@@ -136,7 +136,7 @@ class StemNames:
         self._taken = taken
 
     def fresh(self, wish: str) -> str:
-        """A name that is unique in the model."""
+        """A name that is unique in the model: the stem, `wish` and, if needed, a number."""
         number, name = 1, f"{self._stem}/{wish}"
         while name in self._taken:
             number, name = number + 1, f"{self._stem}/{wish}_{number}"

@@ -50,9 +50,7 @@ def expand_sequence_maps(model: onnx.ModelProto, opset: int) -> onnx.ModelProto:
 
 
 class _Kinds:
-    """The known facts about a graph's values: their declared types, and the nodes that produce
-    them.
-    """
+    """The declared types of a graph's values, and the nodes that produce the values."""
 
     def __init__(self, graph: onnx.GraphProto, outer: _Kinds | None, opset: int) -> None:
         self._outer = outer

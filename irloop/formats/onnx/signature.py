@@ -18,13 +18,12 @@ _NO_LIMIT = (1 << 31) - 1
 
 
 class Signature(Record):
-    """One version of an operation. `attributes` holds the kind of each attribute, and whether it is
-    required.
+    """One version of an operation: its inputs, outputs, attributes and types.
 
-    `mandatory` are the positions of required inputs. `variadic` is the position of the
-    first repeated input (None if no input repeats); repeated inputs may not be omitted. `types`
-    holds the element types that each input accepts, empty for any; the last entry applies to all
-    later inputs.
+    `attributes` holds the kind of each attribute, and whether it is required. `mandatory` are the
+    positions of required inputs. `variadic` is the position of the first repeated input (None if no
+    input repeats); repeated inputs may not be omitted. `types` holds the element types that each
+    input accepts, empty for any; the last entry applies to all later inputs.
     """
 
     label: str

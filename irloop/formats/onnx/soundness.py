@@ -1,4 +1,7 @@
-"""Decides whether onnx may infer a model in this process."""
+"""Decides whether onnx can infer a model's types without the risk of a crash.
+
+If it cannot, the inference of onnx has to run in another process.
+"""
 
 from __future__ import annotations
 

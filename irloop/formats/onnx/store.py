@@ -166,10 +166,13 @@ class Store:
         return pieces
 
     def _point(self, target: Path) -> None:
-        """Let the entry of each tensor that is mapped from a file refer to the place in that file.
+        """Make the tensors that are mapped from files external data in these files.
+
+        Their bytes are not copied: each entry gets the path of the file, relative to the folder of
+        `target`, and the offset in it.
 
         Raises:
-            WriteError: when that file is outside the folder of `target`, or is `target` itself.
+            WriteError: when such a file is outside the folder of `target`, or is `target` itself.
         """
         folder = target.parent.resolve()
         for entry in self._entries:

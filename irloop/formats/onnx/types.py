@@ -67,10 +67,12 @@ DATA_TYPES: dict[ElementType, int] = {element: code for code, element in ELEMENT
 
 
 def require_text(strings: Iterable[str], where: str) -> None:
-    """Refuse names that are not text: protobuf returns bytes for a string that is not UTF-8.
+    """Refuse strings that are not UTF-8, which protobuf returns as bytes.
+
+    `where` says in the error message what the strings are.
 
     Raises:
-        ReadError: when there is one.
+        ReadError: when one of the strings is not UTF-8.
     """
     try:
         "".join(strings)

@@ -1,6 +1,7 @@
-"""Writes ONNX: folds captures back, makes names unique, streams weights.
+"""Writes ONNX: removes captured inputs of bodies, makes names unique, streams weights.
 
-The old file is replaced in one step, when the new one is complete.
+In a file, a body reads captured values of outer graphs by name, without an input. The old file is
+replaced in one step, when the new one is complete.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Records of the elements of an .xml file, which `xml.parse` creates; attributes are kept as
-text.
+"""Records of the elements of an .xml file, with attributes kept as strings.
+
+`xml.parse` creates them.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Extra:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Port:
-    """A declared `<port>`; `dims` are the texts of its `<dim>` children.
+    """A declared `<port>`; `dims` holds the text of each `<dim>` child.
 
-    All ids in these records are canonical: `+07` is the id `7`.
+    The ids in all records of this module are canonical: `+07` is stored as `7`.
     """
 
     id: str | None
@@ -62,8 +63,9 @@ class Port:
 
 @dataclass(slots=True, eq=False, repr=False)
 class MapEntry:
-    """An `<input>` or `<output>` of a port map, with its attributes as text; `number` counts from
-    1.
+    """An `<input>` or `<output>` of a port map, with its attributes as text.
+
+    `number` is its position among the entries of its kind, from 1.
     """
 
     kind: str

@@ -185,8 +185,8 @@ class NetIndex:
         """True if every layer comes after those that it reads, and another layer reads it.
 
         Parameters, Results and Assigns need no reader. In files of exporters the layers are in such
-        an order. The result is false if no Result or Assign depends on some layer other than a
-        Parameter.
+        an order. The result is also false if the net contains a layer, other than a Parameter, on
+        which no Result or Assign depends.
         """
         layers, incoming = self.layers, self.incoming
         read = {edge.from_layer for edge in self.net.edges if edge.to_layer in layers}

@@ -256,8 +256,9 @@ class Wiring:
 
     @property
     def carried(self) -> list[tuple[Entry, Layer, BackEdge]]:
-        """The states: for each its entry (with the Parameter as `inner`), the Result with the next
-        value, and the back edge.
+        """The states, each as (entry, Result, back edge).
+
+        The entry has the state's Parameter as `inner`; the Result returns the next value.
         """
         found = []
         for entry in self.inputs:

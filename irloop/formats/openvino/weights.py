@@ -122,8 +122,8 @@ def element_count(shape: tuple[int, ...]) -> int:
 def strings_in(raw: bytes | memoryview, count: int) -> tuple[bytes, ...] | str:
     """The strings in OpenVINO's table: i32 count, i32 0, i32 end offsets, then the bytes.
 
-    If the bytes are not such a table with `count` strings, the result is a text that describes
-    them.
+    If `raw` is not such a table with `count` strings, the result is a description of the bytes for
+    an error message.
     """
     if len(raw) < 8:
         # An empty table may also be stored as no bytes.
@@ -214,8 +214,9 @@ class _Entry:
 
 
 def _are_equal(one: Tensor, other: Tensor) -> bool:
-    """Compare the bytes of two constants of the same size, which is much faster than hashing
-    them.
+    """Compare the bytes of two constants of the same size.
+
+    This is much faster than hashing them.
     """
     if one is other:
         return True

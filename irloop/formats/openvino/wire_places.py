@@ -68,7 +68,8 @@ class WirePlaces:
     def output(self, node: Node, label: str, external: int) -> WirePlace | None:
         """The port map entry that produces output number `external` (from 0) of the node.
 
-        The result is None if there is no such entry.
+        `label` names the body of the node to which the port map belongs. The result is None if
+        there is no such entry.
         """
         wiring = self._wiring(node, label)
         entries = () if wiring is None else wiring.outputs

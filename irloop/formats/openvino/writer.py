@@ -1,5 +1,6 @@
-"""Writes a model as an IR (.xml and .bin) piece by piece, so that no constant is ever in memory as
-a whole.
+"""Writes a model as an IR (.xml and .bin) piece by piece.
+
+No constant is ever in memory as a whole.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Parses the .xml into layers, ports, edges and port maps; texts are kept unchanged, and lines are
-exact.
+"""Parses the .xml into layers, ports, edges and port maps.
 
-`parse` refuses dangerous XML (entities, deep nesting) and files that are not XML; it does not check
-the content. Validation rules and the reader both start from a `Document`.
+Attribute values are kept unchanged, and line numbers are exact. `parse` refuses dangerous XML
+(entities, deep nesting) and files that are not XML; it does not check the content. Validation rules
+and the reader both start from a `Document`.
 
 The file is read with expat, which knows the line of every element; libxml2 counts lines in 16 bits
 only. `Document.root` provides the same file as an lxml tree for the schema check.

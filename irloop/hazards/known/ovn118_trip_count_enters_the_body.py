@@ -25,8 +25,8 @@ class TripCountEntersTheBody(
     """The trip count is mapped into the body.
 
     What happens:
-        The model does not compile, because the plugin expects an i32 for the trip count. Measured
-        in larger models in 2026.4.1. The minimal model compiles in 2026.4.1, and so do Loops that
+        Some larger models do not compile, because the plugin expects an i32 for the trip count
+        (measured in 2026.4.1). The minimal model compiles in 2026.4.1, and so do Loops that
         concatenate the trip count, add it to a state or compare with it (i32 and i64); their
         results are right.
     Where:

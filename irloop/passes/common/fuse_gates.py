@@ -176,10 +176,10 @@ class _Gates:
 
 
 def _split_of(parts: Sequence[Value]) -> tuple[Value, list[int], int] | None:
-    """Return the matrix that one Split divides into `parts` along its last axis, else None.
+    """Find the matrix that one Split divides into `parts` along its last axis.
 
-    The result also holds the output index of each part, and the size of a part. It is None unless
-    `parts` are all outputs of this Split, have equal sizes, and have one reader each.
+    Returns the matrix, the output index of each part, and the size of a part. Returns None unless
+    `parts` are all outputs of one Split, have equal sizes, and have one use each.
     """
     node = parts[0].producer
     kinds = (slicing.Split, slicing.VariadicSplit)
@@ -216,8 +216,8 @@ Product = tuple[Value, Value, bool]
 def _terms(value: Value) -> tuple[list[Product], list[Value]]:
     """Split the sum `value` into its matrix products and its constants.
 
-    If the sum has any other term, the result has more than two products. No cell has so many, so
-    the caller does not take the sum for one.
+    If any other term is added, the sum cannot be part of a recurrent cell. The result then contains
+    three or more products, and callers reject it, because a cell has at most two.
     """
     products: list[Product] = []
     constants: list[Value] = []

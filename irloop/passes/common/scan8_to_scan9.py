@@ -193,9 +193,10 @@ class _Batch:
     def _read_from_end(
         self, item: Entering, limit: Value, count: Value, runs: Value, first: Forms
     ) -> None:
-        """Let the body read element length - 1 - step of a sequence that is scanned in reverse.
+        """Let the body read a reversed sequence from its end: element `limit` - 1 - `count`.
 
-        In the steps after the end of the sequence it reads element 0, which has no effect.
+        `limit` is the length of the sequence, `count` the number of the step, and `runs` is true
+        while `count` < `limit`. In later steps the body reads element 0, which has no effect.
         """
         name = self.session.names.fresh(item.parameter.producer.name)
         whole = self.wires.capture(item.outer, name)

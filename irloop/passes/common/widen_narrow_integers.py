@@ -34,8 +34,9 @@ WIDER = {
 
 
 class WidenNarrowIntegers(MatcherPass):
-    """Converts the operands of differences, quotients and minima of narrow integers to a wider
-    type, and the results back.
+    """Computes differences, quotients and minima of narrow integers in a wider type.
+
+    The operands are converted to the wider type, and the results back.
 
     Given::
 

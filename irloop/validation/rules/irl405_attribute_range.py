@@ -33,7 +33,8 @@ class AttributeRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per layer with an axis or another parameter outside the range that its
-        operands allow.
+        """One finding per layer with an attribute outside the range that its operands allow.
+
+        An axis is such an attribute.
         """
         yield from self.from_inference(context.inference_errors)

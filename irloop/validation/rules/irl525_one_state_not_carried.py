@@ -64,7 +64,7 @@ class OneStateNotCarried(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the back edge."""
+        """Add the missing back edge of a state."""
         for wiring, result, entry, parameter in _missing(context):
             assert wiring.section is not None
             place = at_entry(wiring.owner, wiring.section, entry.entry)

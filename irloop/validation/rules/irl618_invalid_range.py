@@ -35,8 +35,9 @@ class InvalidRange(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per TensorIterator entry whose range is empty, leaves the axis or is not a
-        multiple of the stride.
+        """One finding per TensorIterator entry whose range cannot be cut into parts.
+
+        Such a range is empty, leaves the axis, or is not a multiple of the stride.
         """
         for wiring in context.loops:
             if not wiring.is_iterator:

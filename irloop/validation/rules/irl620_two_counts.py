@@ -1,4 +1,4 @@
-"""IRL620: range that OpenVINO counts in two ways."""
+"""IRL620: range for which OpenVINO computes two different trip counts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TwoCounts(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per slice or concatenated output that OpenVINO counts in two ways.
+        """One finding per sliced or concatenated entry with two trip counts in OpenVINO.
 
         OpenVINO's shape inference and its CPU plugin then disagree about the number of iterations.
         Only TensorIterators are checked, and concatenated outputs only if no input is sliced.

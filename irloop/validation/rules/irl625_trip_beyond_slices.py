@@ -34,8 +34,9 @@ class TripBeyondSlices(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per sliced input entry that has fewer slices than the constant trip count of
-        its Loop.
+        """One finding per sliced input entry with fewer slices than the Loop has iterations.
+
+        Only Loops with a constant trip count and a condition that stays true are checked.
         """
         for wiring in context.loops:
             trip = context.trip_count(wiring)

@@ -33,9 +33,7 @@ class BranchOutput(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """For each branch of an If, one finding per output port without an entry in its
-        port map.
-        """
+        """One finding per output port of an If and branch whose port map has no entry for it."""
         for _, layer, both in context.branches:
             for wiring in both:
                 section = wiring.section

@@ -43,8 +43,9 @@ class UnknownOperation(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node of a standard domain whose operation is not in the
-        imported opset.
+        """One finding per node of a standard domain whose operation the opset does not have.
+
+        The opset is the one that the model imports.
         """
         for node, signature in context.standard_nodes:
             if signature is not None and (not signature.deprecated or node.type in RUN_ANYWAY):

@@ -18,8 +18,7 @@ class StringsJoinedTwice(
     requires=("ONX101",),
     scope=FILE,
 ):
-    """A scan output of a Loop collects strings that are also an input of the body, or another scan
-    output.
+    """A scan output of a Loop collects strings of a body input or of another scan output.
 
     What it does:
         Looks for scan outputs of strings that are an input of the body, directly or through
