@@ -49,6 +49,7 @@ from irloop.formats.onnx.versions import (
     check_readable,
     domain_of,
     implied_opset,
+    import_missing,
     opsets_of,
     schema_of,
 )
@@ -362,14 +363,8 @@ class _Reader:
         if domain not in self._opsets and implied is not None:
             self._opsets[domain] = implied
         if domain not in self._opsets:
-            own = repr(domain or "ai.onnx")
-            raise ReadError(
-                f"{type!r} is of the domain {own}, which the model does not import",
-                expected=f"an opset_import of {own}",
-                found=", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none",
-                fix="import the opset for which the model was made",
-                code="ONX108",
-            )
+            found = ", ".join(repr(item or "ai.onnx") for item in self._opsets) or "none"
+            raise ReadError(**import_missing(type, domain), found=found, code="ONX108")
         return ONNX.find(type, self._opsets[domain], domain)
 
     def _op(

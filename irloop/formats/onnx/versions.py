@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import onnx
 
@@ -13,6 +14,7 @@ __all__ = [
     "check_readable",
     "domain_of",
     "implied_opset",
+    "import_missing",
     "ir_version_for",
     "opsets_of",
     "schema_of",
@@ -76,6 +78,19 @@ def implied_opset(domain: str) -> int | None:
         return None
     # Asking the schemas of all operations would take longer than reading a small model.
     return max(int(entry[3]) for entry in onnx.helper.VERSION_TABLE)
+
+
+def import_missing(type: str, domain: str) -> dict[str, Any]:
+    """The texts of ONX108, for an operation whose domain the model does not import.
+
+    Returns the message, what is expected, and the fix, with the names of a diagnostic's fields.
+    """
+    name = repr(domain or "ai.onnx")
+    return {
+        "message": f"{type!r} is of the domain {name}, which the model does not import",
+        "expected": f"an opset_import of {name}",
+        "fix": "import the opset for which the model was made",
+    }
 
 
 def check_readable(model: onnx.ModelProto) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irloop.diagnostics import Diagnostic, Severity
 from irloop.formats.onnx.opset_imports import ImportOpset, newest_opset
 from irloop.formats.onnx.outline import OutlineNode
-from irloop.formats.onnx.versions import implied_opset
+from irloop.formats.onnx.versions import implied_opset, import_missing
 from irloop.validation.onnx_context import OnnxContext, at_node
 from irloop.validation.repair_plan import Repair
 from irloop.validation.rule import OnnxRule
@@ -40,14 +40,8 @@ class DomainNotImported(
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
         """One finding per domain that the model uses but does not import, at its first node."""
         for node in _first_nodes(context):
-            domain = node.domain or "ai.onnx"
-            finding = self.found(
-                at_node(node),
-                f"{node.type!r} is of the domain {domain!r}, which the model does not import",
-                expected=f"an opset_import of {domain!r}",
-                found="none",
-                fix="import the opset for which the model was made",
-            )
+            texts = import_missing(node.type, node.domain)
+            finding = self.found(at_node(node), **texts, found="none")
             is_known = implied_opset(node.domain) is not None
             yield replace(finding, severity=Severity.WARNING) if is_known else finding
 
