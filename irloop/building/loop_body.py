@@ -84,7 +84,10 @@ class LoopBody(OperationBuilder):
                 found=f"{state!r:.60}",
             )
         if found.next is not None:
-            raise UsageError(f"the state {state.name!r} has a next value already")
+            raise UsageError(
+                f"the state {state.name!r} has a next value already",
+                fix="call next() once for each state",
+            )
         found.next = self._local(value)
 
     @guarded("building a sliced input")

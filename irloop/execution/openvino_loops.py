@@ -86,7 +86,10 @@ class OpenVinoLoop(_OpenVino):
         trip = integer(self.node, inputs[0], "the trip count")
         if trip < -1:
             raise StepError(
-                self.node, "the trip count is negative", expected="-1 or more", found=str(trip)
+                self.node,
+                "the trip count is less than -1",
+                expected="-1 for no limit, or 0 or more",
+                found=str(trip),
             )
         if trip == 0 or not truth(self.node, inputs[1], "the condition (input 1)"):
             return self.without_iterations(context, inputs)

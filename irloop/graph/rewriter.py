@@ -163,7 +163,11 @@ class Rewriter:
             VerifyError: when a dropped output is still used.
         """
         if any(value.is_used for value in node.outputs[n_outputs:]):
-            raise VerifyError(f"an output of {node!r} is still used", location=node.location)
+            raise VerifyError(
+                f"an output of {node!r} that would be removed is still used",
+                location=node.location,
+                fix="replace the value in its readers first",
+            )
         kept = node.outputs[:n_outputs]
         extra = tuple(Value(node, index) for index in range(len(kept), n_outputs))
         node.outputs = kept + extra
@@ -173,7 +177,11 @@ class Rewriter:
         """Remove unused outputs of `node`; the others move up."""
         for position in positions:
             if node.outputs[position].is_used:
-                raise VerifyError(f"an output of {node!r} is still used", location=node.location)
+                raise VerifyError(
+                    f"output {position} of {node!r} is still used",
+                    location=node.location,
+                    fix="replace the value in its readers first",
+                )
         kept = [value for value in node.outputs if value.index not in positions]
         for index, value in enumerate(kept):
             value.index = index

@@ -168,6 +168,8 @@ class DynamicSlice(_Early, type="DynamicSlice", domain="", until=9, inputs=(3, 4
             return s.op("Slice", x, starts, ends, axes)
         known = [None if term is None else term.constant() for term in (starts, ends, axes)]
         if known[0] is None or known[1] is None or (axes is not None and known[2] is None):
-            raise CannotDecomposeError("Slice has computed starts and ends since opset 10")
+            raise CannotDecomposeError(
+                "its starts, ends or axes are computed, which Slice allows only since opset 10"
+            )
         first, last, along = (() if item is None else tuple(item.tolist()) for item in known)
         return s.op("Slice", x, starts=first, ends=last, axes=along or tuple(range(len(first))))

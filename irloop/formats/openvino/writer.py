@@ -144,9 +144,10 @@ class _Writer:
             for extra in extras_of(str(model.metadata.get(tag, ""))):
                 if extra.tag != tag:
                     raise WriteError(
-                        f"the metadata {tag!r} hold another section",
+                        f"the metadata entry {tag!r} contains a section with another name",
                         expected=f"<{tag}>",
                         found=f"<{extra.tag}>",
+                        fix=f"correct model.metadata[{tag!r}], or remove it",
                     )
                 for line in extra_lines(extra, 1):
                     self._line(0, line)
