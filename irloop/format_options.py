@@ -64,4 +64,7 @@ def require_change(
     """
     useless = given["opset"] or given["lengths"] or given["stateless"]
     if useless or (sets_shapes and not rewrites):
-        raise UsageError(f"the model is {to} already: nothing is converted")
+        raise UsageError(
+            f"the model is {to} already: nothing is converted",
+            fix="leave out opset, lengths, stateless and shapes, which need a conversion",
+        )

@@ -188,7 +188,9 @@ class Builder(GraphBuilder):
         self._require_open()
         _require_text(name)
         if any(node.name == name for node in self.graph.parameters):
-            raise UsageError(f"there is an input {name!r} already")
+            raise UsageError(
+                f"there is an input {name!r} already", fix="give the input another name"
+            )
         if not isinstance(element, str | ElementType):
             return self._inner.parameter(name, element, (name,))
         type = TensorType(element_of(element), shape_of(shape))

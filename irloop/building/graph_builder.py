@@ -169,7 +169,11 @@ class OperationBuilder:
                 found=f"{type!r:.60}",
             )
         elif attributes:
-            raise UsageError(f"{type.label} has its attributes already", found=str(attributes))
+            raise UsageError(
+                f"the object {type.label} has its attributes already",
+                found=str(attributes),
+                fix="set the attributes in the object",
+            )
         else:
             op = type
         if op.registry is not registry or isinstance(op, (Constant, Parameter, UnknownOp)):

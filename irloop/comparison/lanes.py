@@ -70,7 +70,10 @@ def lanes_of(
     """
     if any(pair):
         if engines != AUTO:
-            raise UsageError("engines are given both as a list and for a single model")
+            raise UsageError(
+                "engines are given both as a list and for a single model",
+                fix="give either engines, or engine_a and engine_b",
+            )
         chosen = [engine_of(name or "numpy") for name in pair]
         for engine, dialect in zip(chosen, dialects, strict=True):
             require(engine, dialect)

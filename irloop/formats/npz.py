@@ -126,7 +126,11 @@ def _sequence(stem: str, raw: Mapping[str, Array], file: str) -> list[Item]:
         raise UsageError(f"{file}: {stem}__seq_len is not one integer")
     length = int(stored.reshape(()))
     if not 0 <= length <= _LONGEST_SEQUENCE:
-        raise UsageError(f"{file}: {stem}__seq_len is {length}")
+        raise UsageError(
+            f"{file}: {stem}__seq_len is not a possible number of items",
+            expected=f"0 to {_LONGEST_SEQUENCE}",
+            found=str(length),
+        )
     items: dict[str, Item] = {}
     prefix = f"{stem}__seq_"
     for key, array in raw.items():

@@ -196,7 +196,11 @@ class Rewriter:
         """
         used = [value for value in node.outputs if value.is_used]
         if used:
-            raise VerifyError(f"{node!r} is still used", location=node.location)
+            raise VerifyError(
+                f"{node!r} is still used",
+                location=node.location,
+                fix="replace its outputs in their readers first",
+            )
         self._forget_inputs(node)
         unlink(node)
         self.modified = True
@@ -204,7 +208,11 @@ class Rewriter:
     def erase_parameter(self, node: Node) -> None:
         """Remove an unused parameter; the caller must adapt port maps."""
         if node.outputs[0].is_used:
-            raise VerifyError(f"{node!r} is still used", location=node.location)
+            raise VerifyError(
+                f"{node!r} is still used",
+                location=node.location,
+                fix="replace its output in its readers first",
+            )
         self.graph.parameters.remove(node)
         node.graph = None
         self.modified = True

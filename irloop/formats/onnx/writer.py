@@ -132,7 +132,7 @@ class _Writer:
             raise UsageError(f"expected an ONNX model, found dialect {model.dialect!r}")
         verify(model.graph)
         if not model.opsets:
-            raise WriteError("the model names no opset to write")
+            raise WriteError("the model imports no opset", fix="set model.opsets")
         proto = onnx.ModelProto()
         proto.ir_version = self._version
         for domain, version in model.opsets.items():
