@@ -48,8 +48,12 @@ def require_folder(*outputs: str) -> None:
     """
     for output in outputs:
         folder = os.path.dirname(os.path.abspath(output))
-        if output != "-" and not os.path.isdir(folder):
-            raise UsageError(f"{folder}: no such folder", fix="make it, or write to another one")
+        if output == "-" or os.path.isdir(folder):
+            continue
+        above = next(path for path in Path(folder, "_").parents if path.exists())
+        if not above.is_dir():
+            raise UsageError(f"{above}: a file, not a folder", fix="write to another folder")
+        raise UsageError(f"{folder}: no such folder", fix="make it, or write to another one")
 
 
 def require_free(output: str, taken: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ import click
 
 from irloop import budget
 from irloop.diagnostics import one_line
-from irloop.errors import UsageError
+from irloop.errors import ExecutionError, LimitError, UnsupportedError, UsageError
 from irloop.files import scratch
 
 from . import report_text
@@ -104,10 +104,18 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     profile = RunProfile() if measured else None
     tracer = TextTracer(sys.stderr) if options["trace"] else None
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
-    session = Session(loaded, hoist=tracer is None)
-    inputs = _inputs(loaded, options)
-    console.progress(f"running {model}")
-    results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
+    try:
+        session = Session(loaded, hoist=tracer is None)
+        inputs = _inputs(loaded, options)
+        console.progress(f"running {model}")
+        results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
+    except LimitError:
+        raise
+    except (ExecutionError, UnsupportedError) as error:
+        from irloop.comparison.file_errors import error_of_file
+
+        unchanged = not options["types"] and not options["shapes"]
+        raise error_of_file(error, loaded, unchanged=unchanged) from error
     console.done()
     if profile is not None and options["profile"]:
         click.echo(profile.table(), err=True)

@@ -660,10 +660,19 @@ def run(
         ExecutionError: naming the node and the iteration that failed; a LimitError when a limit is
             reached.
     """
+    from irloop.errors import ExecutionError, LimitError, UnsupportedError
     from irloop.execution import session
 
     source = _with_input_types(model, shapes, types)
-    return session.run(source, inputs, limits=limits, trace=trace, profile=profile)
+    try:
+        return session.run(source, inputs, limits=limits, trace=trace, profile=profile)
+    except LimitError:
+        raise
+    except (ExecutionError, UnsupportedError) as error:
+        from irloop.comparison.file_errors import error_of_file
+
+        unchanged = source is not model and not shapes and not types
+        raise error_of_file(error, source, unchanged=unchanged) from error
 
 
 @guarded("running a model")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from irloop.comparison.diff import diff
 from irloop.diagnostics import Severity
-from irloop.errors import InferenceError, IrloopError, UnsupportedError
+from irloop.errors import ExecutionError, InferenceError, IrloopError, UnsupportedError
 from irloop.formats import model_files
 from irloop.graph.clone import clone_model
 from irloop.graph.inference import Inference
@@ -22,7 +22,7 @@ __all__ = ["error_of_file"]
 
 
 def error_of_file(
-    error: InferenceError | UnsupportedError, model: Model, *, unchanged: bool
+    error: InferenceError | UnsupportedError | ExecutionError, model: Model, *, unchanged: bool
 ) -> IrloopError:
     """The errors that the rules find in the file of a model; `error` itself if they find none.
 

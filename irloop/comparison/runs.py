@@ -16,7 +16,7 @@ from irloop import budget
 from irloop.comparison.inputs import Trial
 from irloop.engines.answer import Failure
 from irloop.engines.process import Process
-from irloop.errors import IrloopError, LimitError
+from irloop.errors import ExecutionError, IrloopError, LimitError, UnsupportedError
 from irloop.execution.limits import Limits
 from irloop.execution.loops import UNDEFINED
 from irloop.execution.session import Session
@@ -31,6 +31,7 @@ __all__ = [
     "Run",
     "limits_of",
     "reason_of",
+    "reason_of_file",
     "run_inside",
     "run_outside",
     "run_trial",
@@ -102,7 +103,8 @@ def run_inside(
     except IrloopError as error:
         if affordable is not None:
             affordable()
-        return [Run(reason=reason_of(error)) for _ in trials]
+        reason = reason_of_file(error, model)
+        return [Run(reason=reason) for _ in trials]
     return run_trials(session, trials, seconds, affordable)
 
 
@@ -143,6 +145,15 @@ def reason_of(error: IrloopError) -> str:
     facts = {"expected": first.expected, "found": first.found}
     listed = ", ".join(f"{word} {text}" for word, text in facts.items() if text)
     return f"{error.message} ({listed})" if listed else error.message
+
+
+def reason_of_file(error: IrloopError, model: Model) -> str:
+    """Why a model could not be compiled: what the rules find in its file, or else `error`."""
+    if not isinstance(error, ExecutionError | UnsupportedError):
+        return reason_of(error)
+    from irloop.comparison.file_errors import error_of_file
+
+    return reason_of(error_of_file(error, model, unchanged=False))
 
 
 def _bytes_of(value: Any) -> int:

@@ -13,7 +13,7 @@ from irloop.comparison.inputs import (
     made_trials,
     other_trials,
 )
-from irloop.comparison.runs import Run, reason_of, run_trial, run_trials
+from irloop.comparison.runs import Run, reason_of_file, run_trial, run_trials
 from irloop.comparison.settling import Settler
 from irloop.comparison.sizes import (
     Sizes,
@@ -66,7 +66,8 @@ def tried(
         # the likeliest inputs.
         trials = made_trials(model, next(sizes_of([model], sizes)), seeds=seeds, trips=trips)
         affordable()
-        return trials, [Run(reason=reason_of(error)) for _ in trials]
+        reason = reason_of_file(error, runner)
+        return trials, [Run(reason=reason) for _ in trials]
     settler = Settler(
         model, runner, session, seeds=seeds, trips=trips, given=sizes, seconds=seconds
     )

@@ -149,6 +149,12 @@ def test_a_missing_folder_of_an_output_is_found_before_the_work(
     result = irloop(*given)
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{tmp_path / 'missing'}: no such folder" in result.stderr
+    (tmp_path / "missing").touch()
+    for output in (missing, str(tmp_path / "missing" / "deep" / "out")):
+        given = [part.replace("MODEL", str(recurrent)).replace("OUT", output) for part in command]
+        result = irloop(*given)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"{tmp_path / 'missing'}: a file, not a folder" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,25 @@ def test_conversions_and_passes_raise_what_the_rules_report(item: Fixture, tmp_p
         assert raised == expected or not expected or item.code == "IRL109"
 
 
+@pytest.mark.parametrize("name", ["irl512/bad_used.xml", "irl701/bad_no_else.xml"])
+def test_a_model_that_cannot_be_run_fails_with_what_the_rules_report(
+    name: str, tmp_path: Path
+) -> None:
+    (item,) = (item for item in BROKEN if "/".join(item.path.parts[-2:]) == name)
+    weights = item.weights(tmp_path)
+    found = validate(item.path, weights=weights).sorted()
+    (expected,) = (each for each in found if each.severity is Severity.ERROR)
+    model = irloop.read_model(item.path, weights)
+    inputs = irloop.random_inputs(model)
+    with pytest.raises(irloop.IrloopError) as raised:
+        irloop.run(model, inputs)
+    assert [str(each) for each in raised.value.diagnostics] == [str(expected)]
+    for given in (None, inputs):
+        compared = irloop.compare(model, model, engines="numpy", inputs=given)
+        assert compared.outcome == "inconclusive"
+        assert expected.message in str(compared)
+
+
 def test_the_error_of_a_changed_model_is_not_that_of_its_file(tmp_path: Path) -> None:
     (item,) = (item for item in BROKEN if item.path.parts[-2:] == ("irl701", "bad_no_else.xml"))
     model = irloop.read_model(item.path, item.weights(tmp_path))
