@@ -10,7 +10,7 @@ import click
 
 from irloop import budget
 from irloop.diagnostics import one_line
-from irloop.errors import ExecutionError, LimitError, UnsupportedError, UsageError
+from irloop.errors import ExecutionError, UnsupportedError, UsageError
 from irloop.files import scratch
 
 from . import report_text
@@ -83,7 +83,7 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     Without --inputs, the inputs are generated from the seed. Without --outputs, each output is
     described on one line.
     """
-    from irloop import RunProfile, Session, TextTracer, infer, read_model
+    from irloop import RunProfile, Session, TextTracer, infer, read_model, run
     from irloop.graph.input_types import set_input_shapes, set_input_types
 
     measured = options["profile"] or options["profile_trace"] is not None
@@ -106,16 +106,13 @@ def command(ctx: click.Context, /, model: str, **options: Any) -> None:
     # A trace shows every node in its body, even if hoisting could run it once for all iterations.
     try:
         session = Session(loaded, hoist=tracer is None)
-        inputs = _inputs(loaded, options)
-        console.progress(f"running {model}")
-        results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
-    except LimitError:
+    except (ExecutionError, UnsupportedError):
+        # This fails before it uses the inputs, with what the rules find in the file.
+        run(loaded, {})
         raise
-    except (ExecutionError, UnsupportedError) as error:
-        from irloop.comparison.file_errors import error_of_file
-
-        unchanged = not options["types"] and not options["shapes"]
-        raise error_of_file(error, loaded, unchanged=unchanged) from error
+    inputs = _inputs(loaded, options)
+    console.progress(f"running {model}")
+    results = session.run(inputs, limits=_limits(ctx, options), trace=tracer, profile=profile)
     console.done()
     if profile is not None and options["profile"]:
         click.echo(profile.table(), err=True)

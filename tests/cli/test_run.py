@@ -13,6 +13,7 @@ import pytest
 from click.testing import Result
 
 import irloop as api
+from tests.rule_fixtures import fixtures
 
 Irloop = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -213,3 +214,11 @@ def test_a_profile_does_not_replace_the_model(irloop: Irloop, halving: Path) -> 
     assert result.exit_code == 2
     assert "would be written over" in result.stderr
     assert halving.read_bytes() == before
+
+
+def test_a_broken_file_fails_with_the_error_of_the_rule(irloop: Irloop, tmp_path: Path) -> None:
+    (fixture,) = [item for item in fixtures() if item.name == "irl701/bad_no_else.xml"]
+    result = irloop("run", fixture.model(tmp_path))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "error IRL701: If 'if' (layer 2) has no else_body" in result.stderr
+    assert "RUN003" not in result.stderr
