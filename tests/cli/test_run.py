@@ -219,6 +219,6 @@ def test_a_profile_does_not_replace_the_model(irloop: Irloop, halving: Path) -> 
 def test_a_broken_file_fails_with_the_error_of_the_rule(irloop: Irloop, tmp_path: Path) -> None:
     (fixture,) = [item for item in fixtures() if item.name == "irl701/bad_no_else.xml"]
     result = irloop("run", fixture.model(tmp_path))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "error IRL701: If 'if' (layer 2) has no else_body" in result.stderr
-    assert "RUN003" not in result.stderr
+    assert result.exit_code == 1
+    assert "error IRL701: If 'if' (layer 2) has no else_body" in result.stdout
+    assert "RUN003" not in result.stdout
