@@ -257,9 +257,16 @@ def computes_its_condition(body: Body) -> bool:
 
 
 def is_invariant(body: Body, value: Value) -> bool:
-    """True for a body parameter that has the same outer value in every iteration."""
+    """True for a body parameter that has the same outer value in every iteration.
+
+    OpenVINO makes a state that the body returns unchanged an invariant.
+    """
     for port in body.ports.inputs:
-        if isinstance(port, Invariant) and body.graph.input(port.parameter) is value:
+        if body.graph.input(port.parameter) is not value:
+            continue
+        if isinstance(port, Invariant):
+            return True
+        if isinstance(port, Carried) and body.graph.output(port.result) is value:
             return True
     return False
 

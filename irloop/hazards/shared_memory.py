@@ -31,7 +31,7 @@ from irloop.graph.builder import shape_of
 from irloop.graph.loops import Invariant
 from irloop.graph.model import Body, Node, Value
 from irloop.graph.op import Result
-from irloop.hazards.patterns import is_view, same_memory
+from irloop.hazards.patterns import is_view, number_of, same_memory
 from irloop.hazards.sources import is_computed_from_inputs
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "has_one_source",
     "is_copy",
     "is_overwritten",
+    "joins_in_place",
     "may_share",
     "moving",
     "needs_barrier",
@@ -146,9 +147,12 @@ def shares_memory_with(value: Value, parameters: AbstractSet[Value]) -> bool:
     return same_memory(value) in parameters
 
 
-def is_overwritten(parameter: Value) -> bool:
-    """True when the body may overwrite the memory of a captured value."""
-    pending = [(parameter, False)]
+def is_overwritten(value: Value, *, viewed: bool = False) -> bool:
+    """Return whether the body may overwrite the memory of a captured value.
+
+    `viewed` means that `value` is not the captured value itself, but a view of it.
+    """
+    pending = [(value, viewed)]
     seen: set[tuple[Value, bool]] = set()
     while pending:
         item = pending.pop()
@@ -163,7 +167,9 @@ def is_overwritten(parameter: Value) -> bool:
                 return True
             if begins_in_place(user, value):
                 return True
-            if is_view(user) and not (position and isinstance(user.op, MOVES)):
+            if joins_in_place(user):
+                pending.append((user.output, True))
+            elif is_view(user) and not (position and isinstance(user.op, MOVES)):
                 pending += [(output, True) for output in user.outputs]
             elif viewed and not isinstance(user.op, MOVES):
                 return True
@@ -172,6 +178,34 @@ def is_overwritten(parameter: Value) -> bool:
                 # remains.
                 pending += [(output, False) for output in user.outputs]
     return False
+
+
+def joins_in_place(node: Node) -> bool:
+    """Return whether OpenVINO's CPU plugin may put the inputs of a Concat into its output.
+
+    The inputs then have no memory of their own, so that nothing is copied (measured). All axes in
+    front of the joined one must have size 1, or a size that is not known.
+    """
+    if not isinstance(node.op, slicing.Concat):
+        return False
+    dims = shape_of(node.output).dims
+    return dims is None or _is_outermost(node.op.axis, dims)
+
+
+def _splits_in_place(node: Node) -> bool:
+    """Return whether the outputs of a split may be parts of its input's memory."""
+    if not isinstance(node.op, slicing.Split | slicing.VariadicSplit):
+        return False
+    data, axis = node.inputs[0], number_of(node.inputs[1])
+    dims = None if data is None else shape_of(data).dims
+    return dims is None or axis is None or _is_outermost(axis, dims)
+
+
+def _is_outermost(axis: int, dims: Sequence[object]) -> bool:
+    """Return whether no axis in front of `axis` is known to have another size than 1."""
+    return all(
+        dim == 1 or not isinstance(dim, int) for dim in dims[: axis % len(dims) if dims else 0]
+    )
 
 
 def begins_in_place(node: Node, value: Value) -> bool:
@@ -252,8 +286,8 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
     """Return whether OpenVINO's CPU plugin may compute `value` in the memory of a parameter.
 
     The loop parameters in question are `moving`. The plugin may overwrite the memory of a parameter
-    that it reads through a view, such as a Reshape (measured). It copies the next slice into this
-    memory before it copies the back edges.
+    that it reads through a view, such as a Reshape, or through a Concat or a split that copies
+    nothing (measured). It copies the next slice into this memory before it copies the back edges.
     """
     pending = [(value, False)]
     seen: set[tuple[Value, bool]] = set()
@@ -268,6 +302,7 @@ def may_share(value: Value, moving: AbstractSet[Value]) -> bool:
         op = found.producer.op
         if isinstance(op, OWN_MEMORY):
             continue
-        viewed = viewed or is_view(found.producer)
+        node = found.producer
+        viewed = viewed or is_view(node) or joins_in_place(node) or _splits_in_place(node)
         pending += [(one, viewed) for one in found.producer.inputs if one is not None]
     return False

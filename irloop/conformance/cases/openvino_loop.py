@@ -188,6 +188,17 @@ def softmax_of_invariant() -> Model:
     return m.done(*loop.done())
 
 
+def concat_of_invariant() -> Model:
+    m = IrModel()
+    x, y, h = m.input("x", 2, 1), m.input("y", 3, 1), m.input("h", 1, 1)
+    loop = m.loop(m.constant(3, I64))
+    fixed, part, state = loop.invariant(x), loop.slice(y, 0), loop.state(h)
+    loop.carry(state, state)
+    loop.joined(loop(Negative(), loop(Concat(axis=0), fixed, part)), 0, 0, -1, 3, 3)
+    loop.joined(loop(Negative(), loop(Concat(axis=0), state, loop(Negative(), part))), 1)
+    return m.done(*loop.done())
+
+
 def sliced_loop() -> Model:
     m = IrModel()
     n, x, h = m.input("n", element=I64), m.input("x", 3, 1), m.input("h", 1, 1)
@@ -410,6 +421,22 @@ CASES = (
         softmax_of_invariant,
         # softmax of (ln 3, 0) is (3/4, 1/4)
         (run([2, [[1.0986122886681098, 0]], [[0, 0]]], [[[1.5, 0.5]]]),),
+    ),
+    Case(
+        "openvino_loop_concat_of_an_invariant",
+        STATES,
+        SOURCE,
+        "An invariant input is the same in every iteration.",
+        concat_of_invariant,
+        (
+            run(
+                [[[1], [2]], [[5], [6], [7]], [[4]]],
+                [
+                    [[-1], [-2], [-5], [-1], [-2], [-6], [-1], [-2], [-7]],
+                    [[-4, -4, -4], [5, 6, 7]],
+                ],
+            ),
+        ),
     ),
     Case(
         "openvino_loop_sliced_input",

@@ -38,9 +38,10 @@ class BodyBarriers(LoopPass):
     LogicalOr) is an operation that the plugin neither removes nor computes in place; Concat, Tile,
     Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is not copied.
 
-    An invariant is written into the body's memory once, before the first iteration. Operations in
-    `hazards.memory.IN_PLACE` overwrite it there, and so do elementwise operations on a view of it;
-    the next iteration would read their result.
+    An invariant is written into the body's memory once, before the first iteration; so is a state
+    that never changes. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there, and so do
+    elementwise operations on a view of it, or on a Concat into which the plugin puts it without a
+    copy; the next iteration would read their result.
     """
 
     name = "body_barriers"
@@ -74,9 +75,10 @@ class BodyBarriers(LoopPass):
             joined = isinstance(leaving.port, Concatenated)
             if joined and shares_memory_with(leaving.value, parameters):
                 leaving.value = copied(leaving.value)
-        for item in wires.invariants:
-            if is_overwritten(item.parameter):
-                _read_a_copy(item.parameter, inner, node.name)
+        unchanged = [item for item in wires.states if item.result is item.parameter]
+        for captured in [*wires.invariants, *unchanged]:
+            if is_overwritten(captured.parameter):
+                _read_a_copy(captured.parameter, inner, node.name)
                 rewriter.modified = True
         if copies:
             wires.replace(node.op, rewriter)

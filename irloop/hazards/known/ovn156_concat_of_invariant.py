@@ -1,0 +1,52 @@
+"""OVN156: Concat of an invariant value computed in place in a loop body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irloop.dialects.openvino.slicing import Concat
+from irloop.graph.model import Node
+from irloop.hazards.hazard import Effect, Hazard
+from irloop.hazards.patterns import is_invariant, owner_of, same_memory
+from irloop.hazards.shared_memory import is_overwritten, joins_in_place
+
+__all__ = ["ConcatOfInvariant"]
+
+
+class ConcatOfInvariant(
+    Hazard,
+    code="OVN156",
+    engine="openvino",
+    versions=("2026.4.1",),
+    title="Concat of an invariant value computed in place in a loop body",
+    effect=Effect.WRONG,
+    case="openvino_loop_concat_of_an_invariant",
+    passes=("body_barriers",),
+):
+    """Concat of an invariant value computed in place in a loop body.
+
+    What happens:
+        The plugin keeps the invariant value in the memory of the concatenated value, where it needs
+        no copy. An operation that is then computed in place, such as Subtract, overwrites it: the
+        second iteration reads the result of the first one.
+    Where:
+        A Concat in the body of a Loop or TensorIterator reads an invariant parameter, or a state
+        that never changes, and an operation that may be computed in place reads the Concat. All
+        axes in front of the joined one have size 1, and the sizes are known when the model is
+        compiled.
+    What irloop does:
+        Conversion to IR lets the Concat read a copy of the value; for a model that is already IR,
+        the pass body_barriers does this.
+    """
+
+    operations = (Concat,)
+
+    def find(self, node: Node) -> Iterator[str]:
+        place = owner_of(node)
+        if place is None or not joins_in_place(node):
+            return
+        given = [value for value in node.inputs if value is not None]
+        if not any(is_invariant(place[1], same_memory(value)) for value in given):
+            return
+        if is_overwritten(node.output, viewed=True):
+            yield f"Concat {node.name!r} reads an invariant input of its loop"
