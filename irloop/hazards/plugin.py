@@ -120,7 +120,8 @@ def _meets_a_constant(value: Value) -> bool:
     """Return whether elementwise operations connect `value` to an operation with a constant.
 
     The constant has several elements, and each value in between has only one reader. OpenVINO's CPU
-    plugin fuses these operations with the operation that computes `value`.
+    plugin fuses these operations with the operation that computes `value`, but no operation that
+    broadcasts the value to a larger shape, as in a normalisation.
     """
     for _ in range(_FUSED):
         readers = {user for user, _ in value.uses}
@@ -132,8 +133,19 @@ def _meets_a_constant(value: Value) -> bool:
         others = (item for item in user.inputs if item is not None and item is not value)
         if any(_is_constant(item) and shape_of(item).count() != 1 for item in others):
             return True
+        if _grows(value, user.output):
+            return False
         value = user.output
     return False
+
+
+def _grows(value: Value, result: Value) -> bool:
+    """True if `result` has an axis that is known to be longer than the same axis of `value`."""
+    before, after = shape_of(value).dims, shape_of(result).dims
+    if before is None or after is None or len(before) != len(after):
+        return False
+    pairs = zip(before, after, strict=True)
+    return any(old == 1 and isinstance(new, int) and new > 1 for old, new in pairs)
 
 
 def _is_constant(value: Value) -> bool:

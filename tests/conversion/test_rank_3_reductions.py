@@ -47,3 +47,27 @@ def test_arithmetic_with_constants_along_axis_1(
         wanted = shift - 0.5 * reduced(array, axis=axis, keepdims=keep) * scale
         found = compiled([array])[0]
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_normalisation_stays_as_it_is(tmp_path: Path, known: bool) -> None:
+    """The plugin does not fuse across the product with the data, but OpenVINO fuses the whole."""
+    ov = pytest.importorskip("openvino")
+    data = [RANDOM.standard_normal((2, 3, 64)).astype(np.float32) for _ in range(2)]
+    gain = RANDOM.standard_normal(64).astype(np.float32)
+    b = Builder(Graph())
+    shape = Shape.of(2, 3, 64) if known else Shape.of(None, None, 64)
+    x = b.parameter("x", TensorType(ElementType.F32, shape), ("x",))
+    square = b(elementwise.Pow(), x, b.constant(2, ElementType.F32))
+    mean = b(reduction.ReduceMean18(), square, b.i64([-1]))
+    root = b(elementwise.Sqrt(), b(elementwise.Add(), mean, b.constant(1e-5, ElementType.F32)))
+    normal = b(elementwise.Mul(), x, b(elementwise.Div(), b.constant(1, ElementType.F32), root))
+    b.result(b(elementwise.Mul(), normal, b.constant(gain, ElementType.F32)), "y")
+    path = tmp_path / "m.xml"
+    save_model(convert(Model(b.graph, "onnx", 8, {"": 18}))[0], path)
+    compiled = ov.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    kinds = [node.get_rt_info()["layerType"] for node in compiled.get_runtime_model().get_ops()]
+    assert "RMS" in kinds
+    for array in data:
+        wanted = array / np.sqrt((array**2).mean(-1, keepdims=True) + 1e-5) * gain
+        np.testing.assert_allclose(compiled([array])[0], wanted, rtol=1e-5, atol=1e-5)
