@@ -194,7 +194,7 @@ def test_the_trip_count_ends_a_loop_whose_condition_stays_true() -> None:
 
 
 def test_other_negative_trip_counts_are_refused() -> None:
-    with pytest.raises(ExecutionError, match="trip count is negative"):
+    with pytest.raises(ExecutionError, match="trip count is less than -1"):
         run(counting(), np.array(-2), np.array(True), X)
 
 
