@@ -151,7 +151,7 @@ def exit_of(comparison: Comparison) -> Exit:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """The report for people."""
+    """The report of a comparison as text for people."""
     return str(comparison)
 
 

@@ -39,7 +39,7 @@ def weights_option(name: str = "weights") -> Callable[[Command], Command]:
 def dims_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
-    """Sizes of dimensions by name, from texts such as ``batch=4``."""
+    """Sizes of dimensions by name, from strings such as ``batch=4``."""
     sizes: dict[str, int] = {}
     for text in texts:
         name, equals, size = text.rpartition("=")
@@ -52,7 +52,7 @@ def dims_of(
 def shapes_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, list[int | None]]:
-    """Parse texts such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
+    """Parse strings such as ``x=1,3,?,?`` to shapes, keyed by input name; ``x=`` is a scalar."""
     if not texts:
         return {}
     # Imported late, because few commands are given shapes.
@@ -70,7 +70,7 @@ def shapes_of(
 def types_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, str]:
-    """Element types by input name, from texts such as ``x=f32``."""
+    """Element types by input name, from strings such as ``x=f32``."""
     types = {}
     for text in texts:
         name, equals, element = text.rpartition("=")
@@ -116,12 +116,12 @@ def input_type_options(command: Command) -> Command:
 def lengths_of(
     context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, int]:
-    """Parse the number of tensors in each sequence input, from texts such as ``x=3``.
+    """Parse the number of tensors in each sequence input, from strings such as ``x=3``.
 
     Returns the numbers, keyed by input name.
 
     Raises:
-        click.BadParameter: when a text has another form.
+        click.BadParameter: when a string has another form.
     """
     lengths: dict[str, int] = {}
     for text in texts:

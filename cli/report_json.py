@@ -43,7 +43,7 @@ def finding(item: Diagnostic) -> dict[str, Any]:
 def report(
     command: str, findings: Iterable[Diagnostic], *, files: Sequence[str] = (), **more: Any
 ) -> str:
-    """The report of one command as text; `more` are the keys that only this command has."""
+    """The report of one command as JSON; `more` are the keys that only this command has."""
     items = list(findings)
     counts = {
         f"{severity.value}s": sum(1 for item in items if item.severity is severity)

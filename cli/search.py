@@ -1,4 +1,4 @@
-"""Finds the models given by paths, folders and patterns, each only once, in order."""
+"""Finds the models given by paths, folders and patterns, in order and without duplicates."""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ def report_command(
 
 
 def _tables(found: Summary, most: int) -> list[Table]:
-    """The tables of a report: titles, column heads and rows of plain values."""
+    """The tables of a report: titles, column heads and rows of plain values.
+
+    Long tables of examples and findings are cut to `most` rows, and empty tables are left out.
+    """
     verdicts = [(*key, count) for key, count in sorted(found.verdicts.items())]
     tables: list[Table] = [("Verdicts", ("step", "verdict", "rows"), list(verdicts))]
     if found.changes is not None:

@@ -50,7 +50,7 @@ class Workers:
             worker.end()
 
     def outcome(self, group: int, number: int) -> Outcome | IrloopFailure:
-        """Wait for a job, and return its result."""
+        """Wait for job `number` of `group`, and return its result."""
         while (group, number) not in self._found:
             self._wait()
         return self._found.pop((group, number))

@@ -220,8 +220,8 @@ def read_model(path: Path, bin: Path | None = None, *, functions: bool = False) 
         path: the model; its suffix determines the format, or its first bytes if the suffix is
             unknown.
         bin: the weights of an IR; by default the .bin of the same name in the same folder.
-        functions: expand ONNX operations that can be converted only by the function with which the
-            standard defines them.
+        functions: true to replace each ONNX operation that has no conversion of its own by the
+            function with which the standard defines it.
 
     Raises:
         UsageError: when a file cannot be opened, or `bin` is given for an ONNX model.
@@ -814,8 +814,8 @@ def conform(
         engine: "onnxruntime", "openvino", "onnx.reference", "irloop", or "module:function": a
             function that gets the path of a model and returns a callable. The callable gets a list
             of arrays, the inputs by position, and returns the outputs.
-        features: only cases of features whose name contains one of these texts.
-        cases: only cases of these names.
+        features: if not empty, run only cases of features whose name contains one of these strings.
+        cases: if not empty, run only the cases with these names.
         programs: the number of generated programs to run in addition, in each format the engine
             reads.
         seed: the seed of the first program.

@@ -132,10 +132,10 @@ def _is_of(value: object, annotation: str) -> bool:
 def several(name: str, given: Iterable[Item]) -> tuple[Item, ...]:
     """The items of the argument `name`, which must be a list or another iterable.
 
-    A text is refused, because its letters would be used as items.
+    A string is refused, because its characters would be used as items.
 
     Raises:
-        UsageError: for a text, or anything else that is not iterable.
+        UsageError: for a string, or anything else that is not iterable.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise UsageError(

@@ -21,8 +21,9 @@ __all__ = ["Budget", "Expired", "current", "out_of_time", "reserve", "spend"]
 
 
 class Expired(BaseException):
-    """Raised if time has run out. It is not an `Exception`, so that code that tolerates errors does
-    not catch it.
+    """Raised if time has run out.
+
+    It is not an `Exception`, so that code that tolerates errors does not catch it.
     """
 
 
@@ -47,8 +48,9 @@ class Budget:
 
     @contextmanager
     def entered(self) -> Iterator[Budget]:
-        """Make this the budget of all work inside the block; an outer budget also applies, and is
-        charged for the work, too.
+        """Make this the budget of all work inside the block.
+
+        An outer budget also applies, and is charged for the work, too.
         """
         outer = self._outer = _CURRENT.get()
         if self.seconds is not None:

@@ -75,10 +75,10 @@ class IrloopError(Exception):
 
 
 def plain_reason(error: Exception) -> str:
-    """The text of an exception if it was written for people; otherwise an empty text.
+    """The message of an exception if it was written for people, otherwise "".
 
-    Kernels raise a ValueError with a reason. The text of another exception, such as "list index out
-    of range", is about the code and tells nothing about the model.
+    Kernels raise a ValueError with a reason. The message of another exception, such as "list index
+    out of range", describes the code and says nothing about the model.
     """
     return str(error) if isinstance(error, ArithmeticError | ValueError) else ""
 

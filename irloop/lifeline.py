@@ -15,7 +15,10 @@ __all__ = ["end_group", "end_with"]
 
 
 def end_with(lifeline: int) -> None:
-    """Kill this process, and the group that it leads, when the other end of the pipe closes.
+    """Kill this process as soon as the other end of the pipe `lifeline` closes.
+
+    `lifeline` is the file descriptor of the reading end. If this process leads a process group, the
+    whole group is killed.
 
     On Linux the system sends the signal, which also ends a process that hangs inside an engine with
     Python's lock held. (PR_SET_PDEATHSIG is not used, because it would kill the child as soon as
@@ -39,7 +42,10 @@ def end_group() -> None:
 
 
 def _signalled(lifeline: int, target: int) -> bool:
-    """Let the system send SIGKILL when the pipe closes; False if it cannot."""
+    """Let the system send SIGKILL to process `target` when the pipe `lifeline` closes.
+
+    Returns False if the system cannot do this.
+    """
     import fcntl
 
     if not hasattr(fcntl, "F_SETSIG"):

@@ -1,4 +1,4 @@
-"""Makes the array of a constant from numbers, texts or arrays."""
+"""Makes the array of a constant from numbers, strings or arrays."""
 
 from __future__ import annotations
 

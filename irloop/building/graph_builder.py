@@ -64,12 +64,12 @@ class OperationBuilder:
     def constant(
         self, data: Any, element: str | ElementType | None = None, *, name: str = ""
     ) -> Value:
-        """Add a constant made of a number, a text, a (nested) list or an array.
+        """Add a constant made of a number, a string, a (nested) list or an array.
 
         Args:
             data: the elements.
-            element: their type, such as "f32"; by default that of an array, i64 for integers, f32
-                for other numbers, boolean for bool.
+            element: their type, such as "f32"; by default the type of the array, or i64 for
+                integers, f32 for other numbers and boolean for bool.
             name: the name of the constant.
 
         Raises:

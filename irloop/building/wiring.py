@@ -167,8 +167,9 @@ def onnx_wires(
 ) -> Wired:
     """Make the port map of an ONNX Loop, or of a Scan if `loop` is False.
 
-    The parameters of the body are sorted as ONNX requires. ONNX has an output for every state; if
-    the user added none for a state, the output is a new value without readers.
+    `first` is the position of the first state among the inputs of the node. The results of the body
+    are added with `add_result`, and its parameters are sorted as ONNX requires. ONNX has an output
+    for every state; a state without an output in `wires` gets a new value without readers.
     """
     order = [] if wires.iteration is None else [wires.iteration]
     if loop:

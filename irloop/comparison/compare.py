@@ -365,9 +365,9 @@ class _Work:
     ) -> tuple[int, Cause | None]:
         """Find a cause among pairs of inputs; return the position of the pair, and the cause.
 
-        The first cause counts that is not only a difference of shapes: a loop may run zero
-        iterations with the first inputs, and more with later ones. If no pair shows such a cause,
-        returns 0 and what the first pair shows: a cause, or None.
+        Returns the first cause that is more than a difference of shapes. A later pair may show one,
+        because a loop may run zero iterations with the first inputs, and more with later ones. If
+        no pair shows such a cause, returns 0 and what the first pair shows: a cause, or None.
         """
         causes = []
         for at, arrays in enumerate(pairs):

@@ -89,7 +89,9 @@ def find_divergence(
 ) -> Divergence | None:
     """Find the first divergence of two models on the same inputs; None if there is none.
 
-    `arrays` are the inputs of the first and of the second model, each in its own order.
+    `arrays` are the inputs of the first and of the second model, each in its own order. Each model
+    runs once, for at most `seconds`. With `widen`, half precision is computed in single precision
+    (see `Session`).
     """
     pairs = Pairs(first, second)
     left = _Recorder(pairs.of_first)
@@ -163,7 +165,7 @@ class _Comparer:
     def _same_inputs(self, event: TraceEvent) -> bool:
         """Return whether the inputs of a node in the second model equal those in the first.
 
-        Constants are not compared. False if there is no other input, or if an input has no
+        Constants are not compared. Returns False if all inputs are constants, or if an input has no
         counterpart in the first model.
         """
         judged = []

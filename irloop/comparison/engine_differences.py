@@ -176,7 +176,7 @@ class Explainer:
         return any(isinstance(node.op, (*_QUANTIZED, ContribOp)) for node in nodes)
 
     def _rivals(self, lane: Lane, number: int, place: int) -> list[tuple[str, Any]]:
-        """Collect other values of one output.
+        """Collect the values of output `place` in trial `number` from sources other than `lane`.
 
         They come from the other engines, and from NumPy in the declared precision. Each value comes
         with a phrase that names its origin. If these values are far from the result in double
@@ -243,10 +243,11 @@ class Explainer:
     def _saturated(
         self, lane: Lane, number: int, place: int, wanted: Any, found: Any
     ) -> Reason | None:
-        """The reason "integer sums saturate", if ONNX Runtime agrees when it adds exactly.
+        """The reason "integer sums saturate", if ONNX Runtime agrees when run with exact sums.
 
-        On x64 processors without VNNI, the default kernels of ONNX Runtime add two products of u8
-        and i8 in i16, where the sum saturates.
+        The comparison is that of output `place` in trial `number`. On x64 processors without VNNI,
+        the default kernels of ONNX Runtime add two products of u8 and i8 in i16, where the sum
+        saturates.
         """
         if lane.engine.name != "onnxruntime" or not self._is_quantized():
             return None

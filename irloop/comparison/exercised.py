@@ -1,5 +1,6 @@
-"""Reports which ways through loops and branches the trials of a comparison took, and which they did
-not.
+"""Reports the iteration counts and branches that occurred in the trials of a comparison.
+
+It also reports those that are possible, but did not occur.
 """
 
 from __future__ import annotations
@@ -73,8 +74,7 @@ def exercised(model: Model, runs: Sequence[Run]) -> list[str]:
 
 
 def not_exercised(model: Model, runs: Sequence[Run]) -> list[str]:
-    """A line for each branch that was never taken, and for each loop that did not run in all
-    possible ways.
+    """A line for each branch never taken, and each loop that did not run in all possible ways.
 
     Each loop should run zero, one and many times and, if it can, stop early.
     """

@@ -49,7 +49,8 @@ class Attempt(Record):
     def rank(self) -> tuple[int, int]:
         """A sort key: better attempts have larger keys.
 
-        Better outputs count first. Then a failure at a later node counts as better.
+        Attempts are compared by their outputs; if these are equally good, the attempt that fails at
+        a later node is better.
         """
         return self.worth, self.node
 
@@ -61,10 +62,10 @@ def fitted(
     *,
     seconds: float,
 ) -> tuple[Sizes, Attempt]:
-    """The sizes with which the model runs best, and that run.
+    """Search sizes with which the model runs best; return them and their attempt.
 
-    `start` is changed step by step. The search ends after `seconds`, MOST_RUNS runs or MOST_CHANGES
-    changes. If nothing is better, `start` is returned.
+    The search changes `start` step by step. It ends after `seconds` seconds, MOST_RUNS runs or
+    MOST_CHANGES changes. The result is `start` if the search finds no better sizes.
     """
     search = _Search(variables, attempt, time.monotonic() + seconds)
     best = search.run(start)

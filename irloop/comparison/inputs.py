@@ -92,7 +92,9 @@ def made_trials(
 ) -> list[Trial]:
     """Make trials for a model whose unknown dimensions have `sizes` (see `sizes_of`).
 
-    `integers` is the range of the elements of integer inputs whose role is not known.
+    There is a trial for each of the `seeds` of random inputs, combined with each of the trip counts
+    `trips` if an input is a trip count. `integers` is the range of the elements of integer inputs
+    whose role is not known.
     """
     found = roles(model)
     types = [value.type for value in model.graph.inputs]

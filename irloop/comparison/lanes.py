@@ -172,7 +172,8 @@ class Lanes:
     def file(self, number: int, side: Side) -> Path | IrloopError:
         """The file of a model; a model that is only in memory is first written to a file.
 
-        If it cannot be written, the error is returned.
+        `number` is 0 for the first of the two models and 1 for the second. If the file cannot be
+        written, the error is returned.
         """
         if side.file is not None:
             return Path(side.file)
@@ -188,10 +189,10 @@ class Lanes:
     def start(
         self, number: int, trials: Sequence[Trial], seconds: float
     ) -> dict[Lane, Future[list[Run]]]:
-        """Start the trials of model `number` in the process of each of its lanes.
+        """Start the trials of model `number` (0 or 1) in the process of each of its lanes.
 
-        Return the futures of the runs, keyed by lane. The processes work at the same time, and only
-        as long as the budget of this thread allows.
+        `seconds` is the time limit of each trial. Returns the futures of the runs, keyed by lane.
+        The processes work at the same time, and only as long as the budget of this thread allows.
         """
         end = time.monotonic() + budget.current().seconds_left()
         return {

@@ -275,7 +275,10 @@ def _blocks(x: Array, y: Array) -> Iterator[tuple[slice, Array, Array]]:
 
 
 def wide_blocks(x: Array, y: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield corresponding blocks of two arrays of one shape, in the type for comparing."""
+    """Yield corresponding blocks of two arrays of one shape, converted for a comparison.
+
+    Complex numbers become c128 and others f64; 64-bit integers remain, as f64 is not exact enough.
+    """
     for _, mine, other in _blocks(x, y):
         yield _wide(mine), _wide(other)
 

@@ -160,8 +160,8 @@ class Pairs:
         """Pair two body parameters, or the slices that a body gathers from them, under a name.
 
         A body of an ONNX Loop may gather slices from a parameter itself. If only one of the two
-        bodies does this, its slice, which `slices` maps from the parameter, is paired with the
-        parameter of the other.
+        bodies does this, its slice is paired with the parameter of the other. `slices` maps the
+        parameters of each body to such slices.
         """
         if _is_gathered(first) != _is_gathered(second):
             first, second = slices[0].get(first, first), slices[1].get(second, second)
@@ -219,9 +219,9 @@ def _depth(node: Node) -> int:
 
 
 def _loop_of(value: Value) -> Node | None:
-    """Return the node with bodies that computes `value`, directly or before a Transpose.
+    """Return the loop or If of which `value` is an output, or a transposed output.
 
-    The result is None if `value` is computed by other operations.
+    The result is None if `value` is computed by another operation.
     """
     node = value.producer
     if isinstance(node.op, _TRANSPOSES) and node.inputs[0] is not None:
@@ -313,9 +313,10 @@ def traced(
 ) -> dict[Node, set[int]]:
     """Run a model with a trace, and return the iteration counts of each loop.
 
-    `iterations` limits the iterations of each loop. If the run fails, the result is
-    empty, and the node that failed is added to `failures` with the reason. Inputs that do not match
-    the model raise a UsageError; without `failures` they only make the result empty.
+    `seconds` limits the time of the run, and `iterations` the iterations of each loop. `widen` is
+    that of `Session`. If the run fails, the result is empty; if `failures` is a list, the node that
+    failed and the reason are appended to it, and inputs that do not match the model raise a
+    UsageError.
     """
     session = Session(model, hoist=False, widen=widen)
     limits = limits_of(seconds)

@@ -68,11 +68,11 @@ class TrialReport:
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """The report of one model in one engine: how many trials ran, and in how many all outputs
-    agreed.
+    """The report of one model in one engine.
 
-    In `excused` trials all differences are explained in `Comparison.notes`. `worst` is the largest
-    difference from the expected values. `late` is true if time ended a trial.
+    The model ran in `ran` trials, and all outputs agreed in `agreed` of them. In `excused` trials
+    all differences are explained in `Comparison.notes`. `worst` is the largest difference from the
+    expected values. `late` is true if time ended a trial.
     """
 
     engine: str

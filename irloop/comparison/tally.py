@@ -196,10 +196,10 @@ class Tally:
             self.failed.append(number)
 
     def _is_traced(self, report: OutputReport) -> bool:
-        """Return whether the difference in this output may appear in irloop's executor.
+        """True if a trace of irloop's executor may show the difference in this output.
 
-        Only this executor can trace a run. The result is false if another engine shows the
-        difference, and the executor has run the second model.
+        No other engine can be traced. The result is false if another engine shows the difference,
+        and irloop's executor has run the second model.
         """
         return report.engine == NUMPY.name or Lane(1, NUMPY) not in self._runs
 
@@ -276,7 +276,11 @@ class Tally:
     def _detailed(
         self, number: int, lane: Lane, place: int, report: OutputReport, wanted: Any
     ) -> OutputReport:
-        """Add all known details to the report of a difference."""
+        """Add the reason, if it is known, to the report of an output that differs.
+
+        `number` is the index of the trial, `lane` the model and engine that computed the output,
+        `place` the index of the output, and `wanted` its expected value.
+        """
         reason = self._explainer.reason(lane, number, place, wanted)
         words = "" if reason is None else reason.words
         if lane.engine != NUMPY and Lane(1, NUMPY) in self._runs:

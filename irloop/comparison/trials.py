@@ -1,5 +1,6 @@
-"""Chooses trials: sizes with which outputs are usable, and inputs that reach all branches and trip
-counts.
+"""Chooses the trials of a comparison.
+
+Their sizes make the outputs usable, and their inputs reach all branches and trip counts.
 """
 
 from __future__ import annotations

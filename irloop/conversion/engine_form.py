@@ -31,13 +31,12 @@ Test = Callable[[Node, Known], bool]
 
 
 class Form(Record):
-    """A pass, and a test for nodes that have the form that the pass rewrites.
+    """A pass, and a test for the nodes that it rewrites.
 
-    With a `test`, `transform` leaves the nodes unchanged that had this form before its passes ran,
-    and lets the pass change only others. If `test` is None, the pass may change all nodes.
-    `transform` does not run a pass with `tidies`. `matches` is the test of a `MatcherPass` that
-    rewrites single operations. `beside` lists operation types: the form occurs only in models that
-    have one of them.
+    `transform` lets the pass rewrite only nodes for which `test` was false before any pass ran; if
+    `test` is None, the pass may rewrite all nodes. If `tidies` is true, `transform` does not run
+    the pass. `matches` is the test of a `MatcherPass` that rewrites single operations. `beside`
+    lists operation types: the pass finds nodes to rewrite only in models that have one of them.
     """
 
     item: Pass
@@ -63,10 +62,11 @@ def single(
     always: bool = False,
     beside: tuple[type[Op], ...] = (Op,),
 ) -> Form:
-    """Make a form: `item` rewrites single operations, those for which `matches` is true.
+    """Make a form from a pass `item` that rewrites single operations.
 
-    The form occurs only in models with an operation of one of the types in `beside`. Unless
-    `always` is true, `transform` does not rewrite operations that had the form before any pass ran.
+    It rewrites the operations for which `matches` is true. The form occurs only in models with an
+    operation of one of the types in `beside`. Unless `always` is true, `transform` leaves
+    operations unchanged that had the form in the original model.
     """
     test = None if always else lambda node, _: matches(node)
     return Form(item, test, matches=matches, beside=beside)

@@ -66,7 +66,7 @@ def _forms(dialect: str) -> list[Form]:
 
 
 def _had_form(test: Test, model: Model, known: Known) -> Callable[[Node], bool]:
-    """Return a test that is true for the nodes that have a form when this function is called.
+    """Return a test that is true for each node of `model` for which `test` is true at this call.
 
     It stays true for such a node as long as the node keeps its name and its operation type.
     """

@@ -1,5 +1,6 @@
-"""Runs the selected passes, then rewrites the forms that the engine of the model's format would
-refuse or compute wrongly.
+"""Runs selected passes, then rewrites the forms that the engine cannot handle.
+
+The engine is the one for the model's format; it would refuse these forms or compute them wrongly.
 """
 
 from __future__ import annotations

@@ -141,10 +141,10 @@ def _kind(hint: Any, words: tuple[str, ...]) -> str:
 def operands_of(cls: type[Op]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """The inputs and outputs of a class, from its `operands` and `inputs`.
 
-    `operands` is a text such as ``data: any, axis?: i32 | i64 -> any``. A name with ? is optional,
-    one with ... is variadic. Operands of one type share a variable, whose types are at the end:
-    ``x: T, bias?: T -> T where T: f16 | f32``. Without `operands`, only the number of inputs is
-    known.
+    `operands` is a string such as ``data: any, axis?: i32 | i64 -> any``. A name with ? is
+    optional, one with ... is variadic. Operands of one type share a variable, whose types are at
+    the end: ``x: T, bias?: T -> T where T: f16 | f32``. Without `operands`, only the number of
+    inputs is known.
     """
     if cls.operands:
         text, _, constraints = cls.operands.partition(" where ")

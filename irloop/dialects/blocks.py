@@ -10,7 +10,10 @@ __all__ = ["column_image", "deeper", "divided", "spread"]
 
 
 def divided(args: Arguments, dim: Dim, by: int, what: str) -> Dim:
-    """Divide a dimension by a number that must divide it.
+    """Return `dim` divided by `by`, which must leave no remainder.
+
+    `what` names the dimension in the error message. An unknown dimension has an unknown result,
+    unless `by` is 1.
 
     Raises:
         InferenceError: when there is a remainder.

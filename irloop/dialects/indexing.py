@@ -90,7 +90,10 @@ def gathered_elements(args: Arguments, axis: int) -> Shape:
 
 
 def gathered_nd(args: Arguments, batch_dims: int, *, merge: bool = False) -> Shape:
-    """The result of GatherND: batch, indices without their last axis, then the remaining data axes.
+    """The shape of a GatherND result.
+
+    It consists of the batch dimensions, the other dimensions of the indices without the last one,
+    and the data dimensions that are not indexed. With `merge`, the batch dimensions become one.
 
     Raises:
         InferenceError: when there are more coordinates than axes, or batch dimensions differ.

@@ -55,8 +55,10 @@ def known(name: str) -> tuple[int, float, float]:
 def by_position(
     names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]
 ) -> tuple[Activation, ...]:
-    """The activations with their parameters, as OpenVINO reads them: entry k of each list belongs
-    to activation k.
+    """The activations with their alphas and betas, as OpenVINO assigns them.
+
+    Entry k of each list belongs to activation k. Missing alphas and betas get the defaults of their
+    activation.
 
     Raises:
         ValueError: for an unknown activation.

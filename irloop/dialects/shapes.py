@@ -149,10 +149,9 @@ def _differ(left: Dim, right: Dim) -> bool:
 
 
 def _remaining(args: Arguments, source: list[Dim], target: list[Dim], text: str) -> Dim:
-    """The dimension that replaces -1: the number of elements of `source` divided by that of
-    `target`.
+    """The dimension that replaces -1 in the target shape of a Reshape.
 
-    Equal symbols cancel out.
+    It is the number of elements of `source` divided by that of `target`. Equal symbols cancel out.
     """
     source, target = list(source), list(target)
     for dim in list(target):

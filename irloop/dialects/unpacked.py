@@ -90,7 +90,7 @@ class UnpackedTensor(ConvertedTensor):
 
 
 def numbers_of_codes(element: ElementType) -> Array:
-    """The numbers for which the codes 0 to 15 of a 4-bit float stand, in its replacement type."""
+    """The values of the bit patterns 0 to 15 of a 4-bit float type, in a wider type."""
     import numpy as np
 
     codes = np.arange(16, dtype=np.uint8)

@@ -96,7 +96,7 @@ def _aligned(
 
 
 def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: float) -> list[float]:
-    """Place the blocks as far left as possible, then as far right as their neighbours allow.
+    """Place all blocks as far left as possible, then move them towards their right neighbours.
 
     Returns the position of each vertex.
     """
@@ -122,7 +122,7 @@ def _compacted(layers: Layers, root: list[int], widths: Sequence[float], gap: fl
 def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> list[int]:
     """Sort the blocks so that each one follows the blocks to its left.
 
-    `before` maps a block to the blocks to its left, with distances.
+    `before` maps a block to the blocks to its left and their minimum distances from it.
     """
     order: list[int] = []
     seen: set[int] = set()
@@ -141,9 +141,9 @@ def _before_first(blocks: list[int], before: dict[int, dict[int, float]]) -> lis
 def _balanced(found: list[list[float]], widths: Sequence[float]) -> list[float]:
     """Combine four placements of the vertices into one.
 
-    Even placements are shifted to the left border of the narrowest placement, odd ones to its right
-    border. The result for each vertex is the mean of the second and third of its four sorted
-    positions.
+    First, each placement is shifted: those at even indices to the left border of the narrowest
+    placement, those at odd indices to its right border. The result for each vertex is the mean of
+    the second and third of its four sorted positions.
     """
     if not widths:
         return []

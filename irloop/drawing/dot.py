@@ -84,8 +84,9 @@ def _box(box: Box, name: str, indent: str) -> Iterator[str]:
 
 
 def _link(scene: Scene, link: Link, prefix: str) -> str:
-    """A line of DOT for a link from box to box; at an operation with bodies, it ends or starts at a
-    pin.
+    """A line of DOT for a link from one box to another.
+
+    If a box is an operation with bodies, the link starts or ends at a pin of a body.
     """
     source, target = scene.boxes[link.source], scene.boxes[link.target]
     start, end = f"{prefix}{link.source}", f"{prefix}{link.target}"

@@ -29,8 +29,9 @@ Point = tuple[float, float]
 
 @dataclass(slots=True)
 class Placed:
-    """A box with the position of its top left corner, relative to the scene, and its placed
-    bodies.
+    """A box with its position and size in the scene, and the bodies that were placed in it.
+
+    The position is that of the top left corner, relative to the scene.
     """
 
     box: Box

@@ -1,6 +1,4 @@
-"""Short texts for the wires of a body, which describe what feeds a parameter and how an output is
-formed.
-"""
+"""Short descriptions of what feeds a body parameter, and of how an output is formed."""
 
 from __future__ import annotations
 

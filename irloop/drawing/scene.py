@@ -1,6 +1,4 @@
-"""The content of a drawing: boxes with text, links between the boxes, and bodies inside their
-owners.
-"""
+"""The content of a drawing: boxes with text, links between boxes, bodies inside their owners."""
 
 from __future__ import annotations
 
@@ -232,7 +230,10 @@ class _Builder:
             self.scene.boxes.append(Box("note", note, ("the limit can be raised",)))
 
     def _add_constant(self, node: Node) -> None:
-        """Draw a constant in its own box only if it is itself a result."""
+        """Draw a box for a constant if it is itself a result.
+
+        Other constants have no box of their own.
+        """
         assert isinstance(node.op, Constant)
         if node.outputs[0].is_output:
             lines = (constant(node.op), *self._typed(node.outputs[0]))

@@ -1,4 +1,4 @@
-"""Estimates the width of a text without drawing it."""
+"""Estimates how wide a string is when it is drawn."""
 
 from __future__ import annotations
 

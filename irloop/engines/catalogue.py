@@ -36,7 +36,7 @@ class Engine:
 
     @property
     def version(self) -> str:
-        """The version of its package; empty if it is unknown."""
+        """The version of the engine's package; empty if it is unknown."""
         try:
             return metadata.version(self.package or "irloop")
         except metadata.PackageNotFoundError:

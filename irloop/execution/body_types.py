@@ -11,10 +11,10 @@ __all__ = ["body_types"]
 
 
 def body_types(graph: Graph) -> dict[Value, ValueType]:
-    """The types of all values of a model with loops; empty for other models, for which the declared
-    types are enough.
+    """Infer the types of all values of a graph that contains loops or branches.
 
-    The shapes of the outputs of a loop that runs zero times are known from inference only.
+    Inference is needed for the shapes of the outputs of a loop that runs zero times. The result is
+    empty for other graphs, because their declared types are enough.
     """
     if not any(node.bodies for node in graph.nodes):
         return {}

@@ -20,6 +20,8 @@ __all__ = ["Branches", "truth"]
 def truth(node: Node, value: Any, what: str) -> bool:
     """The boolean value of a condition, a tensor of any rank with exactly one element.
 
+    `what` names the condition in the error message.
+
     Raises:
         StepError: when there is not exactly one element.
     """

@@ -262,8 +262,9 @@ def _is_view(step: Step, fixed: Collection[int]) -> bool:
 
 
 def _compute(step: Step, slots: list[Any]) -> None:
-    """Call the function of one step and store its results, as the generated code of `straight`
-    does.
+    """Call the function of one step and store its results.
+
+    The code that `straight` generates does the same.
     """
     try:
         result = step.fn(*[slots[slot] for slot in step.ins])
@@ -299,9 +300,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _views(step: Step, seen: Sequence[Any], source: Array) -> dict[int, Array]:
-    """Run a step on `source`; return its results by slot if all are views of `source`.
+    """Run a step on `source`; if all its results are views of `source`, return them by slot.
 
-    The result is empty if one of them is not a view.
+    Returns an empty dict if one of them is not a view.
     """
     made = step.fn(source, *[seen[slot] for slot in step.ins[1:]])
     results = made if isinstance(made, tuple) else (made,)

@@ -78,8 +78,9 @@ def compile_graph(graph: Graph, *, hoist: bool = True, wider: Wider = NONE) -> P
 
 
 def missing(graph: Graph) -> list[Diagnostic]:
-    """One finding for each operation type without a kernel: how often it occurs, and in which
-    nodes.
+    """One finding for each operation type in `graph` without a kernel.
+
+    It tells how many nodes have this type, and names some of them.
     """
     places: dict[str, list[Node]] = {}
     causes: dict[str, str] = {}
@@ -217,8 +218,9 @@ def _computed_in_advance(node: Node) -> bool:
 
 
 def _decoding(node: Node, kernel: Kernel) -> Kernel:
-    """The kernel of a Convert or ConvertLike node; nf4 data, which is stored as codes, is decoded
-    first.
+    """The kernel of a Convert or ConvertLike node; nf4 data is decoded first.
+
+    Arrays of nf4 hold the 4-bit integers from the file instead of numbers.
     """
     if not isinstance(node.op, convert.Convert | convert.ConvertLike):
         return kernel

@@ -66,7 +66,7 @@ class Outcome:
 class Loop:
     """One loop node, callable with a context and the node's inputs.
 
-    A subclass determines the trip count and the feeds; all loops share the rest.
+    A subclass determines the trip count and the inputs that are sliced; all loops share the rest.
     """
 
     #: True if a state whose next value has another element type is converted to the type of its

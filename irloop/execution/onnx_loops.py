@@ -63,7 +63,7 @@ class OnnxScan(Loop):
         return self.finish(context, self.execute(context, values, feeds, count))
 
     def entering(self, inputs: Sequence[Any]) -> tuple[dict[int, Any], list[Feed]]:
-        """The initial values, keyed by parameter, and the feeds of the scanned inputs.
+        """The initial values, keyed by parameter, and a `Feed` for each scanned input.
 
         Raises:
             StepError: when the scanned inputs differ in length or lack their axis.

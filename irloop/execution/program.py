@@ -203,7 +203,7 @@ def run(steps: Sequence[Step], slots: list[Any], context: Context) -> int:
     """Run `steps` with checks of memory, time and trace; return the bytes they produced.
 
     Raises:
-        StepError: of the first step that fails.
+        StepError: when a step fails; the steps after it are not run.
     """
     produced = 0
     cost = 0.0

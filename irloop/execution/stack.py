@@ -60,8 +60,9 @@ class Stack:
 
     @property
     def complete(self) -> Array | None:
-        """The array into which all parts are written; None before the first part, or if the array
-        may have to grow.
+        """The array into which all parts are written.
+
+        None before the first part, or if the array may have to grow.
         """
         return None if self._exact is None else self._buffer
 
@@ -96,8 +97,9 @@ class Stack:
 
 
 def join(parts: Array, port: Concatenated | ScanOutput) -> Array:
-    """Make the output from `parts` [n, ...], stacked along a new axis or concatenated along an
-    existing one.
+    """Make an output of a loop from `parts` [n, ...], the values of its iterations.
+
+    A `ScanOutput` stacks them along a new axis, a `Concatenated` joins them along an existing one.
 
     Raises:
         ValueError: when there is no such axis.

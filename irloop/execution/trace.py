@@ -19,10 +19,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """The event that a node ran. `iterations` holds the iteration of each enclosing loop, outermost
-    first.
+    """The event that a node ran.
 
-    Values are arrays, lists of arrays (sequences) or None (an omitted input).
+    `iterations` holds the iteration of each enclosing loop, outermost first. Values are arrays,
+    lists of arrays (sequences) or None (an omitted input).
     """
 
     node: Node

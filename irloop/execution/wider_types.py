@@ -1,9 +1,10 @@
-"""Computes floating point in a wider type than the model declares.
+"""Computes floating-point operations in a wider type than the model declares.
 
-OpenVINO's CPU computes half precision in single precision with its f32 hint: an IR of f16 or bf16
-is usually a compressed f32 model, and its outputs are those of the f32 model, rounded once. ONNX
-defines the precision of every operation, and irloop follows it. Double precision for everything
-serves as the reference for the error of an engine.
+There are two uses. First, OpenVINO's CPU plugin with its f32 hint computes half precision in single
+precision: an IR of f16 or bf16 is usually a compressed f32 model, and its outputs are those of the
+f32 model, rounded once. Second, double precision for everything is the reference for the error of
+an engine. ONNX models normally run in the types that they declare, because ONNX defines the
+precision of every operation.
 """
 
 from __future__ import annotations

@@ -167,7 +167,10 @@ class _Sweep:
         self._threads = 1
 
     def run(self, *, count: bool) -> Progress:
-        """Run until all models are done."""
+        """Run until all models are done; return the final progress.
+
+        With `count`, a thread lists the sources to learn the total number of models.
+        """
         if count:
             threading.Thread(target=self._count, daemon=True).start()
         try:
@@ -234,8 +237,9 @@ class _Sweep:
         return True
 
     def _take(self, future: Any) -> None:
-        """Take the rows of a finished task; if the task failed, retry its models or give them
-        up.
+        """Take the rows of a finished task.
+
+        If the task failed, its models are submitted again, or reported as failed.
         """
         batch = self._running.pop(future, None)
         if batch is None:
@@ -335,11 +339,12 @@ class _Sweep:
         )
 
     def _history(self) -> tuple[Known, Known, Known, Known]:
-        """Read the keys of the steps that earlier sweeps have done.
+        """Read the keys of the steps that earlier sweeps have done, as four sets.
 
-        The first three sets hold keys made from path and mark: of all steps, of steps with
-        findings, and of steps with an unknown verdict. The fourth set holds keys made from the
-        digest, of all steps that ran.
+        In the first three sets, a key is made from the path of a model and its mark, which changes
+        when the files change: keys of all steps, of steps with findings, and of steps with an
+        unknown verdict. In the fourth set, a key is made from the digest of the model; it has the
+        keys of all steps that ran.
         """
         by_path, findings, unknown, by_digest = (array("Q") for _ in range(4))
         columns = ("path", "mark", "digest", "settings", "versions", "verdict")

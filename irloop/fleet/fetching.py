@@ -102,9 +102,10 @@ def _new(entry: Entry, folder: str) -> Fetched:
 
 @contextmanager
 def _problems_of(found: Fetched, most: int) -> Iterator[None]:
-    """Store an exception raised inside the block as the verdict and detail of `found`.
+    """Turn an exception raised inside the block into the verdict and detail of `found`.
 
-    `most` is the largest number of bytes that a file may have.
+    `most` is the largest number of bytes that a file may have; the detail for a larger file names
+    it.
     """
     try:
         yield
@@ -138,7 +139,10 @@ def _fetch(found: Fetched, most: int) -> None:
 
 
 def _extract_all(archive: str, found: Sequence[Fetched], most: int) -> None:
-    """Extract models and weights in one pass over the archive."""
+    """Extract models and weights in one pass over the archive.
+
+    `most` is the largest number of bytes that a file may have.
+    """
     paths: dict[str, str] = {}
     owners: dict[str, Fetched] = {}
     for item in found:
@@ -176,7 +180,8 @@ def _copy(address: str, path: str, most: int) -> None:
 def _copy_weights(entry: Entry, path: str, most: int) -> None:
     """Copy the weights of an IR to `path`.
 
-    If no weights are listed, the .bin with the name of the model is copied, if it exists.
+    If no weights are listed, the .bin with the name of the model is copied, if it exists. `most` is
+    the largest number of bytes that the weights may have.
     """
     stem, _ = os.path.splitext(entry.address)
     address = entry.weights or f"{stem}.bin"
@@ -188,7 +193,13 @@ def _copy_weights(entry: Entry, path: str, most: int) -> None:
 
 
 def _add(found: Fetched, name: str, path: str, most: int) -> bytes:
-    """Add a file to the digest, and return its first bytes."""
+    """Add the size and the hash of a file to `found`, and return the first bytes of the file.
+
+    A Git LFS pointer gives `found` the verdict "lfs-pointer".
+
+    Raises:
+        TooBigError: when the file has more than `most` bytes.
+    """
     digest = hashlib.sha256()
     head, before = b"", b""
     with open_regular(path) as stream:

@@ -66,7 +66,7 @@ class Place(NamedTuple):
     local: bool = False
 
     def address(self, path: str) -> str:
-        """The address of `path` in the file system to which this place belongs."""
+        """Add the prefix and the suffix of this place to `path`, to make an address."""
         return f"{self.prefix}{path}{self.suffix}"
 
 

@@ -78,7 +78,10 @@ class Limits:
 
 
 class _LostError(Exception):
-    """Raised if the child ended or was killed, for the reason in `verdict` and the message."""
+    """Raised if the child ended or was killed.
+
+    `verdict` classifies the reason, and the message describes it.
+    """
 
     def __init__(self, verdict: str, detail: str) -> None:
         super().__init__(detail)
@@ -370,7 +373,7 @@ class Runner:
 
 
 def _decoded(text: bytes) -> Any:
-    """The value of a text in JSON; None if it cannot be read."""
+    """The value that a JSON string encodes; None if the string cannot be read."""
     try:
         return json.loads(text.decode("ascii"))
     except (ValueError, RecursionError):
@@ -378,7 +381,10 @@ def _decoded(text: bytes) -> Any:
 
 
 def _seconds_of(task: Task) -> float:
-    """The seconds that a task took, as its child reported; `PAUSE` if the report is impossible."""
+    """The seconds that a task took, by the report of its child.
+
+    If the reported time is negative or longer than `PAUSE`, the result is `PAUSE`.
+    """
     reported = (answer.get("seconds") for answer in task.answers)
     total = sum(seconds for seconds in reported if isinstance(seconds, float))
     return total if 0.0 <= total <= PAUSE else PAUSE

@@ -135,8 +135,9 @@ def _named(source: str) -> Iterator[Entry]:
 
 
 def _one(place: Place) -> Entry:
-    """The entry of a model given by name; an unknown size is determined when the model is
-    fetched.
+    """The entry of the single model at `place`.
+
+    For a remote model the size is 0, and is determined when the model is fetched.
     """
     if not place.local:
         return Entry(place.address(place.path))

@@ -68,7 +68,7 @@ def versions_of(step: str, versions: dict[str, str]) -> str:
 
 
 def done_key(*parts: Any) -> int:
-    """A 64-bit hash of the texts of `parts`, used as a key.
+    """Hash the string forms of `parts` to 64 bits, for use as a key.
 
     For a finished step, the parts are the model, the step, its settings and the versions of
     packages. The model is given by its path and the mark of its files, which changes when the files

@@ -31,8 +31,9 @@ class Arguments(Protocol):
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
-        """The current types of the outputs; inside `infer_dims`, the types that `infer`
-        returned.
+        """The types that the outputs have so far.
+
+        Inside `infer_dims`, these are the types that `infer` returned.
         """
 
     @property

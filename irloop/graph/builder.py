@@ -109,8 +109,9 @@ class Builder:
         return value
 
     def constant(self, data: Any, element: ElementType, name: str = "") -> Value:
-        """A small constant from a number, a (nested) list or an array; equal constants share one
-        node.
+        """Add a constant with the value of a number, a (nested) list or an array.
+
+        Equal constants of at most 64 elements share one node, unless they are strings.
         """
         import numpy as np
 
@@ -149,8 +150,9 @@ class Builder:
         bodies: tuple[Body, ...] = (),
         types: tuple[ValueType, ...] = (),
     ) -> Node:
-        """Append a node; the default of `n_outputs` is the number of outputs in the operation
-        class.
+        """Append a node.
+
+        By default, `n_outputs` is the number of outputs in the operation class.
 
         Raises:
             InferenceError: when the inputs contradict the operation's specification.

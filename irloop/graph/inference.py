@@ -138,7 +138,7 @@ class NodeArguments:
 
     @property
     def outputs(self) -> tuple[ValueType, ...]:
-        """The types that the outputs have now."""
+        """The current types of the node's outputs."""
         return tuple(value.type for value in self.node.outputs)
 
     @property

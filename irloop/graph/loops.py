@@ -44,8 +44,9 @@ class Invariant(Record):
 
 
 class Carried(Record):
-    """A state: it starts from `external`, and its next value is body result `result` (a back
-    edge).
+    """A state: it starts from `external`, and a back edge carries its next value.
+
+    The next value is body result `result`.
     """
 
     external: int

@@ -22,8 +22,9 @@ class Condition(Meaning):
 
 
 class Indices(Meaning):
-    """Indices into an axis of the input `data`: the axis in the attribute `axis` or, without one,
-    any axis.
+    """Indices into an axis of the input `data`.
+
+    The attribute `axis` names the axis; an operation without it may index any axis.
     """
 
     data: int

@@ -56,8 +56,9 @@ class Value:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """Every (node, input position) that reads this value, in the order in which they were
-        added.
+        """Every use of this value as a pair (node, input position).
+
+        The uses are in the order in which they were added.
         """
         return tuple(self._uses)
 
@@ -356,8 +357,9 @@ def make_node(
     bodies: tuple[Body, ...] = (),
     location: Location = NOWHERE,
 ) -> Node:
-    """Make a node with its outputs and record its uses. `Graph` and `Rewriter` then put it into a
-    graph.
+    """Make a node and its outputs, and record the node as a user of its inputs.
+
+    The node is in no graph yet: `Graph` and `Rewriter` put it into one.
     """
     node = Node(op, name, location)
     node.inputs = inputs
@@ -403,8 +405,9 @@ def link(graph: Graph, node: Node, before: Node | None) -> None:
 
 
 def unlink(node: Node) -> None:
-    """Remove `node` from its graph's list; the node keeps its own links, so that a running
-    iteration continues.
+    """Remove `node` from its graph's list.
+
+    The node keeps its own links, so that a running iteration continues.
     """
     graph = node.graph
     assert graph is not None

@@ -114,7 +114,7 @@ class Registry:
         return self.registered()
 
     def registered(self) -> tuple[type[Op], ...]:
-        """The classes whose modules are imported so far, sorted by domain, type and version."""
+        """The classes whose modules have been imported, sorted by domain, type and version."""
         # Use a copy, because another thread may import a family meanwhile.
         classes = [cls for versions in list(self._classes.values()) for cls in versions]
         return tuple(sorted(classes, key=lambda cls: (cls.domain, cls.type, cls.since)))

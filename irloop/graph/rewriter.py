@@ -52,7 +52,7 @@ class Rewriter:
         names: tuple[tuple[str, ...], ...] = (),
         bodies: tuple[Body, ...] = (),
     ) -> Node:
-        """Insert a new node before another one, or (None) at the end."""
+        """Insert a new node before the node `before`; None appends it at the end."""
         location = NOWHERE if before is None else before.location
         node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
         link(self.graph, node, before)

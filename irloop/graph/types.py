@@ -108,8 +108,7 @@ class ElementType(Enum):
         return (self.bits * count + 7) // 8
 
     def numpy(self) -> np.dtype[Any]:
-        """The NumPy type of an array with this element type in memory, in which each item is one
-        element.
+        """The NumPy type that holds one element of this type per array item.
 
         Types of less than 8 bits without an ml_dtypes counterpart (u1, u3, u6) are held
         as uint8; nf4 is held as its 4-bit code in uint8.
@@ -350,8 +349,9 @@ class Shape:
         return self.dims[axis]
 
     def with_dim(self, axis: int, dim: Dim) -> Shape:
-        """A copy of the shape with one dimension changed; the shape itself if the rank is
-        unknown.
+        """Return a copy of the shape in which the dimension at `axis` is `dim`.
+
+        A shape of unknown rank is returned unchanged.
         """
         if self.dims is None:
             return self
@@ -440,8 +440,9 @@ def refine_type(type: ValueType, other: ValueType) -> ValueType:
 
 
 def widen_types(left: ValueType, right: ValueType) -> ValueType:
-    """The narrowest type that covers both: the type of a value that comes from either of two
-    branches or iterations.
+    """The narrowest type that covers both types.
+
+    It is the type of a value that comes from either of two branches or iterations.
     """
     if left == right:
         return left

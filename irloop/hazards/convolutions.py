@@ -47,8 +47,9 @@ def _is_pointwise(node: Node) -> bool:
 
 
 def _is_skipped(value: Value) -> bool:
-    """True if a convolution with strides reads only some elements of a value, or of a value
-    computed from it.
+    """True if a convolution with strides skips elements of `value`.
+
+    Convolutions of a value that is computed from `value` element by element are considered, too.
     """
     waiting, seen = [value], {value}
     while waiting and len(seen) < _MOST:

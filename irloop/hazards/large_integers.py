@@ -48,9 +48,9 @@ def is_divided_in_f32(node: Node) -> bool:
 
 
 def largest_constant(value: Value) -> int | None:
-    """The largest absolute value in a constant of integers; None for other values.
+    """The largest absolute value in a constant of integers.
 
-    None also for constants with many elements or none.
+    None for values that are not constant, and for constants that have no or many elements.
     """
     op = value.producer.op
     if not isinstance(op, Constant) or not 0 < op.tensor.count <= _FEW:
@@ -88,7 +88,11 @@ def _counts_iterations(node: Node) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """True if the result has a narrow type, or the operation makes small numbers only."""
+    """True if the result of an operation cannot hold a large integer.
+
+    Its type is too narrow, or the operation produces small numbers, for example signs, remainders
+    or positions.
+    """
     if not node.outputs:
         return False
     element = element_of(node.outputs[0])
@@ -164,7 +168,8 @@ def _is_corrected(node: Node, left: Value, right: Value) -> bool:
 def _corrects(node: Node, divisor: Value) -> bool:
     """True if the readers of a remainder correct it.
 
-    Either they divide it, and nothing else reads it but differences, or they compare it.
+    They do so if they compare it with 0 and with `divisor`, or if they only divide it and subtract
+    it from other values or other values from it.
     """
     readers = [user for user, _ in node.output.uses]
     bounds = [user.inputs[1] for user in readers if isinstance(user.op, Less)]

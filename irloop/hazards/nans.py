@@ -47,7 +47,7 @@ def lost_nans(node: Node) -> list[Value]:
 
 
 def _is_kept(node: Node, value: Value) -> bool:
-    """Return whether NaN in `value` survive `node`, because a Select behind it puts them back.
+    """Return whether NaNs in `value` survive `node`, because a later Select restores them.
 
     The Select chooses `value` where it is NaN, and the result of `node` elsewhere.
     """

@@ -33,8 +33,9 @@ QUANTISED_PRODUCTS = (Conv, ConvTranspose, Gemm)
 
 
 def turns_before_a_vector(node: Node) -> bool:
-    """True for an ONNX MatMul whose first operand is a Transpose of a matrix and whose second
-    operand is a vector.
+    """True for an ONNX MatMul of a transposed matrix and a vector.
+
+    The first operand may also be a Cast of the Transpose.
     """
     if not isinstance(node.op, MatMul) or len(node.inputs) != 2:
         return False

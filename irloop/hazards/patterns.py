@@ -79,7 +79,7 @@ def one_of_several(value: Value) -> bool:
 def taken_over(value: Value) -> bool:
     """Return whether `value` is a model input that OpenVINO's CPU plugin uses without a copy.
 
-    The plugin then works directly on the caller's memory. This depends only on the element type.
+    The plugin works directly on the caller's memory for inputs of certain element types.
     """
     return isinstance(value.producer.op, Parameter) and element_of(value) in _GIVEN_AS_THEY_ARE
 
@@ -188,11 +188,11 @@ def has_one_constant_element(value: Value | None) -> bool:
 
 
 def returned_twice(node: Node) -> dict[int, int]:
-    """Count the outputs for each unchanged body parameter that several outputs return.
+    """Find unchanged body parameters that several outputs of a loop return.
 
-    Maps the position of the body result to the number of outputs. The parameter is a captured
-    value, or a state that the body does not change, and at least one of the outputs is its last
-    value. OpenVINO should remove that output, but crashes.
+    Maps the position of the body result to the number of outputs that return it. The parameter is a
+    captured value, or a state that the body does not change, and at least one of the outputs is its
+    last value. OpenVINO crashes when it tries to remove that output.
     """
     body = node.body()
     parameters, results = body.graph.inputs, body.graph.outputs
@@ -209,9 +209,9 @@ def returned_twice(node: Node) -> dict[int, int]:
 
 
 def unread_beside_shared(node: Node) -> list[int]:
-    """List the positions of loop outputs that nothing reads but that share a body result.
+    """List the positions of unread loop outputs that share a body result with another output.
 
-    Another output of the loop returns the same body result.
+    An output is unread if nothing depends on it.
     """
     ports = node.body().ports.outputs
     results = [port.result for port in ports]

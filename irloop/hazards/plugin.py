@@ -174,7 +174,7 @@ def is_result(value: Value) -> bool:
 
 
 def reads_earlier_memory(value: Value) -> list[tuple[Node, int]]:
-    """The readers of a loop output that may read from memory that the output has left.
+    """Find the readers of a loop output that may read it from an outdated memory address.
 
     Returns each reader with the position of the input. Only outputs of unknown size, other than
     strings, have such readers:

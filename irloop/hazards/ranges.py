@@ -78,15 +78,15 @@ def _is_zero(value: Value) -> bool:
 
 
 def _is_limited(stop: Value, start: Value, bound: type[Op]) -> bool:
-    """True if `stop` is the maximum (or minimum) of `start` and something else."""
+    """True if `stop` is computed by `bound` (Maximum or Minimum) from `start` and another value."""
     return isinstance(stop.producer.op, bound) and start in stop.producer.inputs
 
 
 def _is_stopped(stop: Value, start: Value) -> bool:
-    """Return whether the stop of a Range cannot lie before its start.
+    """Return whether the stop of a Range whose step is not constant cannot lie before its start.
 
-    The step is not constant, so `stop` must be a Select between a stop of at most `start`, for
-    negative steps, and one of at least `start`, for positive steps.
+    For this, `stop` must be a Select of two values: for negative steps the minimum of `start` and
+    another value, and for positive steps the maximum of `start` and another value.
     """
     if not isinstance(stop.producer.op, Select) or None in stop.producer.inputs:
         return False

@@ -66,9 +66,10 @@ def iteration_numbers(body: Body) -> Iterator[Node]:
 
 
 def joined_strings(body: Body) -> Iterator[Node]:
-    """Yield each Result that a scan output collects and that returns strings from elsewhere.
+    """Yield each Result that passes strings to a scan output without computing them itself.
 
-    The strings are those of a body parameter, or an earlier scan output collects the same value.
+    Such strings come from a body parameter, or are a value that an earlier scan output collects,
+    too.
     """
     joined = {port.result for port in body.ports.outputs if isinstance(port, ScanOutput)}
     seen: set[Value] = set()

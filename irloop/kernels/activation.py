@@ -407,8 +407,10 @@ def hardmax(axis: int) -> Function:
 
 
 def per_row(function: Function, axis: int) -> Function:
-    """Flatten the dimensions from `axis` on to rows of a matrix, and apply `function` to the
-    matrix.
+    """Return `function`, applied to the operand as a matrix.
+
+    The dimensions before `axis` are flattened to the rows of the matrix, the others to its columns.
+    The result has the shape of the operand.
     """
 
     def apply(x: Array) -> Any:

@@ -239,7 +239,10 @@ def to_bit(x: Array) -> Any:
 
 
 def cast_like(**options: Any) -> Function:
-    """Convert the first operand to the element type of the second, with the options of `cast`."""
+    """Make a kernel that converts the first operand to the element type of the second.
+
+    `options` are those of `cast`.
+    """
 
     def apply(x: Array, like: Array) -> Any:
         return cast(like.dtype, **options)(x)
@@ -248,7 +251,12 @@ def cast_like(**options: Any) -> Function:
 
 
 def promote(u64_target: np.dtype[Any], *, pytorch_scalars: bool) -> Function:
-    """Convert both operands to their common element type by the rules of ConvertPromoteTypes-14."""
+    """Make a kernel that converts two operands to their common element type.
+
+    The rules are those of ConvertPromoteTypes-14. `u64_target` is the common type of u64 and a
+    signed integer. With `pytorch_scalars`, a scalar takes the type of the tensor, unless its own
+    type is of a higher kind.
+    """
 
     def apply(left: Array, right: Array) -> tuple[Any, Any]:
         common = _common(left, right, u64_target, pytorch_scalars)

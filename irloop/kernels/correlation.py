@@ -443,7 +443,7 @@ def _windows(x: Array, layout: _Layout, fill: Any) -> Array:
 def _together(
     x: Array, w: Array, groups: int, layout: _Layout, fill: Any, bias: Array | None, result: Array
 ) -> None:
-    """Compute a convolution of many small batch items, in few NumPy calls for many items each.
+    """Compute a convolution of many small batch items, with many items in each NumPy call.
 
     The results are written to `result`, [items, channels, ...].
     """

@@ -57,9 +57,11 @@ def greedy(*, merge: bool) -> Function:
 
 
 def greedy_by_length(classes: np.dtype[Any], lengths: np.dtype[Any], *, merge: bool) -> Function:
-    """Greedy decoding of scores [N, T, C], with lengths [N] and the blank.
+    """Greedy decoding of scores [N, T, C] with sequence lengths [N] and the class of the blank.
 
-    Returns classes [N, T] and their counts [N]. Without a blank, the last class is the blank.
+    Returns the decoded classes [N, T], padded with -1, and their counts [N], in the types `classes`
+    and `lengths`. If the blank is omitted, the last class is the blank. With `merge`, a class that
+    repeats the class of the previous frame is dropped.
     """
 
     def apply(data: Array, length: Array, blank: Array | None = None) -> tuple[Array, Array]:

@@ -32,7 +32,12 @@ def base_places(window: Window, sizes: Sequence[int]) -> Array:
 
 
 def _corners(place: Array, size: int, *, blend: bool) -> list[tuple[Array, Array]]:
-    """Index and weight of the two elements around each position on one axis."""
+    """For both elements around each position on an axis, return the indices and the weights.
+
+    Elements outside the axis have weight 0. With `blend`, a position near the border is a blend of
+    an element and 0; without it, a position inside the data has the value of the border element
+    there, and a position outside has the value 0.
+    """
     if not blend:
         # Positions outside count as 0. A position between the last element and the border takes the
         # value of that element.

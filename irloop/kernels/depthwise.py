@@ -115,7 +115,8 @@ class _Shifted:
 def _left_operands(w: Array, window: Window, rows: int) -> Array:
     """Arrange filters [C, kernel] as the left operands of matrix products.
 
-    The result is [C, 1, rows, image rows * kernel columns].
+    One product computes `rows` rows of the result. The shape is [C, 1, rows, n * kernel columns],
+    where n is the number of image rows that these rows need.
     """
     columns = w.shape[2]
     span = (rows - 1) * window.strides[0] + window.extent(0)

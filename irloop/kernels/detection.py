@@ -136,7 +136,7 @@ def _limited(how: Detection, rows: list[tuple[int, int]], scores: Array) -> list
 def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
     """Return the priors of one batch item as corners in 0..1, and their variances, each [P, 4].
 
-    If the offsets are encoded with variances already, all variances are 1.
+    If the input has no variances, because the predicted offsets contain them, all variances are 1.
     """
     rows = priors[item if len(priors) > 1 else 0]
     width = 4 if how.normalized else 5
@@ -153,10 +153,10 @@ def _priors(how: Detection, priors: Array, item: int) -> tuple[Array, Array]:
 def detect(how: Detection, rows: Callable[[int, int, int], int]) -> Function:
     """Detection from offsets [N, P * 4], scores [N, P * C] and priors [1 or N, 1 or 2, P * 4].
 
-    `rows` computes from the numbers of items, priors and classes how many rows the result [1, 1,
-    rows, 7] (item, class, score, box) has; a row with item -1 marks its end. Inputs 3 and 4, if
-    present, are the scores and offsets of a first stage: it moves the priors and excludes those
-    that contain no object.
+    The result is [1, 1, rows, 7], with (item, class, score, box) in each row; a row with item -1
+    marks its end. `rows` computes the number of rows from the numbers of items, priors and classes.
+    Inputs 3 and 4, if present, are the scores and offsets of a first stage: it moves the priors and
+    excludes those that contain no object.
     """
 
     def decoded(priors: Array, item: int, moves: Array, first: Array | None) -> Array:

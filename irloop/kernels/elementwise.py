@@ -102,8 +102,9 @@ def align_pdpd(array: Array, rank: int, axis: int) -> Array:
 
 
 def pdpd(function: Function, axis: int) -> Function:
-    """Return `function` with its second operand aligned to `axis` of the first (PaddlePaddle
-    style).
+    """Return `function` with its second operand aligned to `axis` of the first.
+
+    This is how PaddlePaddle broadcasts.
     """
 
     def aligned(left: Array, right: Array) -> Any:

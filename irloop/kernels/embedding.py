@@ -36,7 +36,11 @@ def _reserve(table: Array, indices: Array) -> None:
 
 
 def packed_bags(mean: bool) -> Callable[..., Array]:
-    """The sum or mean of the embeddings for each row of indices [batch, size]."""
+    """Return a function that adds the embeddings for each row of indices [batch, size].
+
+    It takes the table, the indices and, optionally, weights of the embeddings. With `mean`, it
+    returns their mean instead of their sum.
+    """
 
     def run(table: Array, indices: Array, weights: Array | None = None) -> Array:
         _reserve(table, indices)

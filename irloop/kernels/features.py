@@ -90,8 +90,9 @@ def binarizer(threshold: float) -> Function:
 
 
 def imputer(replaced: float, imputed: Sequence[float]) -> Function:
-    """Replace elements equal to `replaced` (which may be NaN) by one value, or one value per
-    column.
+    """Return a function that replaces elements equal to `replaced`, which may be NaN.
+
+    `imputed` holds one replacement for all columns, or one for each column.
     """
 
     def apply(x: Array) -> Array:
@@ -110,9 +111,9 @@ def _lengths(x: Array, norm: str) -> Array:
 
 
 def normalizer(norm: str) -> Function:
-    """Divide rows of [C] or [N, C] by their largest absolute value (MAX), L1 or L2 norm, as f32.
+    """Make a kernel that divides the rows of [C] or [N, C] by their norm, in f32.
 
-    A row of zeros stays zero.
+    `norm` is MAX (the largest absolute value), L1 or L2. A row of zeros stays zero.
     """
 
     @unwarned
@@ -127,7 +128,10 @@ def normalizer(norm: str) -> Function:
 
 
 def scaler(offset: Sequence[float], scale: Sequence[float]) -> Function:
-    """(x - offset) * scale as f32, with one offset and scale for all columns or one per column."""
+    """Make a kernel that computes (x - offset) * scale as f32.
+
+    `offset` and `scale` hold one number for all columns, or one per column.
+    """
     shift, factor = (np.array(item, dtype=np.float32) for item in (offset, scale))
 
     @unwarned

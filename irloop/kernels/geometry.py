@@ -140,10 +140,11 @@ def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, 
 def openvino_placement(
     axis: int, size: int, extra: int, window: Window, wanted: int | None
 ) -> tuple[int, int]:
-    """Start and length of the result of a transposed convolution (OpenVINO).
+    """Start and length of the result of a transposed convolution along `axis` (OpenVINO).
 
-    `extra` is the output padding. With a `wanted` size, same_upper crops the larger half at the
-    beginning and same_lower at the end. Without a wanted size, same_upper and same_lower mean no
+    The start is an index into the uncropped result. `size` is the length of the data along the
+    axis, and `extra` is the output padding. With a `wanted` length, same_upper crops the larger
+    half at the beginning and same_lower at the end. Without one, same_upper and same_lower mean no
     padding.
     """
     full = window.strides[axis] * (size - 1) + window.extent(axis) + extra

@@ -60,11 +60,11 @@ def classifier(
     rows: int,
     transform: str,
 ) -> Function:
-    """The label with the best score of [N, F], and the scores.
+    """Return a function that maps rows [N, F] to their best labels and to their scores.
 
-    A single score belongs to the second label, which wins if the score is above zero; the first
-    label gets 1 - score. As in ONNX Runtime, only the transforms LOGISTIC and PROBIT change a
-    single score.
+    `rows` is the number of scores per row. A single score belongs to the second label, which wins
+    if the score is above zero; the first label gets 1 - score. As in ONNX Runtime, only the
+    transforms LOGISTIC and PROBIT change a single score.
     """
     score = _scores(coefficients, intercepts, rows)
 

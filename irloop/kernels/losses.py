@@ -51,8 +51,10 @@ def negative_log_likelihood(reduction: str, ignore: int | None) -> Function:
 
 
 def cross_entropy(reduction: str, ignore: int | None, *, both: bool) -> Function:
-    """`negative_log_likelihood` of log softmax over axis 1; with `both`, also return the log
-    softmax.
+    """Make a kernel for the negative log-likelihood of the log softmax over axis 1.
+
+    The kernel returns the loss; with `both`, the loss and the log softmax. `reduction` and `ignore`
+    are those of `negative_log_likelihood`.
     """
 
     def apply(x: Array, target: Array, weight: Array | None = None) -> Any:

@@ -74,9 +74,9 @@ def product(left: Array, right: Array) -> Any:
 
 
 def spend_product(left: Array, right: Array) -> None:
-    """Spend the steps of the budget that a matrix product takes.
+    """Charge the budget for a matrix product of `left` and `right`.
 
-    They follow from the number of multiplications, as `multiplications` estimates it.
+    The steps follow from the number of multiplications, as `multiplications` estimates it.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

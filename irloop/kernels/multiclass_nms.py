@@ -117,8 +117,8 @@ def _all(
     """Choose boxes in all items of the batch; each item is given as its boxes and its scores.
 
     Returns rows (item, class, box) of the chosen boxes, their scores, and the number of rows of
-    each item. With `by_class`, the order classid also sorts the rows within an item; otherwise it
-    only sorts them across the batch.
+    each item. If boxes are not sorted across the batch, the order classid sorts the rows of each
+    item only if `by_class` is true.
     """
     parts = []
     for item, (boxes, scores) in enumerate(items):

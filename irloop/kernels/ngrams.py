@@ -69,8 +69,9 @@ def _numbered(pool: Array, items: Array) -> tuple[Array, Array]:
 def _matching_ngrams(grams: Array, windows: Array) -> Array:
     """The index of the n-gram that matches each window [..., length]; -1 if none matches.
 
-    Prefixes of n-grams are compared by number. They are renumbered from 0 each time they grow by an
-    item, so that no number overflows.
+    Each prefix of an n-gram is represented by an integer, so that prefixes are compared as
+    integers. After each item that is appended to the prefixes, the integers are renumbered from 0,
+    so that they do not overflow.
     """
     count = int(grams.max()) + 1
     code, seen = grams[:, 0], windows[..., 0]

@@ -78,7 +78,9 @@ class Suppression:
     ) -> None:
         """Suppress boxes that overlap a better box by more than `iou`.
 
-        If `sigma` is not 0, their scores are lowered instead, as in soft non-maximum suppression.
+        `share` computes the overlap of every box with one box. If `equal_suppresses` is true, an
+        overlap equal to `iou` suppresses a box, too. If `sigma` is not 0, the scores of overlapping
+        boxes are lowered instead, as in soft non-maximum suppression.
         """
         self.share = share
         self.iou = np.float32(iou)
@@ -129,9 +131,10 @@ def non_max_suppression(
 ) -> tuple[Array, Array]:
     """Select boxes by non-maximum suppression, for each batch item and class separately.
 
-    Return rows [K, 3] of (item, class, box) and their scores [K]. `boxes` are [B, N, 4 or 5],
-    `scores` [B, C, N]. The rows are sorted by item, class and score, or with `descending` by score
-    alone.
+    Return rows [K, 3] of (item, class, box) and their scores [K]. `boxes` are [B, N, 4], or [B, N,
+    5] if they are rotated; `scores` are [B, C, N]. At most `limit` boxes are kept for an item and
+    class, and only boxes with scores above `threshold`, unless it is None. The rows are sorted by
+    item, class and score, or with `descending` by score alone.
     """
     budget.spend(scores.shape[0] * scores.shape[1], "suppression")
     spend_each(scores.size, 20, "suppression")

@@ -90,9 +90,10 @@ def pad_fixed(pads: tuple[int, ...], mode: str, fill: float) -> Callable[[Array]
 
 
 def pad_by_input(mode: str) -> Callable[..., Array]:
-    """Pad by the numbers of an input: the padding before all axes, then the padding after them.
+    """Make a kernel that pads data by the numbers in its second input.
 
-    The fill value and the axes are optional inputs.
+    The input lists the padding before all axes, then the padding after them. The fill value and the
+    axes are optional inputs; with axes, the numbers apply to these axes.
     """
 
     def run(

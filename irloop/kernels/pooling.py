@@ -198,10 +198,10 @@ def _average(x: Array, window: Window, include_pad: bool, clip_end: bool) -> Arr
 
 
 def members(window: Window, axis: int, size: int, *, include_pad: bool, clip_end: bool) -> Array:
-    """Count the elements of each window on one axis by which a mean is divided; at least 1.
+    """Count the elements of each window along one axis, by which a mean is divided.
 
-    Without `include_pad`, padding does not count. With it, `clip_end` leaves out elements beyond
-    the end padding.
+    Without `include_pad`, padding does not count. With it, padding counts, but `clip_end` leaves
+    out elements beyond the end padding. `size` is the size of the axis. Each count is at least 1.
     """
     count = max(window.outputs(axis, size), 0)
     if include_pad and not clip_end:

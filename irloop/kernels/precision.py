@@ -73,8 +73,9 @@ def bare(kernel: Function, *, of_floats: bool) -> Function:
 
 @lru_cache(maxsize=1024)
 def scalar(value: float, dtype: np.dtype[Any]) -> Array:
-    """`value` as an array without dimensions; a Python number would change the type of 16-bit
-    floats.
+    """`value` as an array without dimensions.
+
+    Used instead of a Python number, which would change the type of 16-bit floats.
     """
     with np.errstate(over="ignore"):
         return np.asarray(value).astype(dtype)

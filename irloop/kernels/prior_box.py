@@ -143,7 +143,7 @@ def _variances(variance: Sequence[float], count: int) -> Array:
 
 
 def _reserve(boxes: int, parts: int) -> None:
-    """Charge the budget for `boxes` boxes of four f64, made in parts and joined."""
+    """Charge the budget for `boxes` boxes of four f64, computed as `parts` arrays to be joined."""
     budget.reserve(4 * 8 * 4 * boxes, "prior boxes")
     spend_each(4 * boxes, 20, "prior boxes")
     spend_each(parts, 50_000, "prior boxes")

@@ -53,7 +53,8 @@ class Selection:
 class Anchors:
     """The attributes of Proposal that determine the boxes of one cell of the feature map.
 
-    With `tensorflow`, widths do not include the border, and the axes x and y are swapped.
+    With `tensorflow`, the axes x and y are swapped, and the width of a box is x2 - x1 instead of
+    x2 - x1 + 1.
     """
 
     base: float
@@ -149,12 +150,12 @@ def proposals(
     normalize: bool,
     n_outputs: int,
 ) -> Function:
-    """Return a function that selects the best boxes: rows [N * after, 5], `after` for each item.
+    """Return a function that selects the best boxes of each item.
 
-    `after` is a field of `selection`. The inputs are scores [N, 2 A, H, W], offsets [N, 4 A, H, W]
-    and the image: (height, width, scale) or (height, width, scale of heights, scale of widths). A
-    row is (item, x1, y1, x2, y2); a row with item -1 ends the rows of an item. Output 1 holds the
-    scores. The offsets of positions and sizes are divided by `scales`.
+    The inputs are scores [N, 2 A, H, W], offsets [N, 4 A, H, W] and the image: (height, width,
+    scale) or (height, width, scale of heights, scale of widths). The offsets of positions and sizes
+    are divided by `scales`. Output 0 is [N * selection.after, 5] with rows (item, x1, y1, x2, y2);
+    a row with item -1 ends the boxes of an item. Output 1 holds the scores.
     """
     border = 0.0 if anchors.tensorflow else 1.0
     share = _overlap(border)

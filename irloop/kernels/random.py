@@ -181,7 +181,7 @@ def normal_like(
 def uniform(
     shape: tuple[int, ...], low: float, high: float, dtype: np.dtype[Any], seed: float | None
 ) -> Callable[[], Array]:
-    """Uniformly distributed numbers in a fixed shape."""
+    """Make a kernel that returns uniformly distributed numbers in a fixed shape."""
     return lambda: _drawn(_uniform(low, high), shape, dtype, seed)
 
 

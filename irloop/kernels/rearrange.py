@@ -82,7 +82,11 @@ def batch_to_space(data: Array, block: Array, begins: Array, ends: Array) -> Arr
 
 
 def space_to_batch(data: Array, block: Array, begins: Array, ends: Array) -> Array:
-    """Pad both ends of the axes with zeros, then move blocks of them into the batch."""
+    """Pad the axes of `data` with zeros at both ends, then move blocks into the batch.
+
+    `block`, `begins` and `ends` hold one number per axis: the size of a block, and how many
+    zeros are added before and after the data. The block size of the batch axis is not used.
+    """
     pads = list(zip(listed(begins), listed(ends), strict=True))
     blocks = listed(block)[1:]
     padded = np.pad(data, pads)
@@ -165,9 +169,10 @@ def sum_of_columns(
     begins: Sequence[int],
     ends: Sequence[int],
 ) -> Callable[[Array, Array, Array], Array]:
-    """Sum columns of overlapping blocks into an image: [n, c * block, l] -> [n, c, *image].
+    """Make a kernel that adds columns of overlapping blocks into an image.
 
-    Empty lists mean ones for strides and dilations, and zeros for pads.
+    The kernel maps [n, c * block, l] to [n, c, *image]; it takes the data, the sizes of the image
+    and the sizes of a block. Empty lists mean ones for strides and dilations, and zeros for pads.
     """
 
     def run(data: Array, image: Array, block: Array) -> Array:

@@ -74,8 +74,9 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class LstmCell:
-    """A long short-term memory cell; `order` is the order of the gates in the weights, e.g.
-    ``fico``.
+    """A long short-term memory cell.
+
+    `order` is the order of the gates in the weights, e.g. ``fico``.
     """
 
     activations: tuple[ActivationSpec, ...]
@@ -225,7 +226,10 @@ def _projected(x: Array, weights: Weights) -> Array:
 
 
 def _summed_bias(kind: Cell, bias: Array | None, size: int) -> tuple[Array | None, Array | None]:
-    """Split an OpenVINO bias: one part for the projection, one for the candidate gate alone."""
+    """Split an OpenVINO bias into a part for all gates and one for the candidate gate alone.
+
+    There is a second part only for a GRU with `linear_before_reset`; otherwise it is None.
+    """
     if bias is None or not (isinstance(kind, GruCell) and kind.linear_before_reset):
         return bias, None
     return bias[..., : 3 * size], bias[..., 3 * size :]

@@ -89,7 +89,7 @@ class Axis:
     length: float = 0.0
 
     def span(self, how: Resampling) -> float:
-        """The distance from the first to the last output element."""
+        """The distance from the first to the last output element, in output elements."""
         length = self.length if how.is_fractional else 0.0
         return (length or float(self.count)) - 1.0
 
@@ -362,7 +362,11 @@ def needed(plans: Sequence[Axis], how: Resampling) -> list[Axis]:
 
 
 def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
-    """Resize data; takes the data, the region of tf_crop_and_resize, and either scales or sizes."""
+    """Return a function that resizes data along `axes`, or along all axes if there are none.
+
+    It takes the data, the region of tf_crop_and_resize, and either scales or sizes. `policy` is the
+    keep_aspect_ratio_policy of ONNX.
+    """
 
     def apply(
         x: Array,
@@ -382,9 +386,10 @@ def onnx_resize(how: Resampling, axes: Sequence[int], policy: str) -> Function:
 def openvino_resize(
     how: Resampling, pads_begin: Sequence[int], pads_end: Sequence[int], *, by_scales: bool
 ) -> Function:
-    """Pad data with zeros, then resize it.
+    """Return a function that pads data with zeros and then resizes it.
 
-    The operands are data, sizes, scales and axes; without axes, all axes are resized.
+    It takes data, sizes, scales and axes; without axes, all axes are resized. With `by_scales`, the
+    sizes are ignored and the scales determine the result.
     """
 
     def apply(

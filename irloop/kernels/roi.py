@@ -77,17 +77,19 @@ def roi_pool_max(height: int, width: int, scale: float) -> Function:
 
 
 def _corners(place: Array, size: int) -> tuple[Array, Array, Array]:
-    """Return the index of the element below each position, that of the next one, and its weight.
+    """Return the two neighbours of each position, and the weight of the second.
 
-    The index of the next element is at most `size` - 1. The weight is the fraction of the position.
+    The neighbours are indices: the position rounded down, and the next index, which is at most
+    `size` - 1. The weight is the fractional part of the position.
     """
     low = np.floor(place).astype(np.int64)
     return low, np.minimum(low + 1, size - 1), place - low
 
 
 def _bilinear(plane: Array, y: Array, x: Array) -> Array:
-    """Bilinear samples [C, len(y), len(x)] of `plane` [C, H, W] at all pairs of positions; 0
-    outside.
+    """Bilinear samples [C, len(y), len(x)] of `plane` [C, H, W] at all pairs of positions.
+
+    Samples outside the plane are 0.
     """
     height, width = plane.shape[1:]
     inside = ((y >= 0) & (y <= height - 1))[:, None] & ((x >= 0) & (x <= width - 1))

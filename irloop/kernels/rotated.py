@@ -73,7 +73,7 @@ def _shared(left: Array, right: Array) -> Array:
 
 
 def overlaps(boxes: Array, chosen: int, *, clockwise: bool) -> Array:
-    """Intersection over union of every box [N, 5] with one of them; 0 for empty boxes."""
+    """Intersection over union of every box [N, 5] with box number `chosen`; 0 for empty boxes."""
     budget.reserve(3_000 * len(boxes), "overlaps of rotated boxes")
     spend_each(len(boxes), 12_000, "overlaps of rotated boxes")
     budget.spend(80, "overlaps of rotated boxes")

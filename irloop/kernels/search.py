@@ -70,9 +70,10 @@ def topk_by_input(
 
 
 def arg_extreme(axis: int, largest: bool, keep: bool, last: bool) -> Callable[[Array], Array]:
-    """The i64 position of the largest or smallest element along `axis`.
+    """Make a kernel that finds the i64 position of the largest or smallest element along `axis`.
 
-    Of several equal elements, the first counts or, with `last`, the last.
+    Of several equal elements, the first counts or, with `last`, the last. With `keep`, the axis
+    stays with size 1.
     """
     find: Callable[..., Array] = np.argmax if largest else np.argmin
 

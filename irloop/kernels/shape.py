@@ -37,7 +37,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def shape_of(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """The dimensions of an array in an integer type."""
+    """The dimensions of an array, as a vector of the integer type `dtype`."""
 
     def run(data: Array) -> Array:
         return np.array(data.shape, dtype=dtype)
@@ -91,7 +91,7 @@ def reshape(special_zero: bool) -> Callable[[Array, Array], Array]:
 
 
 def flatten(axis: int) -> Callable[[Array], Array]:
-    """Flatten to a matrix.
+    """Make a kernel that flattens data to a matrix.
 
     The axes before `axis` are joined to form the rows, and the remaining axes to form the columns.
     """
@@ -117,7 +117,10 @@ def squeeze_fixed(axes: tuple[int, ...] | None) -> Callable[[Array], Array]:
 
 
 def squeeze_axes(data: Array, axes: Array | None = None) -> Array:
-    """Remove the axes given as an input; without them, or without any, all axes of size 1."""
+    """Remove the axes that are listed in the input `axes`.
+
+    If `axes` is missing or empty, all axes of size 1 are removed.
+    """
     return np.squeeze(data, axis=None if axes is None else tuple(listed(axes)) or None)
 
 
@@ -164,7 +167,10 @@ def unsqueeze(data: Array, axes: Array) -> Array:
 
 
 def transpose(data: Array, order: Array | None = None) -> Array:
-    """Permute the axes by an input; an empty one reverses them."""
+    """Permute the axes of `data` in the order of `order`; without an order, reverse them.
+
+    An empty `order` also reverses the axes.
+    """
     if order is None or order.size == 0:
         return data.transpose()
     return data.transpose(listed(order))

@@ -112,7 +112,11 @@ def real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
 
 
 def inverse_real_dft(x: Array, axes: Array, sizes: Array | None = None) -> Any:
-    """Inverse of `real_dft`; a length of -1 selects the even one of the two possible lengths."""
+    """Compute the inverse of `real_dft` along `axes`.
+
+    `sizes` holds the lengths of the result along `axes`. A last length of -1 stands for the even
+    one of the two lengths that the spectrum can have come from.
+    """
     z = _complex(x)
     chosen, lengths = _plan(z.shape, axes, sizes)
     if lengths[-1] == -1:

@@ -60,7 +60,7 @@ def slice_(
     axes: Array | None = None,
     steps: Array | None = None,
 ) -> Array:
-    """Slice from `starts` to `ends` along `axes`; missing axes are the first ones."""
+    """Slice from `starts` to `ends` along `axes`; if `axes` is None, along the first axes."""
     first = listed(starts)
     chosen = range(len(first)) if axes is None else listed(axes)
     strides = [1] * len(first) if steps is None else listed(steps)
@@ -243,7 +243,11 @@ def slice_scatter(
 
 
 def tensor_scatter(axis: int, circular: bool) -> Callable[..., Array]:
-    """Write `update` into a cache along `axis`, from each batch item's write index on."""
+    """Return a function that writes `update` into a copy of a cache along `axis`.
+
+    Each batch item has its own start index, by default 0. If `circular` is true, positions after
+    the end of the cache continue at its start.
+    """
 
     def run(cache: Array, update: Array, indices: Array | None = None) -> Array:
         at = axis % cache.ndim

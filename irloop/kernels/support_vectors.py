@@ -97,10 +97,10 @@ def duel_weights(coefficients: Sequence[float], per_class: Sequence[int]) -> Arr
 
 @dataclass(frozen=True, slots=True)
 class Duels:
-    """Comparisons of every two of `count` classes, in the order (0, 1), (0, 2), ...
+    """The pairwise comparisons of `count` classes, in the order (0, 1), (0, 2), ...
 
-    `shares` holds the two parameters of the sigmoid of each comparison, if probabilities are
-    wanted.
+    `shares` holds the two lists of parameters of the sigmoid that turns the score of each
+    comparison into a probability; it is None if no probabilities are wanted.
     """
 
     count: int
@@ -124,9 +124,10 @@ def classifier(
 ) -> Function:
     """Return a function that maps rows [N, F] to their labels, and to scores or probabilities.
 
-    The label is the class that wins most comparisons. With two classes and no probabilities, the
-    only score s becomes (-s, s), or (1 - s, s) if the transform is neither NONE nor LOGISTIC, as in
-    ONNX Runtime.
+    `similar` computes the similarity of rows and support `vectors`, and `duels` compares every two
+    classes by it. The label is the class that wins most comparisons. With two classes and no
+    probabilities there is one score s per row: it becomes (-s, s), or (1 - s, s) if the transform
+    is neither NONE nor LOGISTIC, as in ONNX Runtime.
     """
     offsets = np.array(duels.rho, np.float32)
 

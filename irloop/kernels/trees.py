@@ -126,9 +126,10 @@ def of_lists(
     leaf_targets: Sequence[int],
     targets: int,
 ) -> Forest:
-    """Trees that have a list of inner nodes and a list of leaves.
+    """Make the forest of trees that are stored as a list of inner nodes and a list of leaves.
 
-    A branch is given by an index and a flag that tells whether it is an index of a leaf.
+    `true` and `false` are the branches of the inner nodes: the indices of the next nodes, and flags
+    that are not 0 where the index is that of a leaf.
 
     Raises:
         ValueError: when the lengths of the lists do not match.

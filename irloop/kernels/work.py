@@ -62,7 +62,9 @@ OF_WINDOWS = 50_000
 
 
 def spend_each(count: int, nanoseconds: int, what: str) -> None:
-    """Spend the steps for `count` pieces of work that take `nanoseconds` each.
+    """Charge the budget for `count` pieces of work that take `nanoseconds` each.
+
+    `what` names the work in the error message.
 
     Raises:
         LimitError: when fewer steps are left in the budget.

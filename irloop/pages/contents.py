@@ -148,7 +148,10 @@ class Contents:
         return {"name": value.name, "type": str(value.type)}
 
     def _constant(self, node: Node) -> int:
-        """The number of a constant; its weights are read only once."""
+        """The index of a constant in `constants`; adds the constant if it is not there.
+
+        Thus the weights of a constant are read only once.
+        """
         if node in self._constant_numbers:
             return self._constant_numbers[node]
         assert isinstance(node.op, Constant)

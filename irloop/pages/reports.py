@@ -93,7 +93,7 @@ def _comparison(result: Comparison, models: Sequence[Model]) -> dict[str, Any]:
 
 
 def _culprits(result: Comparison, drawn: Sequence[dict[str, Any]]) -> list[str]:
-    """The path of the node that differs in each model; an empty text if there is none."""
+    """The paths of the differing nodes, one for each model; an empty string if there is none."""
     paths = ["", ""]
     if result.divergence is not None:
         paths = [result.divergence.path, result.divergence.other]
@@ -141,9 +141,10 @@ def _engines(result: Comparison) -> dict[str, Any]:
 
 
 def _worst(item: EngineReport) -> float | str | None:
-    """Return the largest difference, or None if it is 0 although some trials differ.
+    """Return the largest difference of an engine's outputs, as shown in the report.
 
-    Trials may differ without a number, for example in a shape; the table of outputs describes this.
+    The result is None if trials disagree without a numeric difference, for example in a shape; the
+    table of outputs describes this.
     """
     return _number(item.worst) if item.agreed == item.ran or item.worst else None
 

@@ -1,5 +1,6 @@
-"""Compares all intermediate tensors of two models: ranges, errors, and the first iterations that
-differ.
+"""Compares all intermediate tensors of two models.
+
+The comparison consists of ranges, errors, and the first iterations that differ.
 """
 
 from __future__ import annotations

@@ -46,8 +46,9 @@ class PassConfig:
         return not self._enabled.get(item.name, item.enabled_by_default)
 
     def set_callback(self, callback: Callback, *passes: Pass | type[Pass] | str) -> None:
-        """Let `callback` decide which nodes these passes (if none are given, all passes) must not
-        change.
+        """Let `callback` decide which nodes these passes must not change.
+
+        Without `passes`, it decides for all passes.
         """
         if not passes:
             self._callback = callback
@@ -121,8 +122,9 @@ class ModelPass(Pass):
         return self.run_on_model(model)
 
     def transformation_callback(self, node: Node) -> bool:
-        """True if the user does not want `node` changed; a pass calls this before it changes a
-        node.
+        """True if the user does not want `node` changed.
+
+        A pass calls this before it changes a node.
         """
         return self.config.skips(self, node)
 

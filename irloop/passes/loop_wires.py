@@ -51,8 +51,9 @@ _Place = tuple[Value, "Entering | None"]
 
 
 class _Held(Op, type="Held", inputs=1, outputs=0):
-    """An operation that acts as a reader, so that a value to which only a wire refers counts as
-    used.
+    """An operation that acts as a reader of a value, so that the value counts as used.
+
+    It is needed for values to which only a wire refers.
     """
 
 
@@ -83,7 +84,7 @@ class _Ends:
 
 
 def _at(end: Use) -> Value:
-    """The value at an end of a wire: what the node input that `end` names reads now."""
+    """The value that the node input at an end of a wire reads."""
     node, position = end
     value = node.inputs[position]
     assert value is not None, "an end always reads a value"

@@ -87,9 +87,10 @@ class Manager(Pass):
         return self._run_all(model, config, self, 0)
 
     def _run_all(self, model: Model, config: PassConfig, outer: Manager, depth: int) -> bool:
-        """Run all passes; observe and check each of them as the manager `outer` does.
+        """Run all passes that are not disabled; return whether one of them modified the model.
 
-        `depth` is the number of managers in which this one is nested.
+        The observers and the checks of `outer`, the outermost manager, apply to each pass. `depth`
+        is the number of managers in which this one is nested.
         """
         self.records = []
         if not depth:

@@ -32,8 +32,9 @@ def option(default: Any, doc: str) -> Any:
 
 
 class Option(NamedTuple):
-    """The description of an option for users: `type` in words, `default` in the notation of the
-    command line.
+    """The description of an option for users.
+
+    `type` is in words, and `default` in the notation of the command line.
     """
 
     name: str

@@ -106,8 +106,9 @@ class Pattern(ABC):
     root_types: tuple[type[Op], ...] | None = None
 
     def match(self, node: Node) -> Match | None:
-        """Try the pattern on the first output of `node`, or on `node` itself if it has no
-        outputs.
+        """Try the pattern on the first output of `node`.
+
+        If `node` has no outputs, the pattern is tried on the node itself.
         """
         found = Match(node)
         return found if self.accept_root(node, found) else None

@@ -13,11 +13,11 @@ __all__ = ["scalar_ranges"]
 
 
 def scalar_ranges(model: Model) -> bool:
-    """Reshape bounds of shape [1] to scalars for every Range of an ONNX model; True if anything
-    changed.
+    """Reshape the bounds of Ranges in an ONNX model from shape [1] to scalars.
 
-    Range-11 requires scalars. ONNX Runtime accepts any single element, but rejects a constant of
-    rank 1. It may find such a constant only after a branch is inlined.
+    Returns True if anything changed. Range-11 requires scalars. ONNX Runtime accepts any single
+    element, but rejects a constant of rank 1. It may find such a constant only after a branch is
+    inlined.
     """
     if model.dialect != "onnx":
         return False

@@ -171,7 +171,7 @@ _TEXTS = {
 
 
 def editor_schema(version: int = 11) -> str:
-    """The schema of one version of the format, as text.
+    """Return the XML schema (XSD) of an IR version, for editors.
 
     Raises:
         UsageError: for a version other than 10 and 11.

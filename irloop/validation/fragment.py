@@ -89,7 +89,7 @@ def _layer(text: str, file: str) -> Layer | None:
 
 
 def _missing(layer: Layer) -> str:
-    """XML text for those of the attributes id, name and version that a layer lacks.
+    """Return the XML text of those attributes that a layer lacks: id, name or version.
 
     Every layer needs these attributes, but specifications omit them.
     """

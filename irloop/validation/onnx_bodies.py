@@ -98,7 +98,7 @@ class InferredBody(Record):
         )
 
     def resized_states(self) -> Iterator[tuple[int, Shape]]:
-        """Find states of a Loop that get another size than declared from a branch in the body.
+        """Find states of a Loop that an If branch in the body returns with another size.
 
         Yield the position of the body input, and the shape that the branch returns when the state
         enters the body with its declared shape.

@@ -99,9 +99,10 @@ def _next_line(lines: list[str], line: int) -> int:
 
 
 def _layers(net: Net, by_line: dict[int, tuple[str, ...]]) -> list[tuple[str, tuple[str, ...]]]:
-    """The element path and the codes of each layer that begins on a line in `by_line`.
+    """List the layers to which `by_line` assigns codes of findings.
 
-    Layers of bodies are included.
+    `by_line` maps the line on which a layer begins to the codes. The result has the element path
+    and the codes of each such layer. Layers of bodies are included.
     """
     found, nets = [], [net]
     while nets:

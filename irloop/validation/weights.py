@@ -37,9 +37,9 @@ class Weights:
 
     @cached_property
     def instead(self) -> str:
-        """What the path of the weights is if it is not a file, such as "a folder".
+        """Name what exists at the path of the weights instead of a file, such as "a folder".
 
-        Empty if it is a file, or if nothing exists there.
+        Empty if a file or nothing exists there.
         """
         try:
             return what_else(self.path)
@@ -66,8 +66,9 @@ class Weights:
 
     @cached_property
     def disguise(self) -> str | None:
-        """What the file is if its first bytes show that it is not weights, such as "a web page";
-        else None.
+        """What the file is instead of weights, such as "a web page"; None if it may be weights.
+
+        The first 32 bytes of the file decide.
         """
         if not self.size:
             return None

@@ -54,10 +54,11 @@ class Cause(Record):
 
     @property
     def signature(self) -> str:
-        """A text that identifies the cause, even after the models have been reduced.
+        """A string that identifies the cause, even after the models have been reduced.
 
-        It contains the kind, the last name in `path` (not for outputs) and the message, but nothing
-        that a reduction may change, such as names of values, lines, iterations and numbers.
+        It contains the kind, the message and, unless the cause is an output, the last name in
+        `path`. It contains nothing that a reduction may change, such as names of values, lines,
+        iterations and numbers.
         """
         kind, name, message = self.kind, self.path.rpartition("/")[2], self.message
         if kind == "output" or (kind == "wire" and _LEAVES.search(message)):
@@ -116,8 +117,8 @@ class Evidence:
     def is_exchanged(self, first: Value, second: Value, at: tuple[int, ...]) -> bool:
         """Return whether two values look exchanged, although each is computed correctly.
 
-        The values are not counterparts, but both have a counterpart in the other model, and equal
-        it in iteration `at`.
+        `first` and `second` are not counterparts of each other. Each has a different counterpart in
+        the other model, and does not differ from that counterpart in iteration `at`.
         """
         mine, its = self.twin.get(second), self.other.get(first)
         if mine is None or its is None or mine is first:

@@ -62,10 +62,10 @@ def _computed_by(kind: type[Op]) -> str:
 
 @cache
 def _computed_by_both() -> frozenset[str]:
-    """The elementwise functions and reductions that operations of both formats compute.
+    """The names of the elementwise functions and reductions that exist in both formats.
 
-    Only old operations count (up to opset 9 of ONNX and opset5 of OpenVINO), because conversion may
-    decompose newer ones.
+    A function counts if an old operation of each format computes it (up to opset 9 of ONNX and
+    opset5 of OpenVINO), because conversion may decompose newer operations.
     """
     onnx = {_computed_by(kind) for kind in ONNX.all() if kind.since <= 9}
     openvino = {_computed_by(kind) for kind in OPENVINO.all() if kind.since <= 5}

@@ -90,7 +90,12 @@ class LoopCauses:
         numbers: tuple[int, int],
         at: tuple[int, ...],
     ) -> Cause | None:
-        """The cause if two body parameters differ because the values that feed them do."""
+        """Return the cause, outside the loops, of a difference between two body parameters.
+
+        `numbers` holds the positions of the parameters in `bodies`. `at` holds the numbers of the
+        iterations, from the outermost loop to the innermost. The result is None if no such cause is
+        found.
+        """
         port = bodies[1].ports.by_parameter.get(numbers[1])
         later = isinstance(port, Carried) and bool(at) and at[-1] > 0
         outer = _outer(nodes, bodies, numbers)
@@ -316,9 +321,10 @@ class LoopCauses:
         return None
 
     def of_loop_output(self, first: Value, second: Value, *, exact: bool = False) -> Cause | None:
-        """The cause if two outputs of corresponding loops are produced differently.
+        """Return the cause of a difference between two outputs of corresponding loops.
 
-        With `exact`, values that differ only in shape count as different.
+        The result is None if the loops produce both outputs in the same way, or if the loops do not
+        correspond. With `exact`, values that differ only in shape count as different.
         """
         (first, left), (second, right) = untransposed(first), untransposed(second)
         nodes = first.producer, second.producer
@@ -434,9 +440,10 @@ def _order(transpose: Node) -> Sequence[int]:
 def _outer(
     nodes: tuple[Node, Node], bodies: tuple[Body, Body], numbers: tuple[int, int]
 ) -> tuple[Value, Value] | None:
-    """The outer values that feed a body parameter in each of two loops.
+    """The outer values that feed one body parameter in each of two loops.
 
-    None if one of the parameters is not fed by an outer value.
+    `numbers` holds the positions of the two parameters in their bodies. The result is None if one
+    of the parameters is not fed by an outer value.
     """
     found = []
     for node, body, number in zip(nodes, bodies, numbers, strict=True):

@@ -42,7 +42,7 @@ class Way(NamedTuple):
         return self.first == (0 if self.step > 0 else -self.part)
 
     def of_turned(self) -> Way:
-        """Return this way of slicing as a way of slicing the tensor before it was reversed."""
+        """Convert a way of slicing a reversed tensor to one of slicing the original tensor."""
         first = -self.part if self.step > 0 else 0
         return self._replace(step=-self.step, first=first, turned=True)
 
@@ -120,7 +120,7 @@ def turned_before(value: Value, axis: int) -> Value | None:
 
 
 def _constant(node: Node, place: int) -> list[int] | None:
-    """The numbers of a constant input of an operation; None if it is not constant."""
+    """The numbers in input `place` of an operation; None if the input is not constant."""
     value = node.inputs[place] if place < len(node.inputs) else None
     if value is None or not isinstance(value.producer.op, Constant):
         return None

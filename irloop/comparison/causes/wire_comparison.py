@@ -127,9 +127,10 @@ class Wires:
         return self._differs(numbers, WireSide.begun)
 
     def start(self, first: int, second: int) -> WireDifference:
-        """Describe how two outer values differ that start corresponding body parameters.
+        """Describe the difference between the initial values of corresponding body parameters.
 
-        The caller knows already that the values differ.
+        `first` and `second` are the positions of the parameters. The caller has already found that
+        the values differ.
         """
         return self._differs((first, second), WireSide.begun)
 
@@ -153,10 +154,10 @@ class Wires:
         *,
         after: tuple[Moved, Moved] = (Moved(), Moved()),
     ) -> WireDifference | None:
-        """The difference between two corresponding outputs of the loops; None if they do not
-        differ.
+        """The difference between two corresponding outputs of the loops, or None.
 
-        `after` tells how each output is transposed and reversed afterwards.
+        `first` and `second` are the positions of the outputs. `after` tells how each output is
+        transposed and reversed after its loop.
         """
         numbers = (first, second)
         ports = [

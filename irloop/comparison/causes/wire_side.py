@@ -183,7 +183,8 @@ class WireSide(NamedTuple):
     def fed(self, parameter: int, beside: Feed) -> tuple[str, int | None]:
         """Describe what feeds a body parameter, and find its line in the file (None if unknown).
 
-        `beside` is what feeds the corresponding parameter of the other loop.
+        `beside` is what feeds the corresponding parameter of the other loop. If that is a state and
+        this parameter is invariant, the description says that the back edge is missing.
         """
         wire = self.feed(parameter)
         place, line = self.input_place(parameter)

@@ -1,6 +1,4 @@
-"""Changes that simplify a pair of models that differ: the type of a change, and functions that
-build changes.
-"""
+"""Changes that simplify a pair of differing models, and functions that build changes."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def located(pair: Pair, tolerance: Tolerance, seconds: float, *, loops: bool) ->
     """Run both models, and yield each pair of corresponding values that differ.
 
     The pairs are in the order in which the second model computes them; outputs of a node that fails
-    in the second model come first. With `loops`, only outputs of loops are yielded, and only if no
-    inputs of the loop are known to differ.
+    in the second model come first. `seconds` limits the time of each run. If `loops` is true, the
+    pairs are limited to outputs of loops that have no input which is known to differ.
     """
     pairs = Pairs(*pair.models)
     left, right = _Everything(), _Everything()
@@ -237,7 +237,11 @@ def _with_common_shapes(pair: Pair) -> Pair:
 def _cut(
     model: Model, value: Value, edges: Sequence[Value], held: Callable[[Value], Any]
 ) -> tuple[Model, tuple[Any, ...]]:
-    """A model that computes `value` from the values `edges`, and the arrays for its inputs."""
+    """Return a copy of `model` that computes just `value`, and the arrays for its inputs.
+
+    The values in `edges` become the inputs of the copy. `held` returns the array of a value, or
+    None if it has none; the input then keeps the declared type.
+    """
     source = value.producer.graph
     assert source is not None
     copy = clone_graph(source)

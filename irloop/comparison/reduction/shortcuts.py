@@ -77,11 +77,12 @@ def _branch(places: tuple[int, int], taken: bool) -> Callable[[Pair], Pair | Non
 
 
 def stepped(pair: Pair) -> Iterator[Change]:
-    """Yield each change that computes a value of both models from another by one operation.
+    """Yield each change that replaces the computation of a value by one operation.
 
-    The operation adds 1 if the two values have the same type; otherwise it is a Reshape. With the
-    addition, a state can still change between iterations after the operations that compute its next
-    value are gone.
+    The change is made in both models, and the operation takes another value of the same model. If
+    the two values have the same type, the operation adds 1; otherwise it is a Reshape. An addition
+    rather than a copy lets a state still change from iteration to iteration when the original
+    computation of its next value is gone.
     """
     numbers = [numbered(model) for model in pair.models]
     for mine, value, sources in with_sources(pair):

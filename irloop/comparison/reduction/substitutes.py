@@ -105,12 +105,11 @@ def settled(pair: Pair) -> Iterator[Change]:
 
 
 def _continued(places: Sequence[tuple[int, int, int]]) -> Callable[[Pair], Pair | None]:
-    """Make a change that lets one state of a loop continue with ones in both models.
+    """Make a change that sets the next value of a state to ones, in the loops of both models.
 
-    The next value of the state becomes a tensor of ones; other readers of the previous next value
-    then read the state. For each model, `places` holds the positions of the loop, of the state's
-    body parameter and of the body result with its next value. The change returns None if it is not
-    possible.
+    Other readers of the replaced next value read the state instead. For each model, `places` holds
+    the positions of the loop, of the state's body parameter and of the body result with its next
+    value. The change returns None if it is not possible.
     """
 
     def change(pair: Pair) -> Pair | None:

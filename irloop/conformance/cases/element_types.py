@@ -1,5 +1,6 @@
-"""Cases with states and scan outputs of every element type that both ONNX Runtime and OpenVINO
-support.
+"""Cases with states and scan outputs of every common element type.
+
+These are the types that both ONNX Runtime and OpenVINO support.
 """
 
 from __future__ import annotations

@@ -23,7 +23,11 @@ CHOICE = (
 
 
 def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
-    """Build a branch with one result: the function `kind` of input 1 of the If."""
+    """Build a branch of an If that applies `kind` to input 1 of the If.
+
+    `kind` is "double", "negate", "square", "twice" (concatenated with itself) or "keep". The branch
+    has one result.
+    """
     body = outer.nested(label)
     given = body.parameter("given", value.type)
     made = {
@@ -38,7 +42,7 @@ def branch(label: str, outer: Builder, value: Value, kind: str) -> Body:
 
 
 def choice(then: str, other: str) -> Model:
-    """An If that computes one of two functions of x."""
+    """A model with an If that applies one of the functions named `then` and `other` to x."""
     m = IrModel()
     condition, x = m.input("c", element=ElementType.BOOLEAN), m.input("x", 2)
     bodies = (branch("then", m.builder, x, then), branch("else", m.builder, x, other))

@@ -72,7 +72,7 @@ def import_label_encoder(c: Conversion, op: labels.LabelEncoder2, data: Value) -
 
 
 def _in_float(c: Conversion, value: Value) -> Value:
-    """Convert to f32, in which the operations compute; return f64 values unchanged."""
+    """Convert to f32, in which the operations of this module compute; f64 is left unchanged."""
     return value if element_of(value) is F64 else forms.converted(c, value, F32)
 
 

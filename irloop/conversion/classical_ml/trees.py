@@ -148,7 +148,7 @@ class _Descent:
 
 @imports(onnx.TreeEnsemble)
 def import_ensemble(c: Conversion, op: onnx.TreeEnsemble, x: Value) -> Value:
-    """TreeEnsemble -> a Gather of each table and a Select for each level, Reduce*."""
+    """TreeEnsemble -> Gathers from tables and a Select for each tree level, then Reduce*."""
     scores = _Descent(c, op.forest, x).scores(onnx.AGGREGATES[op.aggregate_function], None)
     scores = transformed(c, scores, onnx.TRANSFORMS[op.post_transform])
     return forms.converted(c, scores, element_of(x))

@@ -39,8 +39,7 @@ SAME_SHAPE = (Unary, Activation, Cast6, CastLike, Identity)
 
 
 def assume_declared_shapes(model: Model, target: str) -> list[Diagnostic]:
-    """Rewrite operations whose output shape is unknown, but declared in the model, so that the
-    shape is static.
+    """Give operations of unknown output shape the static shape that the model declares.
 
     Only the main graph of the ONNX model is rewritten. Returns a warning for each rewritten
     operation: inputs of the model that lead to another shape give a wrong result.
@@ -104,7 +103,11 @@ def _source_of_same_shape(node: Node, dims: Dims) -> Value | None:
 
 
 def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
-    """Replace `node` by what its rule builds; False if the rule builds no such shapes."""
+    """Replace `node` by operations that compute its outputs with the shapes `dims`.
+
+    The rule for the type of the node builds them. The result is False, and nothing is replaced, if
+    the rule does not build outputs of these shapes.
+    """
     builder = Builder(Graph(node.name))
     builder.prefix = node.name
     builder.location = node.location

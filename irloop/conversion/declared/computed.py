@@ -1,4 +1,4 @@
-"""Operations whose operands the output shape leaves open.
+"""Gives a fixed shape to operations whose computed operands do not follow from the output shape.
 
 The number of elements is known, so each element of the output is read from a position that is
 computed from the operands while the model runs. Positions are kept inside the data, so that values
@@ -54,7 +54,10 @@ def _reduced(
 
 
 def _kept_sets(sizes: Dims, dims: Dims) -> list[list[int]]:
-    """The set of axes that become 1, as a list; empty if it is not determined."""
+    """List the possible sets of axes that a reduction from `sizes` to `dims` reduces to 1.
+
+    The list has one set, or none if no axis changes: the set is then not determined.
+    """
     axes = [axis for axis, (old, new) in enumerate(zip(sizes, dims, strict=True)) if old != new]
     # The reduction of an axis of size 1 changes nothing else. If there is no other axis, the
     # operands may also ask for no reduction at all.
@@ -81,7 +84,10 @@ def _member(b: Builder, axes: Value, axis: int, rank: int) -> Value:
 
 
 def _hits(b: Builder, axes: Value, axis: int, rank: int) -> Value:
-    """1 for each element of `axes` that means `axis`, else 0, in i64."""
+    """Return i64 values: 1 for each element of `axes` that denotes `axis`, else 0.
+
+    Both `axis` and the negative number of the same axis count. `rank` is the number of axes.
+    """
     element = element_of(axes)
     same = [b(Equal(), axes, b.constant(number, element)) for number in (axis, axis - rank)]
     return b(Cast6(ElementType.I64), b(Or(), *same))
@@ -118,10 +124,11 @@ def _sliced(
 def _of_axis(
     b: Builder, numbers: Value, axes: Value | None, axis: int, rank: int, *, missing: int = 0
 ) -> Value | None:
-    """The one of `numbers` that belongs to an axis, as a vector of one element.
+    """Return the element of `numbers` that belongs to `axis`, as a vector of one element.
 
-    `axes` lists the axes of the numbers; they are the first axes if it is None. If a computed list
-    may lack the axis, the number is then `missing`. None if a constant list lacks the axis.
+    `axes` lists the axes of the elements; if it is None, they are the first axes. If `axes` is
+    computed and lacks the axis when the model runs, the result is `missing`. If `axes` is constant
+    and lacks the axis, the result is None.
     """
     count = shape_of(numbers).count()
     known = range(count or 0) if axes is None else b.constant_of(axes)

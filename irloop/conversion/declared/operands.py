@@ -39,12 +39,15 @@ def _with(
 
 
 def _dims_are_operand(b: Builder, op: Op, inputs: Inputs, dims: list[Dims]) -> list[Value]:
-    """Operations whose last input is the shape of the output."""
+    """Emit `op` again with the constant output shape `dims[0]` as its last input."""
     return _with(b, op, inputs, len(inputs) - 1, dims[0])
 
 
 def _reshaped(b: Builder, op: Op, inputs: Inputs, dims: list[Dims]) -> list[Value]:
-    """Operations that change the shape only: whatever the operand, the result is a Reshape."""
+    """Return a Reshape of the first input to the shape `dims[0]`.
+
+    This is the rule for operations that only change the shape, such as Squeeze.
+    """
     return [b(shape.Reshape14(), inputs[0], b.i64(dims[0]))]
 
 

@@ -117,10 +117,10 @@ class Candidates:
 
 
 def first_places(c: Conversion, boxes: Value) -> Value:
-    """Emit the index [N, L, 1] of the first box of each list if all boxes are in one list.
+    """Emit [N, L, 1]: where each list of boxes begins after `one_list` has joined all lists.
 
     The boxes [N, L, P, F] are L lists of P boxes for each of N items; `one_list` reshapes them to
-    [N * L * P, F].
+    [N * L * P, F]. The result holds the index of the first box of each list.
     """
     sizes = OnnxSizes(c)
     items, lists, count, _ = sizes.of(boxes, 4)
@@ -169,11 +169,12 @@ def suppressed(
     best: int = -1,
     limit: int = -1,
 ) -> Value:
-    """NonMaxSuppression: drop each box whose overlap with a better box of its class exceeds
-    `overlap`.
+    """NonMaxSuppression: keep the best boxes of each class that do not overlap better ones.
 
-    Only boxes with scores above `least` are candidates (None: all). The `best` ones of each class
-    take part, and at most `limit` of each class are kept. The order is by item, class and score.
+    A box is dropped if its overlap with a better box of its class exceeds `overlap`. Only boxes
+    with scores above `least` are candidates (None: all). The `best` candidates of each class
+    take part (-1: all), and at most `limit` of each class are kept (-1: all). The order is by
+    item, class and score.
     """
     sizes = OnnxSizes(c)
     found = candidates(c, boxes, scores, best)

@@ -58,8 +58,9 @@ def refined(
 ) -> Value:
     """Shift boxes by fractions of their size, and scale them by exponentials.
 
-    `moves` holds the fractions and then the exponents, which are limited to at most `limit`. With
-    `ends`, `border` is subtracted from the new high corner.
+    `moves` holds the fractions and then the exponents, which are limited to at most `limit`.
+    `border` is added to the sizes of the old boxes: 1 if the corners of a box are its first and
+    last elements, else 0. With `ends`, `border` is subtracted from the new high corner.
     """
     low, _ = halves(c, boxes)
     shift, growth = halves(c, moves)
@@ -137,7 +138,10 @@ def _sides(c: Conversion, boxes: list[Value], others: list[Value], border: float
 
 
 def overlap(c: Conversion, boxes: Value, others: Value, border: float) -> Value:
-    """The intersection over union of boxes that broadcast; 0 if one of them is empty."""
+    """The intersection over union of boxes that broadcast; 0 if one of them is empty.
+
+    `border` is added to each side length.
+    """
     zero, one = c.constant(0.0, element_of(boxes)), c.constant(1.0, element_of(boxes))
     corners = [_corners(c, item) for item in (boxes, others)]
     sides = _sides(c, corners[0], corners[1], border)

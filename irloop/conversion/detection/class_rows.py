@@ -99,7 +99,7 @@ def outputs(
 
 
 def flat_places(c: Conversion, rows: Rows, boxes: Value) -> Value:
-    """The indices of the rows' boxes in the list of all boxes [N, P, 4]."""
+    """Return the index of the box of each row, counted over all items of `boxes` [N, P, 4]."""
     count = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 3)[1]])
     item, box = (box_selection.column(c, rows.found, at) for at in (0, 2))
     return forms.add(c, forms.mul(c, item, count), box)

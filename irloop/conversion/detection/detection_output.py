@@ -72,8 +72,9 @@ class _Case:
         self.classes = op.classes() or self.sizes.by(all_scores, self.priors)
 
     def _moves(self, moves: Value) -> Value:
-        """Reshape offsets to [N, L, P, 4]: one list of offsets for each class, or one for all
-        classes.
+        """Reshape offsets to [N, L, P, 4].
+
+        L is the number of lists of offsets: one for each class, or one for all classes.
         """
         wide = forms.cast(self.c, moves, F32)
         if self.op.share_location:
@@ -82,8 +83,9 @@ class _Case:
         return forms.transpose(self.c, split, [0, 2, 1, 3])
 
     def _priors(self, priors: Value) -> tuple[Value, Value | None]:
-        """The boxes and variances of the priors, [1 or N, 1, P, 4] each; no variances if the
-        offsets include them.
+        """The boxes and the variances of the priors, [1 or N, 1, P, 4] each.
+
+        The variances are None if the offsets include them.
         """
         c, op = self.c, self.op
         wide = forms.cast(c, priors, F32)
@@ -101,7 +103,12 @@ class _Case:
         return boxes, self.sizes.reshape(own, [self.lists, 1, self.priors, 4])
 
     def boxes(self, moves: Value, priors: Value, first: Value | None) -> Value:
-        """The decoded boxes [N, L, P, 4]."""
+        """Decode the boxes from the prior boxes; the result is [N, L, P, 4].
+
+        N is the number of items and P the number of priors; L is the number of classes, or 1 if the
+        classes share their boxes. `moves` are the predicted offsets; the offsets `first` (None if
+        absent) are applied before them.
+        """
         boxes, variances = self._priors(priors)
         for given in (first, moves):
             if given is None:

@@ -58,7 +58,10 @@ def export_grid(
 
 
 def _centres(c: Conversion, count: Size, length: Size, stride: float) -> Value:
-    """The centres of `count` cells of a feature map along an axis of the image."""
+    """The centres of `count` cells of a feature map along an axis of the image, in pixels.
+
+    Cells are `stride` pixels apart; if `stride` is 0, they divide the `length` of the image evenly.
+    """
     middle = forms.add(c, places(c, count, F32), c.constant(0.5, F32))
     if stride:
         return forms.mul(c, middle, c.constant(stride, F32))
@@ -113,8 +116,10 @@ def _read_by_level(
     level: Value,
     pyramid: Sequence[tuple[int, Value]],
 ) -> Value:
-    """The features of each region, read from the map of its level; 0 for a region without a
-    level.
+    """Return the features of each region, read from the feature map of its level.
+
+    The features of a region without a level are 0. `level` holds the index into `pyramid` for each
+    region, and `pyramid` the scale and the feature map of each level.
     """
     rows, parts = [], []
     for at, (scale, features) in enumerate(pyramid):

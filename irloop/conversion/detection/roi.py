@@ -69,9 +69,10 @@ def _items(c: Conversion, data: Value, item: Value) -> Value:
 
 
 def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value]) -> Value:
-    """Sample maps [R, C, H, W] at a grid in a box with the corners (x1, y1) and (x2, y2).
+    """Sample the maps `items` [R, C, H, W] at a grid of `size` points in each box.
 
-    Box coordinates are fractions of the map, from 0 to 1. Samples outside the map are 0.
+    `box` holds the corners (x1, y1) and (x2, y2) as fractions of the map, from 0 to 1. Samples
+    outside the map are 0.
     """
     x1, y1, x2, y2 = box
     across, down = _axis(c, x1, x2, size[1]), _axis(c, y1, y2, size[0])

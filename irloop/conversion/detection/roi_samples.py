@@ -35,10 +35,10 @@ class Maps:
     width: Size
 
     def read(self, c: Conversion, y: Value, x: Value, margin: float) -> tuple[Value, Value]:
-        """The values at the positions y and x, which broadcast; 0 for positions more than `margin`
-        outside the map.
+        """Return the interpolated values at the positions y and x, and a mask.
 
-        The second result is 0 for these positions, else 1.
+        `y` and `x` broadcast. For positions more than `margin` outside the map, the value and the
+        mask are 0; for all others, the mask is 1.
         """
         inside = c(
             comparison.And(),

@@ -110,7 +110,7 @@ def _exported_digits(c: Conversion, value: Value, count: int, signed: bool) -> l
 
 
 def _combined(c: Conversion, logical: type[Op], left: Value, right: Value) -> Value:
-    """Combine two digits bit by bit."""
+    """Combine integers of 16 bits bit by bit with the logical operation `logical`."""
     element = element_of(left)
     values = c.constant([2**bit for bit in range(DIGIT_BITS)], element)
     parts = c(logical(), _bits(c, left, values), _bits(c, right, values))
@@ -354,8 +354,9 @@ def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
 
 
 def _outside(c: Conversion, amount: Value) -> tuple[Value, Value]:
-    """Whether the amount of a shift is negative, and whether it is at least the width of the
-    type.
+    """Emit two conditions for shift amounts that need a special result.
+
+    They are true where `amount` is negative, and where it is at least the width of the type.
     """
     low = ov_forms.less(c, amount, ov_forms.scalar(c, 0, amount))
     element = element_of(amount)

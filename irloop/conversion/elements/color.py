@@ -59,8 +59,9 @@ def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size
 
 
 def _coloured(c: Conversion, op: ov.FromYuv, luma: Value, blue: Value, red: Value) -> Value:
-    """Convert Y [N, H, W, 1], U and V [N, H/2, W/2, 1] to an image [N, H, W, 3] in the type of
-    Y.
+    """Convert the planes of a YUV image to an image [N, H, W, 3] in the type of `luma`.
+
+    `luma` is [N, H, W, 1]; `blue` and `red` are [N, H/2, W/2, 1].
     """
     from irloop.kernels.color import FACTORS, OFFSETS
 

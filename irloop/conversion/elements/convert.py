@@ -62,10 +62,10 @@ def _through_half(c: Conversion, x: Value) -> Value:
 
 
 def _unsaturated(c: Conversion, x: Value, element: ElementType) -> Value:
-    """Convert f32 to an 8-bit float; values that are too large become NaN (f8e4m3) or infinity
-    (f8e5m2).
+    """Convert f32 to an 8-bit float without limiting values to the largest number.
 
-    This is computed explicitly, because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
+    Values that are too large become NaN (f8e4m3) or infinity (f8e5m2). This is computed explicitly,
+    because ONNX Runtime 1.31 rounds 480 to 448 and 61440 to NaN.
     """
     most = forms.scalar(c, _ROUNDED_TO_LARGEST[element], x)
     if element is ElementType.F8E4M3:

@@ -193,7 +193,11 @@ def export_minimum(c: Conversion, op: ov.Minimum, left: Value, right: Value) -> 
 
 @exports(ov.Divide)
 def export_divide(c: Conversion, op: ov.Divide, left: Value, right: Value) -> Value:
-    """Divide -> Div. OpenVINO rounds quotients of integer constants down and truncates others."""
+    """Divide -> Div, or Reciprocal for 1 / x of floats.
+
+    With m_pythondiv, OpenVINO rounds quotients of integer constants down, and so does the operation
+    that is written for them. It truncates all other quotients of integers, as Div does.
+    """
     left, right = operands(c, op, left, right)
     of_constants = all(value is not None and is_constant(value) for value in c.node.inputs)
     if op.m_pythondiv and element_of(left).is_integer and of_constants:
@@ -235,8 +239,10 @@ def export_floor_mod(c: Conversion, op: ov.FloorMod, left: Value, right: Value) 
 
 @exports(ov.Power)
 def export_power(c: Conversion, op: ov.Power, base: Value, exponent: Value) -> Value:
-    """Power -> Pow, which has i32 and i64 since opset 12; other integers are computed in i32 or
-    f64.
+    """Power -> Pow, computed in a type that Pow supports in this opset.
+
+    Narrow integers are computed in i32. u32 and u64, and before opset 12 all integers, are computed
+    in f64.
     """
     base, exponent = operands(c, op, base, exponent)
     element = element_of(base)

@@ -1,4 +1,7 @@
-"""Gathers strings one by one, because ONNX Runtime loses strings of larger parts."""
+"""Rewrites each Gather of slices of strings as a Gather of single strings.
+
+If a slice has several strings, ONNX Runtime copies only the first of them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Converts ONNX's losses to GatherElements (since opset6), a product with the weights, and
-reductions.
+"""Converts ONNX's losses to GatherElements, a product with the weights, and reductions.
+
+GatherElements exists since opset6.
 """
 
 from __future__ import annotations

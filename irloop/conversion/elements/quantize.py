@@ -109,8 +109,8 @@ def _guarded(
 def _spread(c: Conversion, parameter: Value, x: Value, axis: int, block: int) -> Value:
     """Make a scale or zero point broadcast to the data `x`.
 
-    A vector gets trailing axes of size 1, so that it runs along `axis`; with `block`, each element
-    is repeated for its block.
+    A vector gets trailing axes of size 1, so that it runs along `axis`. If `block` is not 0, each
+    element is repeated `block` times along `axis` instead.
     """
     rank = shape_of(parameter).rank
     count = shape_of(parameter).count()
@@ -213,10 +213,10 @@ def _integers_in_f32(c: Conversion, value: Value) -> Value:
 
 
 def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
-    """Find the rounded f32 numbers of which `value` is the Convert to an integer type.
+    """Find the rounded f32 data that are converted to the integers `value`.
 
-    Returns the numbers, limited to the range of the type, and the zero point that is added to them
-    before the Convert. Returns None if `value` is not computed in this way.
+    Returns the data, limited to the range of the integer type, and the zero point that is added to
+    them before the Convert. Returns None if `value` is not computed in this way.
     """
     wide, shift = _made_of(value, ov_convert.Convert), 0
     if wide is None or not element_of(value).is_integer or element_of(wide) is not ElementType.F32:
@@ -237,7 +237,7 @@ def _limited(c: Conversion, value: Value) -> tuple[Value, int] | None:
 
 
 def _made_of(value: Value, op: type[Op]) -> Value | None:
-    """Return the first input of the node that computes `value` if it is an `op`, else None."""
+    """If the node that computes `value` is an `op`, return its first input, else None."""
     return value.producer.inputs[0] if isinstance(value.producer.op, op) else None
 
 

@@ -160,9 +160,9 @@ def representable(c: Conversion, value: Value) -> Value:
 
 
 def _looked_up(c: Conversion, tensor: Tensor, name: str) -> Value:
-    """Look up a constant of 4-bit codes in a table of the numbers they stand for.
+    """Emit a constant of a 4-bit type as a Gather from a table of the 16 numbers of the type.
 
-    The codes are stored as u4 if the opset has this type, else as u8.
+    The indices into the table are stored as u4 if the opset has this type, else as u8.
     """
     narrow = ElementType.U4 if c.opset >= ELEMENT_SINCE[ElementType.U4] else ElementType.U8
     codes = c.tensor(CodesTensor(tensor, narrow), name)

@@ -237,7 +237,7 @@ def slice_by(
     axes: Value | None = None,
     steps: Value | None = None,
 ) -> Value:
-    """Slice between bounds that are i64 lists."""
+    """Slice `value`; the bounds, axes and steps are i64 vectors."""
     if c.opset < 10:
         found = _sliced_by_numbers(c, value, starts, ends, axes, steps)
         if found is not None:
@@ -253,7 +253,10 @@ def _sliced_by_numbers(
     axes: Value | None,
     steps: Value | None,
 ) -> Value | None:
-    """A Slice whose bounds are attributes; None if they are computed."""
+    """Emit the Slice of opsets before 10, whose bounds are attributes.
+
+    Returns None if a bound, an axis or a step is not constant.
+    """
     count = shape_of(starts).count() or 0
     whole = c.i64(list(range(count))) if axes is None else axes
     strides = c.i64([1] * count) if steps is None else steps
@@ -272,8 +275,9 @@ def _sliced_before_10(
     axes: Sequence[int],
     steps: Sequence[int],
 ) -> Value | None:
-    """A slice with known bounds: Slice-1 for steps of 1, else a Gather; None if it needs a size
-    that is unknown.
+    """A slice with known bounds: Slice-1 for steps of 1, else a Gather.
+
+    None if a Gather would need a size that is unknown.
     """
     bounds = list(zip(starts, ends, axes, steps, strict=True))
     ones = [(start, end, axis) for start, end, axis, step in bounds if step == 1]
@@ -293,11 +297,11 @@ def _sliced_before_10(
 
 
 def _exact_ends(c: Conversion, ends: Value, steps: Value | None) -> Value:
-    """Subtract 1 from ends of 2^31 - 1 or 2^63 - 1 that have a negative step.
+    """Subtract 1 from each end of 2^31 - 1 or 2^63 - 1 whose step is negative.
 
-    ONNX Runtime reads these two integers as an open end, as it does with a positive step; other
-    runtimes read them as positions behind the data. A smaller integer is such a position for all
-    runtimes. Only constant ends and steps are changed.
+    With a negative step, ONNX Runtime reads these two integers as an open end, but other runtimes
+    read them as positions behind the data. All runtimes read an integer that is 1 smaller as such a
+    position. Ends are changed only if the ends and the steps are constant.
     """
     last = c.constant_of(ends)
     strides = None if steps is None else c.constant_of(steps)

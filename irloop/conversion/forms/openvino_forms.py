@@ -223,7 +223,13 @@ def marks_of_axes(c: Conversion, axes: Value, rank: int) -> Value:
 
 
 def softmax(c: Conversion, value: Value, axis: int) -> Value:
-    """Softmax along one axis, which may be negative in opset8."""
+    """Softmax along `axis`.
+
+    Before opset8, a negative axis requires a known rank.
+
+    Raises:
+        RefusedError: before opset8, if the axis is negative and the rank is unknown.
+    """
     if c.opset >= 8:
         return c(activation.SoftMax8(axis=axis), value)
     rank = static_shape(value).rank

@@ -196,9 +196,11 @@ def slice_by(
 
 
 class _Positions(Record):
-    """Where the begin and end lists of a StridedSlice hold the bounds of the sliced axes.
+    """Where the bounds of the sliced axes are in the begin and end lists of a StridedSlice.
 
-    If the rank is unknown, a leading ellipsis in the masks makes negative axes possible.
+    `at` holds the index in the lists for each sliced axis, and `count` is the length of the lists.
+    `ellipsis` is true if the rank is unknown and the axes are negative: the lists then start with
+    an ellipsis, so that the indices after it count from the last axis.
     """
 
     at: list[int]

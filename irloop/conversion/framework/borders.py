@@ -1,5 +1,6 @@
-"""Handles the inputs and outputs of a converted model: their names, shapes and types, and the cases
-that are refused.
+"""Handles the inputs and outputs of a converted model: their names, shapes and types.
+
+It also refuses inputs and outputs that the other format cannot have.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ SINK_SUFFIX = "/sink_port_0"
 
 
 def onnx_input_name(node: Node) -> str:
-    """Choose the name of an input: the layer's name if it is a tensor name, else the first tensor
-    name.
+    """Choose the name of an input from its layer name and its tensor names.
 
-    If the value is also an output, OpenVINO gives the tensor names to that output only.
+    The layer name is chosen if it is a tensor name, otherwise the first tensor name. If the value
+    is also an output, names of the output do not count, because OpenVINO gives them to the output
+    only. If no tensor name is left, the layer name is chosen.
     """
     value = node.outputs[0]
     outputs = {_without_port(user.name) for user, _ in value.uses if isinstance(user.op, Result)}

@@ -1,7 +1,7 @@
-"""The conversion rules of both directions. A module of rules is imported when a rule for one of its
-operations is looked up.
+"""The conversion rules of both directions.
 
-`exports` registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO.
+A module of rules is imported when a rule for one of its operations is looked up. `exports`
+registers a rule for OpenVINO -> ONNX, `imports` one for ONNX -> OpenVINO.
 """
 
 from __future__ import annotations

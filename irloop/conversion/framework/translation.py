@@ -62,8 +62,9 @@ class RefusedError(Exception):
 
 
 def no_counterpart(table: Rules, *classes: type[Op], reason: str, fix: str) -> None:
-    """Register operations that are refused in one direction (`table` is EXPORTS or IMPORTS), with
-    the reason.
+    """Register operations that are refused in one direction, with the reason.
+
+    `table` is EXPORTS or IMPORTS; it determines the direction.
     """
 
     def rule(c: Conversion, op: Op, *inputs: Converted | None) -> Outputs:

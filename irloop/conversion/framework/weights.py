@@ -1,4 +1,4 @@
-"""Reshapes weights without copying constant ones."""
+"""Reshapes weights: a constant gets a new shape without a copy, other values get a Reshape."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ Reshape = Callable[[Conversion, Value, Sequence[int]], Value]
 
 
 def reshaped(c: Conversion, value: Value, dims: Sequence[int], reshape: Reshape) -> Value:
-    """Reshape `value`: a constant keeps its bytes and gets a new shape, any other value gets a
-    Reshape.
+    """Reshape `value` to `dims`; a constant is reshaped without a Reshape node.
+
+    The new constant keeps the bytes of the old one. Any other value gets the node `reshape`.
     """
     op = value.producer.op
     if not isinstance(op, Constant):

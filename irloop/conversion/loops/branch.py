@@ -291,7 +291,7 @@ def _warn_of_ranks(c: Conversion, bodies: tuple[Body, ...]) -> None:
 
 
 def _advice(c: Conversion) -> str:
-    """Write the advice for an If whose branches return outputs of different ranks."""
+    """Return the advice for an If that is refused because its branches' outputs differ in rank."""
     condition = c.node.inputs[0]
     inputs = [] if condition is None else deciding_inputs(condition)
     if not inputs:
@@ -305,10 +305,10 @@ def _advice(c: Conversion) -> str:
 
 
 def _outer_choice(node: Node) -> str:
-    """Return the advice to fix the model inputs that decide whether the branch of `node` runs.
+    """Advise to give a fixed value to the model inputs that choose the branch around `node`.
 
-    The node cannot be converted, perhaps because its branch is meant for other sizes. The text is
-    empty if no model input chooses a branch around the node.
+    The node cannot be converted, perhaps because its branch is meant for other sizes. The result is
+    the beginning of a longer advice, and empty if no model input chooses a branch around the node.
     """
     outer = None if node.graph is None else node.graph.owner
     while outer is not None:

@@ -46,7 +46,7 @@ SECONDS = 10.0
 
 
 class FoldLoopShapes(FoldShapes):
-    """Folds values that depend on known shapes only, in models with loops.
+    """Folds values that depend on nothing but known shapes, in models with loops.
 
     Given::
 
@@ -56,8 +56,8 @@ class FoldLoopShapes(FoldShapes):
 
         n = Const 3    Loop(4, true, n):  s: n, s' = s + s   -> last s
 
-    OpenVINO folds these values too, and then finds loops that depend on constants only. The pass
-    changes a copy of the graph.
+    OpenVINO folds these values too, and fails on some loops that then depend on constants only; the
+    pass makes these loops visible, so that they can be folded. It changes a copy of the graph.
     """
 
     name = "fold_loop_shapes"
@@ -144,8 +144,10 @@ class _Folding:
         self._end = end
 
     def run(self, graph: Graph, known: Mapping[Value, Tensor]) -> bool:
-        """Fold one graph, then its bodies; `known` holds the values of constant parameters. Returns
-        True if anything was folded.
+        """Fold the loops of a graph, then those of its bodies; return whether any was folded.
+
+        `known` holds the values of the graph's parameters that are constant. A trip count or
+        condition that is constant is folded, too.
         """
         if not has_op(graph, *LOOPS, *BRANCHES):
             return False

@@ -25,7 +25,7 @@ def deciding_inputs(condition: Value) -> list[Value]:
 
 
 def choosing_inputs(condition: Value) -> list[Value]:
-    """Return the inputs of the model on whose values, not only sizes, `condition` depends."""
+    """Return the model inputs whose elements, not just sizes, decide `condition`."""
     return [
         value for value, only_size in _origins(condition) if value is not None and not only_size
     ]
@@ -81,8 +81,9 @@ def _outside(parameter: Value) -> Value | None:
 
 
 def shape_option(value: Value) -> str:
-    """The command-line option that gives an input a shape, with N in place of each size that the
-    user has to fill in.
+    """Return the command-line option that gives an input a shape.
+
+    The option has N in place of each size that the user has to fill in.
     """
     shape = value.type.shape if isinstance(value.type, TensorType) else Shape(None)
     if shape.dims is None:

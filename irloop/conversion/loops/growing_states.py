@@ -119,8 +119,9 @@ def _is_model_input(value: Value) -> bool:
 
 
 def _keeps_size(item: Entering) -> bool:
-    """True if the next value is the state itself, or is computed from it by elementwise operations
-    only.
+    """True if the next value of a state has the size of the state.
+
+    The next value is then the state itself, or is computed from it by elementwise operations.
     """
     value = item.result
     while value is not None and value is not item.parameter:

@@ -191,8 +191,9 @@ def _never_runs(c: Conversion, limit: Value | None, starts: Value | None) -> boo
 def without_iterations(
     c: Conversion, body: Body, inputs: Sequence[Converted | None]
 ) -> list[Converted | None]:
-    """The outputs of a loop that runs zero iterations: the initial states, and scan outputs of
-    length 0.
+    """The outputs of a loop that runs zero iterations.
+
+    They are the initial states, and scan outputs of length 0.
     """
     initial = {port.result: inputs[port.external] for port in body.ports.carried}
     outputs: list[Converted | None] = []

@@ -30,8 +30,9 @@ def runs_at_all(c: Conversion, trip: Value, starts: Value) -> Value:
 
 
 def unknown_axes(value: Value, joined: int) -> list[int]:
-    """The axes of unknown size of a loop output, except `joined`, the axis along which it is
-    concatenated.
+    """The axes of unknown size of a loop output, except the axis `joined`.
+
+    `joined` is the axis along which the output is concatenated.
     """
     dims = shape_of(value).dims or ()
     joined_at = (joined, joined + len(dims))

@@ -54,10 +54,10 @@ def as_type(c: Conversion, value: Value, type: ValueType) -> Value:
 
 
 def zeros_like_type(c: Conversion, type: ValueType) -> Value:
-    """Zeros of a tensor type; unknown dimensions are 0.
+    """Return zeros of a tensor type; unknown dimensions are 0.
 
-    If there is no iteration, the specification does not define the last value of a result without a
-    back edge. These zeros are used then.
+    They are the last value of a body result without a back edge if the loop runs no iteration,
+    because the specification does not define this value.
     """
     if not isinstance(type, TensorType) or type.element is ElementType.DYNAMIC:
         raise c.refuse("an output of the loop body has no known element type")

@@ -185,7 +185,10 @@ class OnnxScanBuilder:
         return [*values[:held], *(self._placed(value, *scan[1:]) for value, scan in placed)]
 
     def _placed(self, value: Value, axis: int, reverse: bool) -> Value:
-        """Move the axis of the iterations, which is axis 0, to `axis`."""
+        """Move axis 0 of `value`, the axis of the iterations, to `axis`.
+
+        If `reverse`, the order of the iterations is reversed first.
+        """
         if reverse:
             value = reverse_axis(self.c, value, 0)
         if axis == 0:

@@ -151,7 +151,12 @@ class OpenVinoLoopBuilder:
         states: list[Value],
         scans: list[Scanned],
     ) -> list[Value]:
-        """Make a Loop; return the last values of the states, then the concatenated outputs."""
+        """Make a Loop; return the last values of the states, then the concatenated outputs.
+
+        `trip` and `starts` are the trip count and the initial condition of the Loop. `condition`,
+        `states` and `scans` are values of the body: the condition, the next value of each state,
+        and the values to concatenate.
+        """
         self._drop_dead([condition, *states, *(scan.value for scan in scans)])
         scans = self._safe_scans(scans)
         runs = self._runs(trip, starts)

@@ -84,7 +84,7 @@ class RunnablePorts(LoopPass):
 def _loses_a_parameter(wires: LoopWires) -> bool:
     """Return whether OpenVINO would remove a body parameter that is not a state.
 
-    It does so if nothing needs the parameter, or if only operations read it that OpenVINO removes.
+    It removes a parameter if nothing reads it, or if it also removes all operations that read it.
     """
     return any(item.result is None and not is_live(item.parameter) for item in wires.inputs)
 

@@ -68,9 +68,9 @@ def insert(
     item: Converted,
     position: Value | None = None,
 ) -> Converted:
-    """SequenceInsert -> the sequence with the item, as single items or stacked.
+    """SequenceInsert -> the longer sequence, kept as separate tensors or as one stacked tensor.
 
-    For a sequence to which each iteration of a loop only appends, the result holds just the item.
+    If each iteration of a loop only appends to the sequence, the result holds only the new item.
     """
     if not isinstance(item, Value):
         raise c.refuse("a sequence of sequences cannot be represented by tensors")
@@ -213,7 +213,7 @@ def concat(c: Conversion, op: onnx.ConcatFromSequence, sequence: Converted) -> V
 
 
 def _merged(c: Conversion, value: Value, axis: int) -> Value:
-    """Reshape [.., n, p, ..] to [.., n * p, ..]."""
+    """Merge `axis` with the next axis: reshape [.., n, p, ..] to [.., n * p, ..]."""
     shape = shape_of(value)
     dims = shape.static()
     if dims is not None:

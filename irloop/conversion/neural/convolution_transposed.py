@@ -109,8 +109,9 @@ def _sliced_export(
     filters: Value,
     shape: Value,
 ) -> Value:
-    """The transposed convolution without cropping, followed by a Slice whose bounds are computed at
-    run time.
+    """Emit the transposed convolution without cropping, and a Slice to spatial sizes `shape`.
+
+    The bounds of the Slice are computed at run time.
     """
     rank = len(paddings)
     given = attributes | ({"output_padding": paddings} if any(paddings) else {})
@@ -200,10 +201,11 @@ def _by_shape(
     data: Value,
     weights: Value,
 ) -> Value:
-    """Convert a ConvTranspose with a known output size: the size becomes an input.
+    """Convert a ConvTranspose whose output size is known; OpenVINO gets the size as an input.
 
-    Without `output_shape`, the size is that of the data times the strides. The auto_pad of ONNX is
-    exchanged: OpenVINO's same_lower crops at the end where ONNX's SAME_UPPER crops.
+    Without `output_shape`, the size is that of the data times the strides. SAME_UPPER becomes
+    same_lower, and any other auto_pad becomes same_upper, because OpenVINO crops more at the
+    opposite end.
     """
     rank = len(paddings)
     if op.output_shape:

@@ -68,7 +68,7 @@ def _size(c: Conversion, labels: Value) -> Value:
 
 
 def _places(c: Conversion, labels: Value) -> Value:
-    """The vector 0, 1, ... frames - 1."""
+    """The vector 0, 1, ..., frames - 1, where frames is the length of axis 1 of `labels`."""
     if c.opset < 11:
         raise c.refuse("Range needs ONNX opset 11 or later", opset=11)
     return forms.range_(c, c.i64(0), _size(c, labels), c.i64(1))
@@ -95,8 +95,9 @@ def changed(c: Conversion, labels: Value) -> Value:
 
 
 def packed(c: Conversion, labels: Value, kept: Value) -> tuple[Value, Value]:
-    """Move the kept elements of rows [N, T] to the front, padded with -1; also return their counts
-    [N].
+    """Move the kept elements of rows [N, T] to the front; return them and their counts [N].
+
+    The rest of each row is filled with -1.
     """
     number, places = forms.cast(c, kept, I64), _places(c, labels)
     size = forms.reshape(c, _size(c, labels), [1])

@@ -44,9 +44,9 @@ def export_deformable(
 ) -> Value:
     """DeformableConvolution -> DeformConv; before opset 19, Gather and MatMul with the filters.
 
-    Unless OpenVINO blends samples near the border with zeros, the positions are clamped to the
-    data, where both formats read the same elements. A mask then removes the positions that were
-    outside.
+    DeformConv blends samples near the border with zeros. If the operation of OpenVINO does not, the
+    positions are clamped to the data, where both read the same elements, and a mask removes the
+    positions that were outside.
     """
     kernel, sizes = kernel_of(filters, 2), spatial_sizes(data)
     if kernel is None or sizes is None:

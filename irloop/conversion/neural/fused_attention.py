@@ -224,8 +224,8 @@ def _separated(value: Value, perm: tuple[int, ...]) -> tuple[Value, int] | None:
 def _keeps_batch(reshape: Node) -> bool:
     """Return whether a Reshape is known to keep the batch and position axes (0 and 1).
 
-    The later axes must hold equally many elements before and after; then it is enough to know that
-    one of these two axes is kept.
+    The caller ensures that the later axes hold equally many elements before and after the Reshape,
+    so if one of the two axes is kept, the other is kept, too.
     """
     data, target = reshape.inputs[:2]
     if data is None or target is None:
@@ -267,7 +267,8 @@ def _is_broadcastable_bias(bias: Value, query: Value, key: Value, heads: int) ->
 
 
 def _is_known(dim: object) -> bool:
-    """True for a dimension that is a number or has a name; dimensions of the same name are
-    equal.
+    """True for a dimension that is a number or has a name.
+
+    Dimensions of the same name are equal.
     """
     return isinstance(dim, int) or (isinstance(dim, DynamicDim) and dim.symbol is not None)

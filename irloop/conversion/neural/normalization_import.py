@@ -80,10 +80,10 @@ def import_batch_norm7(c: Conversion, op: onnx.BatchNormalization7, *operands: V
 
 
 def _batch_norm(c: Conversion, epsilon: float, x: Value, *parameters: Value) -> Value:
-    """Normalise by given statistics. All operands are converted to the widest type, because since
-    opset 15 parameters may be wider than the data.
+    """Normalise by given statistics.
 
-    Data of rank 1 are a batch of one channel.
+    All operands are converted to the widest type, because since opset 15 parameters may be wider
+    than the data. Data of rank 1 are a batch of one channel.
     """
     if shape_of(x).rank == 1:
         column = _batch_norm(c, epsilon, forms.unsqueeze(c, x, [1]), *parameters)
@@ -224,8 +224,9 @@ def import_rms_norm(c: Conversion, op: onnx.RMSNormalization, x: Value, scale: V
 
 @imports(onnx.LpNormalization)
 def import_lp_norm(c: Conversion, op: onnx.LpNormalization, x: Value) -> Value:
-    """LpNormalization -> division by the norm; a norm of 0 is replaced by 1, which leaves the
-    elements 0.
+    """LpNormalization -> division by the norm.
+
+    A norm of 0 is replaced by 1, so that the elements stay 0.
     """
 
     def build(value: Value) -> Value:

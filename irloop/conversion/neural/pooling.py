@@ -190,9 +190,10 @@ def _rounds_up(window: Window, x: Value) -> bool:
 
 
 def _inverse_fill(c: Conversion, window: Window, x: Value) -> Value:
-    """The kernel area divided by the number of elements of each window that are not padding.
+    """The factors that correct averages over windows in which padding counts as elements.
 
-    The result is a constant [1, 1, ...].
+    A factor is the kernel area divided by the number of elements of the window that are not
+    padding. The result is a constant [1, 1, ...].
     """
     import numpy as np
 

@@ -163,7 +163,10 @@ def import_max1(c: Conversion, op: onnx.MaxPool1, data: Value) -> Value:
 
 @imports(onnx.MaxPool)
 def import_max(c: Conversion, op: onnx.MaxPool, data: Value) -> list[Value | None]:
-    """MaxPool -> MaxPool; before opset8, comparisons compute the indices and dilated windows."""
+    """MaxPool -> MaxPool, or an elementwise maximum of slices.
+
+    OpenVINO's MaxPool has indices and dilations only since opset8; before, slices are compared.
+    """
     window = op.window()
     attributes = _attributes(c, window, data)
     indexed = len(c.node.outputs) > 1 and c.node.outputs[1].is_used

@@ -177,7 +177,7 @@ class _Axis:
         return index, self._cubic(far, how.cubic)
 
     def _cubic(self, x: Value, a: float) -> Value:
-        """The weights of Keys' cubic filter at the distances `x`."""
+        """The weights of Keys' cubic filter with the coefficient `a` at the distances `x`."""
         c = self.c
 
         def polynomial(*factors: float) -> Value:
@@ -224,9 +224,10 @@ class _Axis:
         return forms.add(c, start, self._steps(way, out, alone))
 
     def _steps(self, way: Value, out: Value, alone: Value) -> Value:
-        """Positions in equal steps: element `out` is at out * way / (length - 1).
+        """Positions in the data from which equally spaced elements of the result are read.
 
-        If the length is 1, its position is `alone`.
+        The result element with index `out` is read at out * way / (length - 1), so `way` is the
+        distance from the first position to the last. If the length is 1, the position is `alone`.
         """
         c = self.c
         span = forms.subtract(c, self.length, self._number(1))

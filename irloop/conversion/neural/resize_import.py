@@ -82,7 +82,10 @@ def import_resize(
 
 
 def _in_known_type(c: Conversion, how: Resampling, data: Value, *others: Any) -> Value:
-    """Interpolate integers as floats and truncate, as ONNX runtimes do."""
+    """Resize `data` in a type that the operation supports, and convert the result back.
+
+    Integers are interpolated as floats and truncated, as ONNX runtimes do.
+    """
     element = element_of(data)
     weighted = how.mode != "nearest" and not element.is_float
     chosen = ElementType.F32 if weighted else STAND_INS.get(element, element)

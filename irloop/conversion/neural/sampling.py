@@ -154,7 +154,7 @@ class _Sampler:
         return forms.reshape_to(c, last, pattern, special_zero=False)
 
     def _first_rows(self, shape: Value, sizes: list[Value]) -> Value:
-        """Emit the number [N, 1] of the first row of each batch item in a table of positions.
+        """Emit the index [N, 1] of the first row of each batch item in a table of all positions.
 
         Each item has as many rows as the product of `sizes`.
         """
@@ -165,10 +165,10 @@ class _Sampler:
         return forms.unsqueeze(c, forms.multiply(c, numbers, count), [1])
 
     def _weighted(self, rows: Value, index: Value, weights: list[Value]) -> Value:
-        """Gather the rows with the numbers `index` [N, K], and multiply them by the weights.
+        """Gather the rows at `index` [N, K] and multiply them by all `weights` [N, K].
 
-        Each of `weights` is [N, K]; without weights, the rows stay as they are. The result is [N,
-        K, C].
+        `rows` is [count, C], and the result is [N, K, C]. If `weights` is empty, the rows are not
+        multiplied.
         """
         c = self.c
         values = forms.gather(c, rows, index, 0)

@@ -1,5 +1,6 @@
-"""Converts Fourier transforms to ONNX: DFT and STFT, which exist since opset 17, or matrix
-products.
+"""Converts Fourier transforms to ONNX.
+
+They become DFT and STFT, which exist since opset 17, or matrix products.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def _transformed(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Value:
-    """Emit one DFT along `axis`, which must not be negative."""
+    """Emit one DFT along `axis`, which must not be negative.
+
+    `length` is the number of elements that are transformed; -1 means the size of the axis.
+    """
     if c.opset < 17:
         return _by_matrix(c, x, axis, length, inverse=inverse, onesided=onesided)
     count = None if length == -1 else c.i64(length)
@@ -195,7 +199,7 @@ def _whole_spectrum(c: Conversion, half: Value, axis: int, length: int, rank: in
 
 
 def _centred(c: Conversion, window: Value, size: int) -> Value:
-    """The window with zeros on both sides up to `size`."""
+    """Return the window, padded with zeros on both sides to the length `size`."""
     length = shape_of(window).dim(0)
     if not isinstance(length, int):
         raise c.refuse("the length of its window is not known", "declare the shapes of the inputs")
@@ -257,8 +261,9 @@ def export_istft(
 
 
 def _frames(c: Conversion, data: Value, window: Value, count: int) -> Value:
-    """Transform [B, frequencies, frames, 2] back to windowed pieces of the signal, [B, frames,
-    count].
+    """Transform the spectrum of each frame back to a windowed piece of the signal.
+
+    `data` is [B, frequencies, frames, 2], and the result is [B, frames, count].
     """
     import numpy as np
 

@@ -34,7 +34,7 @@ _MOST = 2**24
 
 
 class QuantisedBiases(MatcherPass):
-    """Uses a constant that is added to the result of a quantised convolution as the bias.
+    """Turns a constant added to a quantised convolution into the bias of the convolution.
 
     Given::
 

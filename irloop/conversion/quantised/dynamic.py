@@ -74,7 +74,7 @@ class DynamicRanges(MatcherPass):
 class _Dynamic(Record):
     """Values of a quantisation whose scale is computed at run time.
 
-    `x` is the data, `scale` the scale, and `zero` the code that represents 0, a number in f32.
+    `x` is the data, `scale` the scale, and `zero` the zero point, in f32.
     """
 
     x: Value

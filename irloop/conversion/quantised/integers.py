@@ -47,7 +47,7 @@ class QuantisedIntegers(MatcherPass):
 
 
 def _quantised_integers(value: Value) -> tuple[Codes, float] | None:
-    """Return the codes of a quantised value and their zero point.
+    """Return the quantised integers from which `value` is computed, and their zero point.
 
     Returns None if `value` is not the result of a quantisation to 8 bits with saturation.
     """

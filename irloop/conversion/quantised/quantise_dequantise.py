@@ -70,7 +70,7 @@ def quantised(emitter: Emitter, codes: Codes, zero: float, element: ElementType)
 
 
 def _pair(value: Value) -> tuple[Codes, float, Scale] | None:
-    """Find the codes, the zero point and the scale of a product that dequantises 8-bit codes.
+    """Split a product that dequantises 8-bit integers into integers, zero point and scale.
 
     Returns None unless `value` is such a product, with one scale for all elements.
     """

@@ -38,8 +38,9 @@ BYTES = {ElementType.U8: (0.0, 255.0), ElementType.I8: (-128.0, 127.0)}
 
 
 class Codes(Record):
-    """The codes of a quantisation, as whole numbers in f32: x divided by a single scale, rounded to
-    even, and limited to low..high.
+    """Quantised integers in f32: x / `scale`, rounded to even and limited to `low`..`high`.
+
+    The scale is a single number.
     """
 
     x: Value

@@ -82,8 +82,9 @@ def summed_bias(c: Conversion, layer: Layer) -> Value:
 def iterated(
     c: Conversion, layer: Layer, functions: tuple[Activation, ...], *, reverse: bool
 ) -> list[Value]:
-    """Write one direction as a loop over the steps; return Y [B, 1, T, S] and the last states [B,
-    1, S].
+    """Write one direction as a loop over the steps; return Y and the last states.
+
+    Y is [B, 1, T, S], and each state is [B, 1, S].
     """
     projected, own_bias = _projected(c, layer)
     lengths = None

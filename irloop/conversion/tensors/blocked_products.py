@@ -143,7 +143,7 @@ def _weights(value: Value, depth: int) -> _Weights | None:
 
 
 def _scaled(node: Node) -> _Weights | None:
-    """Read the weights if `node` computes (Cast(codes) - Cast(zeros)) * scales, else None.
+    """Read the weights if `node` computes (Cast(integers) - Cast(zeros)) * scales, else None.
 
     The operands of the Mul may be in either order, and the Sub may be missing.
     """
@@ -237,9 +237,10 @@ def _number(value: Value) -> Array | None:
 
 
 def _is_blocked(weights: _Weights, size: int) -> bool:
-    """True if in each block of `size` columns all scales are equal, and all zero points are equal.
+    """True if all scales, and all zero points, are equal within each block of `size` columns.
 
-    Always false if `size` exceeds both the columns and the largest block of ONNX Runtime.
+    False if `size` is greater than both the number of columns and the largest block that ONNX
+    Runtime supports.
     """
     columns = weights.codes.shape[1]
     if size > max(columns, BLOCKS[-1]):
@@ -251,9 +252,11 @@ def _is_blocked(weights: _Weights, size: int) -> bool:
 
 
 def _packed(weights: _Weights, size: int) -> tuple[Array, Array]:
-    """Pack 4-bit codes to bytes [rows, blocks, bytes] and zero points to one flat array of bytes.
+    """Pack 4-bit weights and their zero points, two numbers to a byte.
 
-    The first of two numbers has the lower four bits of a byte.
+    The first of two numbers has the lower four bits of a byte. The weights become bytes [rows,
+    blocks, size / 2], where `size` is the number of weights in a block; the zero points become a
+    flat array of bytes.
     """
     rows, columns = weights.codes.shape
     blocks = -(-columns // size)

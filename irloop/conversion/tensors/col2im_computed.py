@@ -1,5 +1,4 @@
-"""Writes Col2Im in OpenVINO operations if the sizes of the image and the block are computed at run
-time.
+"""Writes Col2Im in OpenVINO operations if the sizes of image or block are computed at run time.
 
 It works axis by axis: an element of the image is the sum of the elements of all blocks that cover
 it, which is a product with a matrix of zeros and ones.

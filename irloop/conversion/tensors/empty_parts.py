@@ -77,5 +77,5 @@ def _split_without_empty(node: Node, rewriter: MatchRewriter) -> bool:
 
 
 def _empty(value: Value, emitter: Emitter) -> Value:
-    """A constant in place of an empty part."""
+    """An empty constant with the shape and element type of `value`, to take its place."""
     return emitter.constant(np.zeros(shape_of(value).static() or (0,)), element_of(value))

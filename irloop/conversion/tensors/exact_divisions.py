@@ -97,7 +97,7 @@ class _Parts:
         return self._raised(self.emit(Subtract(), rest, self.right), sign)
 
     def truncated(self, remainder: Value) -> Value:
-        """The remainder with the sign of the dividend."""
+        """Convert a remainder with the sign of the divisor to one with the sign of the dividend."""
         signs = (self.emit(Sign(), value) for value in (self.left, remainder))
         opposite = self.emit(Minimum(), self.emit(Multiply(), *signs), self.zero)
         return self.emit(Add(), remainder, self.emit(Multiply(), self.right, opposite))
@@ -116,7 +116,10 @@ class _Parts:
         return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))
 
     def _raised(self, value: Value, sign: Value) -> Value:
-        """`value`, plus the divisor where it has the opposite sign."""
+        """Add the divisor to `value` where their signs are opposite.
+
+        `sign` is the sign of the divisor.
+        """
         signs = self.emit(Multiply(), self.emit(Sign(), value), sign)
         opposite = self.emit(Minimum(), signs, self.zero)
         return self.emit(Subtract(), value, self.emit(Multiply(), self.right, opposite))

@@ -1,4 +1,4 @@
-"""Writes Selects of more than five dimensions for OpenVINO 2021.4, which crashes on them."""
+"""Flattens Selects of more than five dimensions, because OpenVINO 2021.4 crashes on them."""
 
 from __future__ import annotations
 

@@ -81,12 +81,16 @@ def _scaled(c: Conversion, value: Value, factor: float) -> Value:
 
 @exports(ov.Einsum)
 def export_einsum(c: Conversion, op: ov.Einsum, *operands: Value) -> Value:
-    """Einsum -> Einsum."""
+    """Einsum -> Einsum, with the equation written out: an explicit arrow and no spaces."""
     return einsum(c, op.equation, *_aligned(c, Equation.parse(op.equation), operands))
 
 
 def _aligned(c: Conversion, equation: Equation, operands: tuple[Value, ...]) -> list[Value]:
-    """Give the dimensions under "..." one rank in all operands, as ONNX's inference requires."""
+    """Broadcast the dimensions under "..." to the same sizes in all operands.
+
+    ONNX's inference requires that they have the same rank. The operands are returned unchanged if
+    the sizes are equal already, or if one is not known.
+    """
     extents: list[list[int] | None] = []
     for term, operand in zip(equation.operands, operands, strict=True):
         dims = shape_of(operand).static()

@@ -1,6 +1,7 @@
-"""Adds dimensions by Unsqueeze where OpenVINO's CPU plugin would lose those of a constant.
+"""Replaces constants of one element that have more dimensions than the other operand.
 
-The constants have one element.
+The constant becomes a scalar, and an Unsqueeze adds its dimensions to the result, because
+OpenVINO's CPU plugin would lose them.
 """
 
 from __future__ import annotations

@@ -114,8 +114,9 @@ def axes_of(
 
 
 def _lists_none(c: Conversion, op: onnx.ByAttribute | onnx.ByInput, axes: Value | None) -> bool:
-    """True if no axes are listed. Then all axes are reduced, or none with
-    `noop_with_empty_axes`.
+    """True if no axes are listed.
+
+    Such a reduction reduces all axes, or none with `noop_with_empty_axes`.
     """
     if isinstance(op, onnx.ByAttribute):
         return not op.axes

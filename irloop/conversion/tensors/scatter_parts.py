@@ -154,7 +154,8 @@ def _completed(
 ) -> Value:
     """Write `part` over the first elements of `data` on each axis, and keep the rest of `data`.
 
-    `sizes` gives the size of the part on each axis on which it is smaller than `data`.
+    `sizes` gives the size of the part on each axis on which it is smaller than `data`. `f` is the
+    module of forms for the target format.
     """
     whole, open_axes = part, dict(sizes)
     for axis, size in sizes.items():

@@ -55,8 +55,9 @@ def import_size(c: Conversion, op: onnx.Size, data: Value) -> Value:
 
 @exports(ov.Reshape)
 def export_reshape(c: Conversion, op: ov.Reshape, data: Value, pattern: Value) -> Value:
-    """Reshape -> Reshape; a 0 that copies no dimension needs allowzero, or another form before
-    opset 14.
+    """Reshape -> Reshape.
+
+    A 0 in `pattern` that copies no dimension needs allowzero, or another form before opset 14.
     """
     known = ints(c, pattern)
     target = onnx_forms.as_list(c, pattern)

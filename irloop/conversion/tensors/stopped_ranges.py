@@ -1,4 +1,7 @@
-"""Limits the end of ranges, because OpenVINO counts steps that point away from it."""
+"""Limits the end of each Range, so that a step that points away from the end makes it empty.
+
+OpenVINO would return elements for such a step.
+"""
 
 from __future__ import annotations
 

@@ -199,10 +199,10 @@ class _Bounds:
     def _opened(
         self, which: int, positions: list[_Position], shrunk: list[bool], given: Value
     ) -> Value:
-        """Return the bounds `given`, with each masked bound replaced by an end of the axis.
+        """Replace each masked bound in `given` by the end of the axis where slices begin or end.
 
-        The sign of the stride decides which end of the axis this is. Positions of axes that shrink
-        keep their bounds.
+        `which` is 0 for the begins and 1 for the ends. The sign of the stride decides whether a
+        slice begins at the low or the high end. The bounds of axes that the slice removes are kept.
         """
         c = self.c
         opens = [

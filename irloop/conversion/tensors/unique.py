@@ -87,7 +87,7 @@ class _Groups:
         return f.reshape_to(c, front, f.concat(c, [count, c.i64([-1])], 0), special_zero=False)
 
     def _order(self, rows: Value) -> Value:
-        """Return the numbers of distinct rows in ascending lexicographic order of the rows.
+        """Return the indices that sort distinct rows in ascending lexicographic order.
 
         The rank of a row is the number of smaller rows; a row is smaller than another if its
         element is smaller where the two first differ.

@@ -266,11 +266,17 @@ class Attention(ContribOp, type="Attention", inputs=(2, 7), outputs=None):
 class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), outputs=None):
     """Attention of queries to keys and values that are already projected; adds their bias.
 
-    Inputs: query [batch, positions, size], with key and value of the same form or, from an encoder,
-    [batch, heads, keys, head size]; or query, key and value together [batch, positions, heads, 3,
-    head size]; or key and value together [batch, keys, heads, 2, head size]. The mask is the same
-    as in Attention. Outputs 1 and 2 are the past keys and values followed by the new ones, output 3
-    the scores before their softmax.
+    The inputs are one of these:
+
+    - query, key and value, each [batch, positions, size];
+    - query [batch, positions, size], with key and value of an encoder, each [batch, heads, keys,
+      head size];
+    - query [batch, positions, size], with key and value in one tensor [batch, keys, heads, 2, head
+      size];
+    - query, key and value in one tensor [batch, positions, heads, 3, head size].
+
+    The mask is the same as in Attention. Outputs 1 and 2 are the past keys and values followed by
+    the new ones, output 3 the scores before their softmax.
     """
 
     operands = (

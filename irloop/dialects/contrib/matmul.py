@@ -13,8 +13,8 @@ __all__ = ["FusedGemm", "FusedMatMul", "FusedMatMulActivation", "GemmFastGelu", 
 def transposed(s: Steps, x: Term, swap: bool, batches: bool) -> Term:
     """Transpose the axes of a matrix operand as FusedMatMul does.
 
-    If `batches` is true, axis 0 moves before the last axis. If `swap` is true, the last two axes
-    are swapped then.
+    If `batches` is true, axis 0 first moves before the last axis. If `swap` is true, the last two
+    axes of the result are swapped.
     """
     rank = x.rank
     perm = list(range(rank))

@@ -73,10 +73,10 @@ TILED_WEIGHTS = (3, 4)
 
 
 def order_of(number: int) -> Order:
-    """The order with a number.
+    """The storage order that has this number in ONNX Runtime.
 
     Raises:
-        CannotDecomposeError: if no order has it.
+        CannotDecomposeError: if no order has the number.
     """
     if not 0 <= number < len(ORDERS):
         raise CannotDecomposeError(f"{number} is not the number of an order; these are 0 to 4")
@@ -99,7 +99,11 @@ def _parts(s: Steps, x: Term, axis: int, sizes: Sequence[int], order: Order) -> 
 
 
 def _divided(s: Steps, x: Term, number: int) -> tuple[list[int | Term], tuple[int, ...]]:
-    """The axes into which the matrices of `x` are divided, and their places in memory."""
+    """Return the shape that splits matrices into tiles, and the memory order of its axes.
+
+    `number` is the number of the layout (see `order_of`). A 0 in the shape keeps the size of that
+    axis. The memory order is a permutation of the axes of the new shape.
+    """
     order = order_of(number)
     batch = list(range(x.rank - 2))
     axes: list[int | Term] = [0 for _ in batch]
@@ -114,7 +118,10 @@ def _extents(s: Steps, x: Term) -> list[int | Term]:
 
 
 def stored(s: Steps, x: Term, number: int) -> Term:
-    """Store row-major matrices in an order; a vector is a matrix of one row."""
+    """Convert row-major matrices to the memory order `number` of cublasLt.
+
+    A vector is converted as a matrix of one row.
+    """
     if number == ROW:
         return x
     if x.rank < 2:
@@ -146,7 +153,10 @@ def loaded(s: Steps, x: Term, number: int) -> Term:
 
 
 def weights(s: Steps, x: Term, number: int) -> Term:
-    """The row-major weights of `x`; weights in tiles are transposed before they are stored."""
+    """Convert weights from the memory order `number` to row-major order.
+
+    Weights in a tiled order are stored transposed; their transposition is undone.
+    """
     if number not in TILED_WEIGHTS:
         return loaded(s, x, number)
     lead: list[int | Term] = [0] * (x.rank - 2)
@@ -155,10 +165,12 @@ def weights(s: Steps, x: Term, number: int) -> Term:
 
 
 def check_product(first: int, second: int, result: int) -> None:
-    """Refuse a product of matrices in orders for which no product is defined.
+    """Refuse to multiply matrices in memory orders for which ONNX Runtime defines no product.
+
+    The arguments are the numbers of the orders of both operands and of the result.
 
     Raises:
-        CannotDecomposeError: for other orders.
+        CannotDecomposeError: for such orders.
     """
     names = [order_of(number).name for number in (first, second, result)]
     is_plain = (first, second) == (ROW, COLUMN)
@@ -183,7 +195,7 @@ def coded(s: Steps, x: Term, scale: Term) -> Term:
 
 
 def real_product(s: Steps, a: Term, b: Term, scale: Term) -> Term:
-    """The product of two matrices of codes, times `scale`."""
+    """The product of two matrices of quantised integers, times `scale`, in f32."""
     return s.cast(s.op("MatMulInteger", a, b), ElementType.F32) * scale
 
 
@@ -205,7 +217,10 @@ class QuantizeWithOrder(ContribOp, type="QuantizeWithOrder", inputs=2):
 
 
 class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
-    """codes * scale, as f16 or f32, from one memory order to another."""
+    """Multiplies quantised integers by a scale and changes their memory order.
+
+    The result is f16 or f32.
+    """
 
     operands = "x: i8, scale: f32 -> f16 | f32"
     cost = "linear"
@@ -225,7 +240,7 @@ class DequantizeWithOrder(ContribOp, type="DequantizeWithOrder", inputs=2):
 
 
 class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
-    """a @ b + bias + c of codes, quantized; each operand has a scale, b also one for each column.
+    """Quantised a @ b + bias + c; each operand has a scale, and b may have one for each column.
 
     a, c and the result are row-major and b is column-major; or they are in ORDER_COL32, and b is
     transposed and in ORDER_COL4_4R2_8C or ORDER_COL32_2R_4R4, without a bias.
@@ -279,7 +294,7 @@ class QOrderedMatMul(ContribOp, type="QOrderedMatMul", inputs=(5, 8)):
 
 
 class QOrderedGelu(ContribOp, type="QOrderedGelu", inputs=3):
-    """x * (1 + erf(x / sqrt(2))) / 2 of codes, quantized."""
+    """Gelu of quantized integers with a quantized result: x * (1 + erf(x / sqrt(2))) / 2."""
 
     operands = "x: i8, x_scale: f32, y_scale: f32 -> i8"
     elementwise = True
@@ -297,7 +312,10 @@ class QOrderedGelu(ContribOp, type="QOrderedGelu", inputs=3):
 
 
 class QOrderedLayerNormalization(ContribOp, type="QOrderedLayerNormalization", inputs=(5, 5)):
-    """LayerNormalization of codes over the dimensions from `axis` on, quantized."""
+    """LayerNormalization of quantised data over the dimensions from `axis` on.
+
+    The data are dequantised, normalised in floating point, and quantised again.
+    """
 
     operands = "x: i8, x_scale: f32, gamma: F, beta?: F, y_scale: f32 -> i8 where F: f16 | f32"
     omissible: ClassVar[frozenset[int]] = frozenset({3})
@@ -322,7 +340,7 @@ class QOrderedLayerNormalization(ContribOp, type="QOrderedLayerNormalization", i
 
 
 class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
-    """Self-attention of codes; projections, scores, weights and the result are quantized.
+    """Self-attention of quantized integers; scores, weights and the result are quantized, too.
 
     The mask has the forms of Attention. Masked keys have the weight 0, and the largest score, which
     is subtracted before the exponential, is that of all keys. ONNX Runtime's kernel ignores

@@ -1,6 +1,7 @@
 """ONNX Runtime's operations with quantized weights, most of them matrix products.
 
-The weights are 8-bit integers, or codes of 2, 4 or 8 bits; each block of codes has its own scale.
+The weights are quantized to 8-bit integers, or to values of 2, 4 or 8 bits in blocks, each of which
+has its own scale.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ NF4 = (
 def unpacked(
     s: Steps, codes: Term, bits: int, shape: Sequence[int], *, high_first: bool = False
 ) -> Term:
-    """Unpack `bits`-bit codes from bytes, and return them as f32 in the given shape.
+    """Unpack integers of `bits` bits from bytes, and return them as f32 in the shape `shape`.
 
-    The bytes form `shape[0]` rows. If the codes of a row do not fill its last byte, the rest is
-    ignored. 4-bit constants are stored as u4 if the opset has it, so that weights do not grow.
+    The bytes `codes` form `shape[0]` rows. If the integers of a row do not fill its last byte, the
+    rest is ignored. 4-bit constants are stored as u4 if the opset has it, so that weights do not
+    grow.
 
     Raises:
         CannotDecomposeError: for a number of bits that is not 2, 4 or 8.
@@ -74,10 +76,10 @@ def unpacked(
 
 
 def separated(s: Steps, codes: Term, bits: int, *, high_first: bool = False) -> Term:
-    """Unpack bytes that each hold several codes of `bits` bits, so that each u8 holds one code.
+    """Unpack bytes that each hold several integers of `bits` bits; each result holds one.
 
-    The last axis becomes 8 / `bits` times as long. With `high_first`, the first code is in the
-    highest bits.
+    The elements of the result are u8. The last axis becomes 8 / `bits` times as long. With
+    `high_first`, the first integer is in the highest bits.
     """
     if bits == 8:
         return codes
@@ -188,10 +190,11 @@ class QGemm(ContribOp, type="QGemm", inputs=(6, 9)):
 
 
 class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
-    """x @ W', W [N, K] quantized in blocks along K, each with a scale and a zero point.
+    """x @ transpose(W); W [N, K] is quantised in blocks of columns.
 
-    Codes are packed into bytes, the lower bits first: [N, blocks, bytes of a block]; scales are
-    [N, blocks]; zero points are packed in the same way, or not packed and of the type of x.
+    Each block has a scale and a zero point. The quantised integers are packed into bytes, the lower
+    bits first: [N, blocks, bytes of a block]. Scales are [N, blocks]. Zero points are packed in the
+    same way, or not packed and of the type of x.
     """
 
     operands = (
@@ -249,7 +252,10 @@ class MatMulNBits(ContribOp, type="MatMulNBits", inputs=(3, 6)):
 
 
 class MatMulBnb4(ContribOp, type="MatMulBnb4", inputs=3):
-    """x @ W' (or x @ W); W [N, K] is in blocks of 4-bit codes (FP4 or NF4), each with a scale."""
+    """x @ transpose(W), or x @ W if `transB` is 0; W is quantised to 4-bit floats (FP4 or NF4).
+
+    W is [N, K], and each block of `block_size` elements has a scale.
+    """
 
     operands = "x: T, b: u8, absmax: T -> T where T: bf16 | f16 | f32"
 

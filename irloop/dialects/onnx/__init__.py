@@ -39,9 +39,7 @@ def _load(type_name: str | None, domain: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """Return a family by the name of its module, or an operation by the name of its class, such as
-    ``Add``.
-    """
+    """Return a module of operations by its name, or an operation class by its name (``Add``)."""
     if name in FAMILIES:
         return import_module(f"{__name__}.{name}")
     for type_name in _FAMILIES.types_of(name):

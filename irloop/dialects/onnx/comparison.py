@@ -38,8 +38,9 @@ __all__ = [
 
 
 class Comparison(OnnxOp):
-    """Base of comparisons, which map two operands of one type to booleans; `function` is the
-    kernel.
+    """Base of comparisons, which map two operands of one type to booleans.
+
+    `function` is the name of the kernel.
     """
 
     elementwise = True
@@ -202,8 +203,9 @@ class IsInf(OnnxOp, type="IsInf", since=10, inputs=1):
 
 
 class Bitwise(OnnxOp):
-    """Base of bitwise operations, which map two integers to one of the same type, and broadcast as
-    in NumPy.
+    """Base of bitwise operations, which map two integers to one of the same type.
+
+    The operands broadcast as in NumPy.
     """
 
     cost = "linear"

@@ -27,8 +27,9 @@ def halves(pads: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 class Windowed(OnnxOp):
-    """Base of all convolutions, with the attributes that they share; `kernel_shape` repeats the
-    filter's size.
+    """Base of all convolutions, with the attributes that they share.
+
+    If `kernel_shape` is present, it must equal the spatial sizes of the filter.
     """
 
     auto_pad: str = "NOTSET"

@@ -65,8 +65,9 @@ class ZipMap(MlOp, type="ZipMap", since=1, inputs=1):
 
 
 class ArrayFeatureExtractor(MlOp, type="ArrayFeatureExtractor", since=1, inputs=2):
-    """Selects columns of [..., C]; of a vector [C], it makes a matrix with one row
-    (ArrayFeatureExtractor-1).
+    """Selects columns of data [..., C] (ArrayFeatureExtractor-1).
+
+    Input 1 holds the indices of the columns. For a vector [C], the result is a matrix with one row.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:

@@ -21,8 +21,9 @@ _OTHER = {ElementType.STRING: ElementType.I64, ElementType.I64: ElementType.STRI
 
 
 class _TwoWays(MlOp):
-    """Base of mappings that map strings to i64, or i64 to strings, depending on the type of the
-    input.
+    """Base of operations that translate strings to i64 and back.
+
+    The type of the input decides the direction.
     """
 
     default_int64: int = -1

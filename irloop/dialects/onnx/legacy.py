@@ -40,9 +40,7 @@ __all__ = [
 
 
 class Broadcasting(OnnxOp):
-    """Base of operations whose operands have equal shapes, or are broadcast as the attributes
-    specify.
-    """
+    """Base of operations that broadcast their operands only if the attribute `broadcast` is set."""
 
     elementwise = True
 
@@ -53,8 +51,9 @@ class Broadcasting(OnnxOp):
 
     @property
     def position(self) -> int:
-        """The axis of the first operand with which the first axis of the second is aligned; -1
-        aligns the last axes.
+        """The axis of operand 0 with which the first axis of operand 1 is aligned.
+
+        The value -1 aligns the last axes of both.
         """
         return -1 if self.axis is None else self.axis
 

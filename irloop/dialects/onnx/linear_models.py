@@ -61,11 +61,10 @@ class LinearRegressor(MlOp, type="LinearRegressor", since=1, inputs=1):
 
 
 class LinearClassifier(MlOp, type="LinearClassifier", since=1, inputs=1, outputs=2):
-    """The label with the largest weighted sum of the features, and the scores as f32
-    (LinearClassifier-1).
+    """The label with the largest score, and the scores as f32 (LinearClassifier-1).
 
-    With two labels and one row of coefficients, the score belongs to the second label, which wins
-    if it is above zero.
+    A score is a weighted sum of the features. With two labels and one row of coefficients, the
+    score belongs to the second label, which wins if it is above zero.
     """
 
     coefficients: tuple[float, ...]

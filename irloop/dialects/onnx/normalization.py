@@ -32,9 +32,13 @@ EPSILON = 9.999999747378752e-06
 
 
 def _channel_parameters(args: Arguments, *positions: int) -> ValueType:
-    """The type of input 0.
+    """Check that the vectors at `positions` have one element per channel.
 
-    Each vector at `positions` must have one element per channel (axis 1 of input 0).
+    The channels are axis 1 of input 0, which must be of a floating-point type. Returns the type of
+    input 0.
+
+    Raises:
+        InferenceError: when a vector has another size, or input 0 is not of a floating-point type.
     """
     inference.floating(args, 0)
     shape = args.shape(0)

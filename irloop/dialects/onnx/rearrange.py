@@ -75,7 +75,11 @@ class SpaceToDepth(OnnxOp, type="SpaceToDepth", since=1, inputs=1):
 
 
 class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
-    """Like SpaceToDepth-1; with mode CRD the original channel varies more slowly (since 28)."""
+    """Like SpaceToDepth-1, with a `mode` that determines the channel order (since 28).
+
+    Mode CRD orders the output channels by input channel first and by position in the block second;
+    mode DCR does the reverse, as SpaceToDepth-1.
+    """
 
     not_moved = NARROW | BF16
     cost = "linear"
@@ -92,10 +96,9 @@ class SpaceToDepth28(OnnxOp, type="SpaceToDepth", since=28, inputs=1):
 
 
 class Col2Im(OnnxOp, type="Col2Im", since=18, inputs=3):
-    """Sums overlapping blocks, given as columns, to an image: [n, c block, l] -> [n, c, *image]
-    (Col2Im-18).
+    """Sums overlapping blocks, given as columns, to an image (Col2Im-18).
 
-    Inputs: columns, size of the image, size of a block.
+    [n, c block, l] becomes [n, c, *image]. Inputs: columns, size of the image, size of a block.
     """
 
     dilations: tuple[int, ...] | None = None

@@ -90,8 +90,9 @@ class TopK11(OnnxOp, type="TopK", since=11, inputs=2, outputs=2):
 
 
 class _ArgExtreme(OnnxOp):
-    """Base of ArgMax (if `largest`) and ArgMin, which return the position of the extreme element
-    along an axis.
+    """Base of ArgMax and ArgMin, which return the position of an extreme element along an axis.
+
+    `largest` is true for ArgMax.
     """
 
     cost = "linear"

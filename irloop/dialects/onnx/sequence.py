@@ -214,10 +214,10 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
         return [SequenceType(item, length, mixed)]
 
     def _parts(self, args: Arguments, total: Dim) -> tuple[Dim, int | None, bool]:
-        """Return the size of each part, the number of parts, and whether parts differ in size.
+        """Return the size of each part, the number of parts, and whether their sizes differ.
 
-        A size that is not known, or differs between parts, is unknown; a number that is not known
-        is None.
+        The size is `UNKNOWN_DIM` if it is not known or not the same for all parts. The number is
+        None if it is not known.
         """
         if not args.has(1):
             return 1, total if isinstance(total, int) else None, False
@@ -241,8 +241,9 @@ class SplitToSequence(OnnxOp, type="SplitToSequence", since=11, inputs=(1, 2)):
 
 
 class ConcatFromSequence(OnnxOp, type="ConcatFromSequence", since=11, inputs=1):
-    """Concatenates the items of a sequence, or stacks them with `new_axis` 1
-    (ConcatFromSequence-11).
+    """Concatenates or stacks the items of a sequence (ConcatFromSequence-11).
+
+    With `new_axis` 1 the items are stacked along a new axis.
     """
 
     axis: int

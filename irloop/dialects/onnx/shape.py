@@ -94,8 +94,9 @@ class _Reshaping(OnnxOp):
 
 
 class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
-    """The elements in the shape given by an attribute; 0 copies a dimension, -1 is inferred
-    (Reshape-1).
+    """The elements in the shape of an attribute (Reshape-1).
+
+    In the attribute, 0 copies a dimension of the input, and -1 is inferred.
     """
 
     not_moved = NARROW
@@ -113,8 +114,9 @@ class Reshape1(_Reshaping, type="Reshape", since=1, inputs=1):
 
 
 class Reshape(_Reshaping, type="Reshape", since=5, inputs=2):
-    """The elements in the shape given by input 1; 0 copies a dimension, -1 is inferred (Reshape-5,
-    13).
+    """The elements in the shape given by input 1 (Reshape-5, 13).
+
+    In this shape, 0 copies a dimension, and -1 is inferred.
     """
 
     not_moved = NARROW
@@ -215,9 +217,7 @@ class Unsqueeze(_Reshaping, type="Unsqueeze", since=1, inputs=1):
 
 
 class Unsqueeze13(_Reshaping, type="Unsqueeze", since=13, inputs=2):
-    """Inserts dimensions of size 1 at the given positions of the result (Unsqueeze-13, 21, 23, 24,
-    25).
-    """
+    """Inserts dimensions of size 1 at positions of the result (Unsqueeze-13, 21, 23, 24, 25)."""
 
     not_moved = NARROW
     reshapes = True

@@ -12,13 +12,13 @@ __all__ = ["require_trees"]
 def require_trees(
     args: Arguments, children: Sequence[tuple[int, ...]], roots: Sequence[int] | None = None
 ) -> None:
-    """Check that branches lead to existing nodes, and never back to a node above them.
+    """Check that the branches of trees lead to existing nodes and form no cycles.
 
-    `children` holds, for each node, the numbers of the nodes that it leads to. Without `roots`,
-    every node may be the first one.
+    `children` holds, for each node, the indices of the nodes that it leads to. `roots` holds the
+    indices of the root nodes; if it is None, any node may be a root.
 
     Raises:
-        InferenceError: when a number does not belong to a node, or nodes form a cycle.
+        InferenceError: when an index does not belong to a node, or nodes form a cycle.
     """
     count = len(children)
     starts = range(count) if roots is None else roots

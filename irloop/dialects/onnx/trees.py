@@ -57,8 +57,7 @@ def known_transform(args: Arguments, name: str) -> None:
 
 
 def classified(args: Arguments, labels: Sequence[int] | Sequence[str]) -> list[ValueType]:
-    """The types of a classifier's outputs, which are a label for each row and a score for each row
-    and class.
+    """The types of a classifier's outputs: labels [N] and scores [N, classes].
 
     Raises:
         InferenceError: when there are no labels, or input 0 does not hold rows of numbers.

@@ -147,7 +147,7 @@ def holds(wide: ElementType, narrow: ElementType) -> bool:
 
 
 class FakeConvert(OpenVinoOp, type="FakeConvert", since=13, inputs=(2, 3)):
-    """Rounds the operand to an 8-bit float type, between a scale and shift and their inverse.
+    """Scales and shifts the operand, rounds it to an 8-bit float type, and undoes both.
 
     The result is (round(x * scale - shift) + shift) / scale, where `round` saturates at the largest
     number of the 8-bit type (FakeConvert-13).

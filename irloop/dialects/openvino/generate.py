@@ -35,8 +35,9 @@ class Range(OpenVinoOp, type="Range", since=1, inputs=3):
 
 
 class Range4(OpenVinoOp, type="Range", since=4, inputs=3):
-    """Numbers from start up to, but excluding, stop in steps of step, cast to `output_type`
-    (Range-4).
+    """The numbers start, start + step, start + 2 * step, ... before stop (Range-4).
+
+    They are cast to `output_type`.
     """
 
     expands = True
@@ -112,8 +113,9 @@ class OneHot(OpenVinoOp, type="OneHot", since=1, inputs=4):
 
 
 class OneHot16(OpenVinoOp, type="OneHot", since=16, inputs=4):
-    """Like OneHot-1; with `negative_indices_mode` normalize, negative indices count from the end
-    (OneHot-16).
+    """Like OneHot-1, with a choice of how negative indices count (OneHot-16).
+
+    With `negative_indices_mode` normalize, they count from the end.
     """
 
     expands = True

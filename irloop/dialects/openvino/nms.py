@@ -100,8 +100,9 @@ class Scored(_Typed):
 
 
 class NonMaxSuppression5(Scored, type="NonMaxSuppression", since=5, inputs=(2, 6), outputs=3):
-    """Selects boxes that overlap no selected box of a higher score, and returns their scores and
-    number (NonMaxSuppression-5).
+    """Selects boxes that overlap no selected box of a higher score (NonMaxSuppression-5).
+
+    The outputs are the selected boxes, their scores, and the number of selected boxes.
     """
 
 

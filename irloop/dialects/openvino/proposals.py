@@ -129,10 +129,10 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     inputs=4,
     outputs=2,
 ):
-    """Proposals of one image: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H,
-    W].
+    """Region proposals of one image.
 
-    Outputs post_nms_count boxes and scores, padded with zeros
+    Inputs: image [3], anchors [H * W * A, 4], offsets [4 A, H, W], scores [A, H, W]. Outputs
+    post_nms_count boxes and scores, padded with zeros
     (ExperimentalDetectronGenerateProposalsSingleImage-6).
     """
 

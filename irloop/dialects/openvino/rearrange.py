@@ -236,10 +236,9 @@ class ExtractImagePatches(OpenVinoOp, type="ExtractImagePatches", since=3, input
 
 
 class Col2Im(OpenVinoOp, type="Col2Im", since=15, inputs=3):
-    """Sums overlapping blocks, given as columns, to an image: [n, c block, l] -> [n, c, h, w]
-    (Col2Im-15).
+    """Sums overlapping blocks, given as columns, to an image (Col2Im-15).
 
-    Inputs: columns, size of the image, size of a block.
+    [n, c block, l] becomes [n, c, h, w]. Inputs: columns, size of the image, size of a block.
     """
 
     operands = "data: any, output size: i32 | i64, kernel size: i32 | i64 -> any"

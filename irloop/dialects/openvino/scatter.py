@@ -76,10 +76,10 @@ class ScatterElementsUpdate12(OpenVinoOp, type="ScatterElementsUpdate", since=12
 
 
 class ScatterNDUpdate(OpenVinoOp, type="ScatterNDUpdate", since=4, inputs=3):
-    """Writes updates into the data at coordinates; inputs data, indices, updates
-    (ScatterNDUpdate-3).
+    """Writes updates into the data at coordinates (ScatterNDUpdate-3).
 
-    The specification names it version 3, but the first opset that has it is opset4.
+    The inputs are data, indices and updates. The specification names it version 3, but the first
+    opset that has it is opset4.
     """
 
     operands = "data: any, indices: i32 | i64, updates: any -> any"

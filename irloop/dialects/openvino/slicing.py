@@ -190,8 +190,9 @@ class StridedSlice(OpenVinoOp, type="StridedSlice", since=1, inputs=(3, 4)):
 
 
 class Slice(OpenVinoOp, type="Slice", since=8, inputs=(4, 5)):
-    """Elements from `start` to `stop` by `step` along `axes`, by default along the first axes
-    (Slice-8).
+    """Elements from `start` to `stop` by `step` along `axes` (Slice-8).
+
+    Without `axes`, the first axes are sliced.
     """
 
     operands = (

@@ -46,7 +46,9 @@ class ExternalFiles:
     def embedded(
         self, token: bytes, element: ElementType, shape: tuple[int, ...], where: str
     ) -> MappedTensor | None:
-        """The tensor that a token represents; None if the bytes are not a token, but data.
+        """Return the tensor for a token that stands for a weight inside the model file.
+
+        None if the bytes are not such a token, but the data of the weight.
 
         Raises:
             ReadError: when the number of bytes does not match the shape.

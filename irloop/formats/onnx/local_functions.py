@@ -86,10 +86,10 @@ def _key(node: onnx.NodeProto) -> _Key:
 
 
 def _require_sound(function: onnx.FunctionProto) -> None:
-    """Refuse a function of a model if its names are not sound.
+    """Refuse a model's function if one of its names is not valid.
 
-    They must be text, defined only once, and defined by the function if one of its nodes reads
-    them.
+    Each name must be text and defined only once. Every name that a node reads must be an input of
+    the function or an output of one of its nodes.
 
     Raises:
         ReadError: naming the function.
@@ -252,10 +252,11 @@ class _Expansion:
             )
 
     def _merge_opsets(self, function: onnx.FunctionProto) -> None:
-        """Import the opsets of the function.
+        """Import into the model the opsets that the function imports.
 
         Raises:
-            ReadError: when an operation of the function has another meaning in the model's opset.
+            ReadError: when the model imports another opset of a domain, and an operation of the
+                function has another meaning in that opset.
         """
         for item in function.opset_import:
             domain, version = domain_of(item.domain), int(item.version)
@@ -315,7 +316,7 @@ class _Copy:
         self.pasted = 0
 
     def fresh(self, name: str) -> str:
-        """A name that is unique in the model."""
+        """A name that is unique in the model: `name` and the number of this copy."""
         found = f"{name}__{self._number}"
         while found in self._taken:
             found += "_"

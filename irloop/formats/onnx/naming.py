@@ -64,7 +64,11 @@ class Scope:
         return frozenset(value.name for node in nodes for value in node.outputs)
 
     def give(self, value: Value, wish: str = "") -> None:
-        """Name a value, unless it has a name."""
+        """Name a value, unless it has a name.
+
+        The new name is `wish` or, if that is empty, the name of the value; a number makes it
+        unique.
+        """
         if value not in self.names:
             self.names[value] = self.fresh(wish or value.name)
 

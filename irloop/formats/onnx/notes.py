@@ -41,10 +41,10 @@ _NOTES = "onnx"
 
 
 class NodeNotes(Record):
-    """The parts of a NodeProto that are not attributes; `is_node` marks a constant that was a
-    Constant node.
+    """The parts of a NodeProto that are not attributes.
 
-    `graphs` holds the notes of its bodies, keyed by attribute.
+    `is_node` marks a constant that was a Constant node. `graphs` holds the notes of the node's
+    bodies, keyed by attribute.
     """
 
     doc_string: str = ""

@@ -66,8 +66,9 @@ def imported_by(data: bytes) -> list[str]:
 
 
 def smallest_opset(types: set[str], above: int) -> int | None:
-    """The smallest opset of ai.onnx after `above` that has all these operations; None if there is
-    none.
+    """The smallest opset of ai.onnx after `above` that has all operations in `types`.
+
+    None if there is no such opset.
     """
     return next((n for n in range(above + 1, NEWEST + 1) if _has_all(types, n)), None)
 

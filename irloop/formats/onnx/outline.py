@@ -166,7 +166,7 @@ _IGNORE = re.compile(r"irloop:\s*ignore\s+([A-Z0-9, ]+)")
 
 
 def _ignored(proto: onnx.ModelProto | onnx.NodeProto) -> tuple[str, ...]:
-    """The codes that `metadata_props` or `doc_string` suppress."""
+    """The codes of findings that `metadata_props` or `doc_string` suppress."""
     if not proto.metadata_props and not proto.doc_string:
         return ()
     texts = [str(item.value) for item in proto.metadata_props if item.key == "irloop.ignore"]

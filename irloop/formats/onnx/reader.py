@@ -71,11 +71,11 @@ Expand = Callable[[str, str], bool]
 
 
 def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model:
-    """Read the model in an .onnx file; a `ParsedOnce` is loaded only once.
+    """Read the model in an .onnx file.
 
-    Weights are mapped, not read, so constants of any size are cheap. Functions of the model are
-    expanded; operations that the standard defines as functions are expanded if `expand` returns
-    true.
+    `path` may be a `ParsedOnce`, whose file is loaded only once for several readers. Weights are
+    mapped, not read, so constants of any size are cheap. Functions of the model are expanded;
+    operations that the standard defines as functions are expanded if `expand` returns true.
 
     Raises:
         ReadError: when the file is not an ONNX model, contradicts itself, or is newer than the

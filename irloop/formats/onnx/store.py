@@ -1,5 +1,6 @@
-"""Stores the weights of a model that is written: in the file, next to it, or in an existing
-file.
+"""Stores the weights of a model that is written.
+
+They are stored in the model's file, next to it, or in an existing file.
 """
 
 from __future__ import annotations

@@ -68,9 +68,10 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
 
 @cache
 def implied_opset(domain: str) -> int | None:
-    """The opset of a domain that is used but not imported; None if it must be imported.
+    """The opset version that a domain has when a model uses but does not import it.
 
-    For its own domains ONNX Runtime uses the newest version it supports.
+    None if the domain must be imported. ONNX Runtime lets a model omit the import of its own domain
+    and of ai.onnx.ml, and uses the newest version it supports.
     """
     if domain == "com.microsoft":
         return 1

@@ -189,7 +189,7 @@ def cut(data: Source, tokens: Tokens) -> tuple[bytes, dict[bytes, tuple[int, int
 def splice(data: bytes, tokens: Tokens, weights: Mapping[bytes, Piece]) -> list[Piece]:
     """Return an encoded model in pieces, with each token replaced by the weight it stands for.
 
-    The pieces in a row are the bytes of the file; weights are not copied.
+    Written one after the other, the pieces are the content of the file. Weights are not copied.
     """
     places = []
     at = data.find(tokens.prefix)

@@ -293,10 +293,10 @@ class Codec:
         return self.cls(**values), unknown
 
     def write(self, op: Op) -> dict[str, str]:
-        """The attributes of `op` as texts; fields that are None are omitted.
+        """The attributes of `op` as strings; fields that are None are omitted.
 
-        A list that is empty by default is omitted, too, because OpenVINO reads an empty text as a
-        value.
+        An empty list is omitted, too, if it is the default, because OpenVINO reads an empty string
+        as a value.
         """
         texts = {}
         for item in self.fields:

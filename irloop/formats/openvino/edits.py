@@ -105,8 +105,8 @@ def edited(document: Document, edits: Sequence[Edit]) -> bytes:
 def overlap(first: Edit, second: Edit) -> bool:
     """True if two edits cannot both be made.
 
-    They set the same attribute, they are otherwise of the same kind and at the same element, or one
-    of them is at or inside an element that the other removes.
+    This is so if they set the same attribute, if two other edits of one kind change the same
+    element, or if one edit is at or inside an element that the other removes.
     """
     if isinstance(first, SetAttribute) and isinstance(second, SetAttribute):
         return (first.element, first.name) == (second.element, second.name)

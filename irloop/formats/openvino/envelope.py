@@ -119,7 +119,10 @@ class Envelope:
         self.open_section(name)
 
     def open_section(self, name: str) -> None:
-        """Check the tag of a section: a body may have layers, edges and rt_info once each."""
+        """Clear `conforms` if the open body cannot have a section of this name.
+
+        A body may contain the sections layers, edges and rt_info, each at most once.
+        """
         if self._parts is None:
             return
         if name in self._parts or name not in ("layers", "edges", "rt_info"):

@@ -27,7 +27,7 @@ NEUTRAL: dict[type[Op], int] = {Add: 0, Subtract: 0, Multiply: 1, Divide: 1}
 
 @dataclass(slots=True)
 class Names:
-    """Replacements for some layer names and tensor names."""
+    """New names for the layers and tensors that must be renamed in a version 10 file."""
 
     layers: dict[Node, str] = field(default_factory=dict)
     values: dict[Value, tuple[str, ...]] = field(default_factory=dict)

@@ -1,5 +1,6 @@
-"""An index of one net for the reader and the rules, in which layers are found by id and type, and
-edges by their ends.
+"""An index of one net: layers by id and type, edges by their ends.
+
+The reader and the rules use it.
 """
 
 from __future__ import annotations

@@ -91,13 +91,13 @@ def dim_integer(text: str) -> int | None:
 
 
 def attribute_integer(text: str) -> int | None:
-    """The integer at the start of an attribute in `data`; None if there is none."""
+    """The integer at the start of the text of a `<data>` attribute; None if there is none."""
     match = _ATTRIBUTE.match(text)
     return None if match is None else _number(match)
 
 
 def attribute_float(text: str) -> float | None:
-    """The number at the start of an attribute in `data`; None if there is none."""
+    """The number at the start of the text of a `<data>` attribute; None if there is none."""
     found = attribute_number(text, is_integer=False)
     return None if found is None else float(found[0])
 

@@ -36,10 +36,10 @@ def has_joined_weights(op: Op, inputs: tuple[Value, ...]) -> bool:
 def with_parted_weights(
     graph: Graph, op: Op, name: str, inputs: tuple[Value, ...], place: Location
 ) -> tuple[Value, ...]:
-    """Replace the joined weights of an LSTMCell with five inputs by W and R; return its inputs.
+    """Split the joined weights of an older LSTMCell into W and R; return its new inputs.
 
-    The nodes that split the weights are added to `graph`. Their location is the line of the cell,
-    and they belong to no layer of the file.
+    Such a cell has five inputs. The nodes that split the weights are added to `graph`. Their
+    location is the line of the cell, and they belong to no layer of the file.
     """
     weights, size = inputs[_WEIGHTS], getattr(op, "hidden_size", 0)
     place = replace(place, layer_id=None)

@@ -116,10 +116,10 @@ def taken(data: bytes) -> tuple[bytes, list[Part], int]:
 
 
 class _Parts(dict[bytes, bytes]):
-    """Maps a text of the XML to a short element with a number, and collects the parts taken out.
+    """Maps a piece of XML to a short element with a number, and collects the replaced pieces.
 
-    `found` lists the parts by number. Equal port sections get one number, which saves time, because
-    they occur repeatedly in a model.
+    `found` lists the pieces, as they were read, by number. Equal port sections get one number,
+    which saves time, because they occur repeatedly in a model.
     """
 
     def __init__(self) -> None:

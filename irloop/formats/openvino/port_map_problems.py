@@ -36,7 +36,7 @@ def no_input(wiring: Wiring, entry: Entry) -> Problem:
     """IRL503: an entry names an input that the owner does not have, or that has no edge.
 
     The problem is also reported if the entry for the iteration number of a Loop names an input,
-    because the Loop itself counts.
+    because the Loop counts its iterations without an input.
     """
     assert wiring.section is not None
     owner = wiring.owner

@@ -158,10 +158,11 @@ class Wiring:
         return {number: rank for rank, number in enumerate(sorted(numbers))}
 
     def names_output(self, entry: Entry) -> bool:
-        """Return whether the entry names an output port of the owner, usually by its id.
+        """True if the entry names an output port of its owner, usually by the port's id.
 
-        Some writers number the outputs of an If from 0 instead. So every output entry of an If
-        counts if these entries together have exactly the numbers of all outputs, 0, 1, ...
+        Some writers identify the outputs of an If by numbers from 0 instead of ids. If the output
+        entries of an If use each of these numbers, and no others, all of these entries name an
+        output.
         """
         if entry.external in positions(self.owner.outputs):
             return True

@@ -23,8 +23,9 @@ __all__ = ["Problem"]
 
 
 class Problem(NamedTuple):
-    """One problem of a file. `code` is the code of the rule that reports it; `place` does not
-    contain the name of the file.
+    """One problem of a file.
+
+    `code` is the code of the rule that reports it; `place` does not contain the name of the file.
     """
 
     code: str

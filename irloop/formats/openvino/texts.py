@@ -108,9 +108,9 @@ def dim_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def read_dims(texts: tuple[str, ...]) -> Dims | None:
-    """The dimensions of a port; an unknown dimension is None.
+    """Convert the texts of the dimensions of a port; an unknown dimension becomes None.
 
-    If one of the texts is malformed, the result is None instead of a tuple.
+    The result is None instead of a tuple if the text of any dimension is malformed.
     """
     dims: list[int | None] = []
     for text in texts:
@@ -150,7 +150,7 @@ def shape_problem(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def static_shape(text: str | None) -> tuple[int, ...] | None:
-    """The dimensions of a shape text in which all are numbers, else None."""
+    """The dimensions that a shape string lists, if all of them are numbers, else None."""
     shape = None if text is None else parse_shape(text)
     return None if shape is None else shape.static()
 

@@ -52,7 +52,10 @@ class WirePlaces:
         return cls(found)
 
     def input(self, node: Node, label: str, parameter: int) -> WirePlace | None:
-        """The entry that feeds a body parameter, given by the parameter's position."""
+        """Find the entry that feeds the body parameter at position `parameter`.
+
+        `label` names the body of `node`. The result is None if the file has no such entry.
+        """
         wiring = self._wiring(node, label)
         if wiring is None or wiring.body is None:
             return None

@@ -310,7 +310,10 @@ class _Writer:
         lines.append(f"{indent}</{tag}>\n")
 
     def _type_lines(self, node: Node, value: Value, depth: int) -> tuple[str, str]:
-        """The precision and the lines of the dimensions of a port."""
+        """Return the precision of a port, and the XML lines that list its dimensions.
+
+        The lines are indented for a port element at `depth`.
+        """
         declared = _tensor_type(node, value)
         key = id(declared), depth
         found = self._types.get(key)

@@ -180,8 +180,9 @@ class _Builder:
         return Location(self.file, self._parser.CurrentLineNumber)
 
     def _make_start(self) -> Callable[[str, dict[str, str]], None]:
-        """Make the handler of start tags, as a closure, because that is a third faster than a
-        method.
+        """Make the handler of start tags.
+
+        It is a closure, because that is a third faster than a method.
         """
         parser, stack, ends = self._parser, self._stack, self._ends
         texts, dims, tuples, port_table = self._texts, self._dims, self.dims, self._port_table

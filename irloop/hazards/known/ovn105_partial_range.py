@@ -26,7 +26,8 @@ class PartialRange(
     """Slices of a part of an axis.
 
     What happens:
-        The range changes only the trip count: slices still begin at the end of the axis.
+        The range changes only the trip count: the first slice is still the first of the axis (the
+        last, if the axis is sliced backwards).
     Where:
         A sliced input has a start or end other than 0 and -1 (or -1 and 0 backwards).
     What irloop does:

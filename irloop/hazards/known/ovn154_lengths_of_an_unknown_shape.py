@@ -34,8 +34,8 @@ class LengthsOfAnUnknownShape(
         A dimension of X of an LSTMSequence, GRUSequence or RNNSequence is known only at run time,
         the batch and the input size included. The weights are constant, no gate is clipped, and
         the activations are the defaults: the plugin writes any other sequence as a TensorIterator,
-        which reads the lengths. Lengths that are computed from sizes are taken for the number of
-        steps, which is no fault.
+        which reads the lengths. Lengths that are computed from sizes are not reported: irloop
+        assumes that they equal the number of steps, and then the results are correct.
     What irloop does:
         Conversion to IR writes such an operation as a loop. The pass sequence_to_tensor_iterator
         rewrites the sequences of an IR.

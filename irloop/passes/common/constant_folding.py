@@ -44,7 +44,10 @@ class ConstantFolding(ModelPass):
         return self._fold(model.graph, {})
 
     def _fold(self, graph: Graph, known: dict[Value, Value]) -> bool:
-        """Fold one graph; `known` maps parameters to outer constants."""
+        """Fold the constant nodes of one graph; return whether anything changed.
+
+        `known` maps parameters of the graph to constants of the outer graph.
+        """
         rewriter = Rewriter(graph)
         first = next(iter(graph.nodes), None)
         for parameter, outer in known.items():

@@ -94,7 +94,10 @@ def _gather(c: _Downgrade) -> list[Value] | None:
 
 
 def _length(c: _Downgrade, data: Value, axis: int, size: object, element: ElementType) -> Value:
-    """Emit the length of an axis as a scalar."""
+    """Emit the length of an axis as a scalar of type `element`.
+
+    If `size`, the declared length, is a number, the result is a constant.
+    """
     if isinstance(size, int):
         return c.constant(size, element)
     lengths = c.emit(shape.ShapeOf3(), data)

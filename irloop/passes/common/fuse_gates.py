@@ -123,7 +123,11 @@ def _factors(value: Value, kind: type[Op]) -> Iterator[tuple[Value, Value]]:
 def _two_activations(
     node: Node, first: type[Op], second: type[Op]
 ) -> Iterator[tuple[Value, Value]]:
-    """If a node multiplies two activations of these types, yield the inputs of both."""
+    """Yield pairs of inputs of two activations that a node multiplies.
+
+    The activations are a `first` and a `second`. Nothing is yielded if the node is not a product of
+    these.
+    """
     if not isinstance(node.op, MULTIPLY):
         return
     for left, right in _operands_in_both_orders(node):
@@ -243,12 +247,12 @@ def _terms(value: Value) -> tuple[list[Product], list[Value]]:
 def _weights(
     operand: Value, matrix: Value, transposed: bool, rows: Sequence[int], emitter: Emitter
 ) -> Value | None:
-    """Return the weights of a cell: the matrix with its rows in the order `rows`, else None.
+    """Return `matrix` as the weights of a cell, with its rows in the order `rows`.
 
     `matrix` is the right operand of a product, with the gates in its columns, or in its rows if
-    `transposed`. A constant is rearranged, if it has as many gate elements as `rows` has numbers. A
-    computed matrix is returned only if it already has the right form: gates in rows, in ascending
-    order.
+    `transposed`. A constant is rearranged if its gate axis is as long as `rows`. A computed matrix
+    is returned only if it already has the right form: gates in rows, in ascending order. Otherwise
+    the result is None.
     """
     op = matrix.producer.op
     if not isinstance(op, Constant):
@@ -297,8 +301,9 @@ def _fuse_gru(node: Node, emitter: Emitter) -> bool:
 
 
 def _mixtures(node: Node) -> Iterator[tuple[Value, Value, Value]]:
-    """Yield the gate z, the new state n and the old state h if `node` computes ``(1-z)*n + z*h`` in
-    one of its usual forms.
+    """Yield (z, n, h) for each way to read `node` as ``(1-z)*n + z*h``.
+
+    z is the gate, n the new state and h the old state; the usual forms of this sum are recognised.
     """
     for left, right in _operands_in_both_orders(node):
         if not isinstance(right.producer.op, MULTIPLY):

@@ -95,7 +95,7 @@ def _turn_output(item: Leaving, rewriter: MatchRewriter) -> bool:
 
 
 def _reversed_port(port: Port) -> Port | None:
-    """Return a slice or concatenated output that runs in the opposite direction.
+    """Return the slice or concatenated output `port` with its direction reversed.
 
     Returns None if the axis is negative, or if the port does not cover the whole axis one element
     at a time.

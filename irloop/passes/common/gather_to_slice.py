@@ -68,9 +68,10 @@ class GatherToSlice(LoopPass):
             wires.replace(ov.Loop(), rewriter)
 
     def _axis(self, node: Node, item: Entering, limit: int) -> int | None:
-        """Return the axis of a Gather from a loop input if its indices never exceed this axis.
+        """Return the axis of a Gather from a loop input if it has at least `limit` elements.
 
-        The size of the axis must be known and at least `limit`. Otherwise the result is None.
+        `limit` is the trip count, so the iteration numbers are valid indices. The result is None if
+        the axis or its size is unknown, or if the body converts the input to another element type.
         """
         where, dims = node.inputs[2], shape_of(item.outer).dims
         known = None if where is None else self.session.inference.constant(where)

@@ -104,7 +104,10 @@ def _gives_output(value: Value) -> bool:
 
 
 def _source(node: Node, inference: Inference) -> Value | None:
-    """Return the value that `node` only passes on as its first output; None for other nodes."""
+    """Return the input that `node` returns unchanged as its first output.
+
+    The result is None if the operation changes its inputs.
+    """
     first = node.inputs[0] if node.inputs else None
     if first is None or not isinstance(first.type, TensorType):
         return first if isinstance(node.op, IDENTITIES) else None

@@ -110,8 +110,9 @@ def _is_long_enough(item: Entering, count: int) -> bool:
 
 
 def _grows(item: Entering) -> bool:
-    """True for a state whose shape changes; OpenVINO's TensorIterator would keep the first
-    shape.
+    """True for a state whose shape changes between iterations, or may change.
+
+    Such a loop cannot become a TensorIterator, because OpenVINO would keep the first shape.
     """
     first, later = shape_of(item.outer).dims, shape_of(item.parameter).dims
     if first is None or later is None or len(first) != len(later):
@@ -120,10 +121,10 @@ def _grows(item: Entering) -> bool:
 
 
 def _states_without_condition(wires: LoopWires) -> list[Entering]:
-    """Return the states of a loop, usually without its condition.
+    """Return the states of a loop without its condition, if that can be left out.
 
-    The condition is included only if the body reads it or an output of the loop returns it, or if
-    its initial and next value are not those of the loop.
+    It can be left out if neither the body nor an output of the loop reads it, its initial value is
+    the initial condition of the loop, and its next value is the condition that the body returns.
     """
     return [
         item
@@ -136,7 +137,7 @@ def _states_without_condition(wires: LoopWires) -> list[Entering]:
 
 
 def _slice_exactly(item: Entering, count: int, forms: Forms) -> None:
-    """Cut the outer value so that its slices are exactly as many as the loop has iterations.
+    """Cut the outer value so that it has exactly `count` slices, one for each iteration.
 
     A Loop ignores further slices, whereas a TensorIterator would run once for each of them.
     """

@@ -85,7 +85,10 @@ class _Sequence:
 
     @classmethod
     def of(cls, node: Node, rewriter: MatchRewriter) -> _Sequence | None:
-        """The parts of a sequence; None when its ranks are unknown."""
+        """The sequence operation `node` and its inputs.
+
+        None if X or a state is not known to have rank 3.
+        """
         given = [value for value in node.inputs if value is not None]
         count = len(node.outputs) - 1
         x, states, lengths = given[0], given[1 : 1 + count], given[1 + count]
@@ -116,7 +119,11 @@ class _Sequence:
         ]
 
     def _one_direction(self, place: int, reverse: bool) -> list[Value]:
-        """Emit one direction: Y [B, T, S] and the last states [B, S]."""
+        """Emit a loop for one direction; return Y [B, T, S] and the last states [B, S].
+
+        `place` is the index of the direction on the direction axis of states and weights. With
+        `reverse`, the loop runs from the last element of each sequence to the first.
+        """
         forms, node, x = self.forms, self.node, self.x
         states = [forms.take(state, place, 1) for state in self.states]
         turned = reverse and self.lengths is not None

@@ -282,10 +282,10 @@ class _ShapePropagation(Inference):
 
 
 def _batch_of(node: Node) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the batch axis of a recurrent sequence's input X, and the inputs that depend on it.
+    """Return the axes and input positions of a recurrent sequence that depend on the batch.
 
-    The inputs are given as the position of the input with the lengths, and for each initial state
-    the position of this input and its batch axis.
+    The result is the batch axis of input X, the position of the input with the lengths, and for
+    each initial state a pair: the position of its input and its batch axis.
     """
     if isinstance(node.op, onnx_recurrent.Recurrent):
         first = getattr(node.op, "layout", 0) == 1

@@ -32,9 +32,7 @@ class BadTypeName(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port with an unknown precision, and one per attribute with an
-        unknown element type.
-        """
+        """One finding per output port or attribute with an unknown element type."""
         for index in context.nets:
             layers = index.net.layers
             if not index.ports.precisions - {None} <= texts.PRECISIONS.keys():

@@ -28,8 +28,9 @@ class MetaDataValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per entry of meta_data, except cli_parameters, if it has no value and the net
-        has no rt_info.
+        """One finding per entry of meta_data without a value, if the net has no rt_info.
+
+        The entry cli_parameters is never reported.
         """
         sections = context.document.net.sections
         meta = next((item for item in sections if item.tag == "meta_data"), None)

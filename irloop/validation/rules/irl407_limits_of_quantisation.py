@@ -23,18 +23,17 @@ class LimitsOfQuantisation(
     title="limits of a FakeQuantize that leave no numbers",
     requires=("IRL406",),
 ):
-    """A constant limit of a FakeQuantize is not finite, or both limits of its inputs are equal.
+    """A constant limit of a FakeQuantize is not finite, or its two input limits are equal.
 
     What it does:
         Reads the constants that are the four limits of each FakeQuantize, if they have at most 4096
         elements.
     Why is this bad:
-        OpenVINO accepts the file. With an infinite or nan limit of the inputs, its CPU plugin
-        returns nan or the same number for all data; with an infinite limit of the outputs, it
-        returns numbers of 1e34.
-        Where both limits of the inputs are equal, the specification defines the result, but the
-        plugin divides by their distance and returns nan in the whole channel. It returns zeros if
-        all four limits are 0 everywhere.
+        OpenVINO accepts the file. If an input limit is infinite or nan, its CPU plugin returns nan
+        or the same number for all data; if an output limit is infinite, it returns numbers of 1e34.
+        Where the two input limits are equal, the specification defines the result, but the plugin
+        divides by their difference and returns nan in the whole channel. It returns zeros if all
+        four limits are 0 everywhere.
     Bad example:
         the limits 0 and 0 of a channel that was always 0 during calibration
     Good example:
@@ -85,7 +84,11 @@ def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, fl
 
 
 def _first_equal(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
-    """The first element at which both limits of the inputs are equal, and its number."""
+    """Return the index and the value of the first element with equal input limits.
+
+    Returns None if there is no such element, if an input limit is not known, if the two cannot be
+    broadcast together, or if all limits are 0.
+    """
     low, high = limits[:2]
     if low is None or high is None or not any(number for limit in limits for number in limit or ()):
         return None

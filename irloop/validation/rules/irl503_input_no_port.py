@@ -35,8 +35,9 @@ class InputNoPort(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry that names a missing or unconnected input of its layer, or
-        any input for the iteration number.
+        """Report each input entry that names a missing or unconnected input of its layer.
+
+        An entry for the iteration number of a Loop is reported if it names any input.
         """
         for wiring in context.wirings_with_body:
             connected = {edge.to_port for edge in wiring.outer.edges_into(wiring.owner)}

@@ -46,7 +46,7 @@ class InputMappedTwice(
                 yield self.from_problem(problems.mapped_twice(wiring, entry, first))
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Remove an entry that repeats an earlier one; keep an entry that maps something else."""
+        """Remove each entry that repeats an earlier entry; other entries of the same input stay."""
         for wiring in context.wirings_with_body:
             for entry, first in mapped_again(wiring.inputs):
                 if dict(entry.entry.attributes) != dict(first.entry.attributes):

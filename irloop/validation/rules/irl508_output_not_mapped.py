@@ -34,9 +34,7 @@ class OutputNotMapped(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per output port of a loop if an edge starts from it, but the port map has no
-        entry for it.
-        """
+        """One finding per output port of a loop that an edge reads but the port map omits."""
         for wiring in context.wirings_with_body:
             mapped = {entry.position for entry in wiring.outputs}
             # An entry whose number cannot be read may be the missing one.

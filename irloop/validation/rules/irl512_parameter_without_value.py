@@ -64,8 +64,10 @@ class ParameterWithoutValue(
                 )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Add the purpose current_iteration to an entry without a port whose Parameter is an
-        integer.
+        """Offer to make an unconnected integer Parameter the iteration number.
+
+        The repair adds the purpose current_iteration to an input entry of a Loop that has no outer
+        port and no purpose. A Loop that already has an iteration number gets no repair.
         """
         for wiring in context.loops:
             body, section = wiring.body, wiring.section

@@ -40,8 +40,10 @@ class PortsNotCanonical(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """For each TensorIterator, Loop or If, one finding if its input ports are not numbered 0,
-        1, ... in order, and one if its output ports are not in ascending order.
+        """Find ports of TensorIterators, Loops and Ifs that are not in canonical order.
+
+        Yields one finding per operation if its input ports are not numbered 0, 1, ... in order, and
+        another if its output ports are not in ascending order.
         """
         for _, layer in context.layers("tensoriterator", "loop", "if"):
             inputs = [unsigned(port.id) for port in layer.inputs]

@@ -40,10 +40,10 @@ class NothingCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """Yield a finding for each loop without states that has an output like a last value.
+        """Yield a finding for each loop without states that probably should have one.
 
-        Such an output is computed from a body parameter that no back edge updates. Only the first
-        one of a loop is reported.
+        In such a loop, an output is computed from a body parameter that no back edge updates. Only
+        the first such output of a loop is reported.
         """
         for wiring, result, state in self._missing(context):
             yield self.found(

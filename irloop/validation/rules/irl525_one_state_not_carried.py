@@ -47,8 +47,9 @@ class OneStateNotCarried(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """In loops with states, one finding per input that looks like a state but has
-        no back edge.
+        """One finding per loop input that looks like a state but has no back edge.
+
+        Only loops with other states are checked.
         """
         for wiring, result, entry, parameter in _missing(context):
             assert wiring.section is not None

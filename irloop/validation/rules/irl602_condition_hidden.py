@@ -35,8 +35,9 @@ class ConditionHidden(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """For each Loop whose execution condition repeats the external id of an earlier output
-        entry, one finding at that entry.
+        """Report each output entry of a Loop that hides the execution condition of that Loop.
+
+        Such an entry precedes the entry of the condition and has the same external id.
         """
         for wiring in context.loops:
             hidden = next(

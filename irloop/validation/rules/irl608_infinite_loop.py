@@ -32,8 +32,9 @@ class InfiniteLoop(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop whose trip count is constant -1 and whose condition is
-        always true.
+        """One finding per Loop with a constant trip count of -1 that no condition ends.
+
+        The condition is known to be true in every iteration.
         """
         for wiring in context.loops:
             if context.trip_count(wiring) != -1:

@@ -38,8 +38,9 @@ class VaryingSlice(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per concatenated output entry whose Result changes its shape between
-        iterations.
+        """Report each concatenated output entry whose Result changes its shape.
+
+        The shape changes from one iteration to another.
         """
         for wiring in context.loops:
             if wiring.body is None or not wiring.concatenated:

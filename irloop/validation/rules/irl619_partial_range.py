@@ -54,9 +54,10 @@ class PartialRange(
             )
 
     def repairs(self, context: Context) -> Iterator[Repair]:
-        """Write the whole range; for a TensorIterator, also insert a StridedSlice before the loop.
+        """Extend the range of an entry to the whole axis.
 
-        A Loop ignores its range.
+        For a TensorIterator, also insert a StridedSlice before the loop, which cuts out the old
+        range. A Loop needs none, because it ignores its range.
         """
         for wiring, entry in _partial(context):
             assert wiring.section is not None

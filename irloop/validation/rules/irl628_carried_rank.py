@@ -38,7 +38,8 @@ class CarriedRank(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Yield a finding for each state whose next value or initial value has another rank.
 
-        For the next value it is located at the back edge, for the initial value at the input entry.
+        A finding about the next value is located at the back edge, one about the initial value at
+        the input entry.
         """
         for wiring in context.loops:
             for entry, result, edge in wiring.carried:

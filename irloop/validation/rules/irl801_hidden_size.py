@@ -35,9 +35,7 @@ class HiddenSize(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per recurrent layer whose hidden_size is not the size of its
-        initial state.
-        """
+        """Report each recurrent layer whose hidden_size is not the size of its initial state."""
         for item in recurrent.recurrent_layers(context):
             dims = context.operand(item.net, item.layer, 1).dims
             size = dims[-1] if dims else None

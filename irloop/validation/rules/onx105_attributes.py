@@ -36,8 +36,10 @@ class Attributes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per mandatory attribute that a standard node lacks, and one per attribute of
-        such a node that is repeated, unknown, of a wrong kind, or a boolean other than 0 and 1.
+        """One finding for each missing or wrong attribute of a standard node.
+
+        A mandatory attribute must be present. An attribute is wrong if it is repeated, unknown, of
+        a wrong kind, or a boolean other than 0 and 1.
         """
         for node, signature in context.standard_nodes:
             if signature is None:

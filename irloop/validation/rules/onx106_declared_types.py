@@ -31,9 +31,7 @@ class DeclaredTypes(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per model input without a type, and one per name that is declared with an
-        unknown element type.
-        """
+        """Report model inputs without a type, and names declared with an unknown element type."""
         main = context.outline.graph
         for name in main.inputs:
             if name in main.untyped:

@@ -72,8 +72,9 @@ class _Outer:
         return False
 
     def _names_of(self, graph: OutlineGraph) -> dict[str, int]:
-        """For each name, the position of the node that first defines it; -1 for inputs and
-        initializers.
+        """Map each name in `graph` to the position of the node that first defines it.
+
+        The position of inputs and initializers is -1.
         """
         found = self._defined.get(id(graph))
         if found is None:

@@ -35,9 +35,7 @@ class DeclaredElementType(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per output of a node if its declared element type differs from the computed
-        one.
-        """
+        """One finding per node output whose declared element type differs from the computed one."""
         for graph in context.inferred_graphs:
             for node in graph.nodes:
                 for value in node.outputs:

@@ -34,8 +34,9 @@ class SizeOfAState(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop state that a branch returns with another size than the body
-        declares.
+        """Report each Loop state that a branch returns with another size than declared.
+
+        The declaration is that of the loop body.
         """
         for item in context.bodies:
             if item.node.type != "Loop":

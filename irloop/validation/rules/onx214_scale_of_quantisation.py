@@ -35,7 +35,7 @@ class ScaleOfQuantisation(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """Yield a finding for each node whose constant scale loses every number.
+        """Report each node with a constant scale that makes all quantised values useless.
 
         The scale is infinite or NaN, or it is 0 in a QuantizeLinear.
         """

@@ -32,8 +32,9 @@ class ZeroIterations(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop whose trip count is constant 0 or whose initial condition is
-        constant false.
+        """Report each Loop that never runs its body.
+
+        Its trip count is constant 0, or its initial condition is constant false.
         """
         for node, _ in context.loops():
             zero = context.trip_count(node) == 0

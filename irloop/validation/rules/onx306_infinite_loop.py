@@ -28,8 +28,9 @@ class InfiniteLoop(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per Loop whose condition stays true and whose trip count is omitted or the
-        largest int64.
+        """One finding per Loop whose condition stays true and that has no effective trip count.
+
+        The trip count is omitted, or is the largest int64.
         """
         for node, body in context.loops():
             unlimited = not node.inputs or not node.inputs[0]

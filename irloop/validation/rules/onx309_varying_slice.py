@@ -35,8 +35,9 @@ class VaryingSlice(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per scan output whose value in the body changes its shape between the first
-        two iterations.
+        """Report each scan output whose body value changes its shape between iterations.
+
+        The shapes in the first two iterations are compared.
         """
         for item in context.bodies:
             is_scan = item.node.type == "Scan"
