@@ -77,7 +77,7 @@ class Console:
             click.echo(one_line(self.named(text)), err=True)
 
     def named(self, text: str) -> str:
-        """Replace the path of the temporary file with the standard input by `<stdin>` in `text`.
+        """Replace the path of the copy of the standard input by `<stdin>` in `text`.
 
         The path of a .bin with the same name is replaced by `<stdin>.bin`.
         """

@@ -1,4 +1,4 @@
-"""Replaces the inference error of a model by the findings of the validation rules in its file.
+"""Replaces an error in a model by the findings of the validation rules in its file.
 
 A model that contradicts itself fails wherever it is first used, with an error about one operation.
 The rules know the line in the file, the cause and the fix.

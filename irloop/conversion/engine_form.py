@@ -73,9 +73,8 @@ def single(
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """True for a loop or If that an engine can compute without the inputs of the model.
+    """True for a constant loop, and for an If with a constant condition.
 
-    These are loops that depend on constants only, and Ifs whose condition depends on constants
-    only.
+    Such a loop, or the condition of such an If, depends on constants only.
     """
     return node.name in known.constant

@@ -181,9 +181,9 @@ def _missing(
 
 
 def cut_at(pair: Pair, place: _Place, *, keeps_ports: bool = False) -> Pair | None:
-    """Cut both models down to the operations that lead to the values that differ.
+    """Cut both models down to the operations that lead to the two values that differ at `place`.
 
-    The inputs of the new models are the nearest values that agree, and inputs of the old models.
+    The inputs of the new models are inputs of the old models and the nearest values that agree.
     With `keeps_ports`, bodies keep inputs and outputs that nothing reads. The result is None if the
     inputs of the two new models cannot be put into a common order.
     """

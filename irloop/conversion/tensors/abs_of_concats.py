@@ -44,7 +44,7 @@ class KeepConcatsOfAbs(MatcherPass):
 def write_in_two_dimensions(node: Node, rewriter: MatchRewriter) -> None:
     """Compute an Abs of rank 1 in two dimensions.
 
-    The transformations of OpenVINO that move or remove an Abs wrongly apply only to rank 1.
+    OpenVINO's transformations that wrongly move or remove an Abs apply only to rank 1.
     Maximum(x, -x) is not an alternative, because it may be -0 for 0.
     """
     data = node.inputs[0]

@@ -111,7 +111,7 @@ class Softsign(Activation, type="Softsign", since=1, inputs=1):
 
 
 class Gelu(Activation, type="Gelu", since=20, inputs=1):
-    """x times the standard normal distribution function of x (Gelu-20).
+    """x times the cumulative standard normal distribution at x (Gelu-20).
 
     It is computed with the error function if `approximate` is none, and approximated with tanh if
     it is tanh.
