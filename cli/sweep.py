@@ -202,7 +202,10 @@ def command(ctx: click.Context, /, sources: tuple[str, ...], **options: Any) -> 
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Handle a signal like Ctrl-C, so that finished results are written before the process ends."""
+    """Treat a signal as if it were Ctrl-C.
+
+    Finished results are then written before the process ends.
+    """
     raise KeyboardInterrupt
 
 

@@ -158,8 +158,8 @@ class Lanes:
     def load(self, number: int, side: Side) -> None:
         """Have the processes of one model (0 or 1) load it, without waiting for them.
 
-        A larger model gets more time, but the second one never more than the first: conversion may
-        make a very large model from a small one.
+        A larger model gets more time, but model 1 gets no more time than model 0, because
+        conversion may make a very large model from a small one.
         """
         loading = [item for lane, item in self._processes.items() if lane.side == number]
         path = self.file(number, side) if loading else side.file

@@ -252,11 +252,11 @@ class Variable(Record):
 
 
 def groups_of(model: Model, given: Mapping[str, int] | None = None) -> list[Variable]:
-    """List the unknown sizes of the inputs that can be chosen independently.
+    """Group the axes of unknown size by the sizes that can be chosen independently.
 
-    Axes with the same symbol have one size, and so have unnamed axes at the same position of inputs
-    of the same type. Dimensions that `given` fixes by name are left out; the name "?" in `given`
-    fixes all unnamed dimensions.
+    Axes of the inputs with the same symbol have one size, and so have unnamed axes at the same
+    position of inputs with the same element type and declared shape. Dimensions that `given` fixes
+    by name are left out; the name "?" in `given` fixes all unnamed dimensions.
     """
     fixed = set(given or {})
     members: dict[object, list[tuple[Place, DynamicDim]]] = {}

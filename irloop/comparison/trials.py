@@ -56,9 +56,9 @@ def tried(
 
     `model` is the same model, but its inputs have all sizes that are known from both models. The
     first trials have sizes for which every output is finite and not empty. Trials with other sizes
-    follow, then trials that reach branches and trip counts that no earlier trial reached.
-    `affordable` is a function. It is called after the first trial that exceeds no limit, or at once
-    if irloop's executor cannot run the model.
+    follow, then trials that reach branches and trip counts that no earlier trial reached. Each run
+    may take `seconds`. The function `affordable` is called after the first trial that exceeds no
+    limit, or at once if irloop's executor cannot run the model.
     """
     try:
         session = Session(runner, widen=widen)

@@ -197,10 +197,12 @@ def squeezed(
 ) -> Shape:
     """`shape` without `axes`, which have size 1; an empty list removes all axes of size 1.
 
-    `axes` is None if they are unknown. With `lenient` a listed axis of another size is kept.
+    `axes` is None if they are unknown; the result is then unknown, too. With `lenient` a listed
+    axis of another size is kept, and is no error.
 
     Raises:
-        InferenceError: when an axis is outside the rank, or has a size other than 1.
+        InferenceError: when an axis is outside the rank or, without `lenient`, has a size other
+            than 1.
     """
     if shape.dims is None or axes is None:
         return UNKNOWN_SHAPE

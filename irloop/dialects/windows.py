@@ -45,7 +45,9 @@ def checked_window(
 
 
 def pooled(args: Arguments, window: Callable[[], Window]) -> Shape:
-    """The shape [N, C, spatial...] of pooled data [N, C, spatial...].
+    """The shape of the result of pooling input 0, [N, C, spatial...], with a window.
+
+    N and C are kept. If the rank of the input is unknown, it is taken from the window.
 
     Raises:
         InferenceError: when the attributes from which `window` is made contradict each other.

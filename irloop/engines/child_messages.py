@@ -29,8 +29,9 @@ def send(stream: IO[bytes], head: dict[str, Any], values: Sequence[Any] = ()) ->
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], list[Any]] | None:
-    """The header and the values of the next message; None if the stream ends before the message
-    does.
+    """The header and the values of the next message.
+
+    None if the stream ends before the message does.
     """
     size = stream.read(8)
     if len(size) < 8:

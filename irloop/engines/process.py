@@ -146,7 +146,9 @@ class Process:
     ) -> tuple[Answer | None, list[Any]]:
         """Send a message and wait for the answer; return a failure, or None and the outputs.
 
-        Without `head` nothing is sent. Killing the child ends a write or a read that waits for it.
+        Without `head` nothing is sent. The child is killed after `seconds`, or after `processor`
+        seconds of processor time; this ends a write or a read that waits for it. `error` is the
+        kind of failure to return if the child answers with an error.
         """
         child = self._child
         assert child is not None

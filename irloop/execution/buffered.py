@@ -88,8 +88,8 @@ class Buffered:
     def _arrays(self, seen: Sequence[Any]) -> dict[int, Array]:
         """Allocate arrays for the slots `written`, and make the views for the slots `viewed`.
 
-        Arrays share memory if no value is needed while another one is computed. Slots are left out
-        whose value in `seen` is a NumPy scalar instead of an array, or a copy instead of a view.
+        Two slots may share an array if they are not needed at the same time. A slot is left out if
+        its value in `seen` is a NumPy scalar instead of an array, or a copy instead of a view.
         """
         arrays: dict[int, Array] = {}
         free: dict[object, list[Array]] = {}
@@ -169,8 +169,9 @@ def _stable(
 ) -> tuple[set[int], set[int]]:
     """Find the slots whose shape and element type are the same in every iteration.
 
-    A state has such a slot if its next value has one, too. Returns all these slots, and among them
-    those of the states. It is assumed that the states begin with the shape that they keep.
+    The slot of a state is one of them if the slot of its next value is. Returns the set of all
+    these slots, and the subset that belongs to states. It is assumed that a state's initial value
+    has the shape that the state keeps.
     """
     made = {slot for step in steps for slot in step.outs}
     states = {before for before, _ in carries}

@@ -175,9 +175,10 @@ class TensorIterator(_OpenVino):
 
 
 def _cut(array: Array, axis: int, low: int, high: int, part: int, *, backwards: bool) -> Array:
-    """Cut the elements low..high of `axis` into slices of `part` elements: [n, ..., part, ...].
+    """Cut the elements from `low` up to, not including, `high` of `axis` into slices.
 
-    With `backwards` the last slice comes first; elements in a slice keep their order.
+    Each of the n slices has `part` elements: [n, ..., part, ...]. With `backwards` the last slice
+    comes first; elements in a slice keep their order.
     """
     moved = np.moveaxis(array, axis, 0)[low:high]
     # Use the count instead of -1, because another axis may have no elements.

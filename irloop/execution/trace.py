@@ -43,8 +43,9 @@ Tracer = Callable[[TraceEvent], None]
 class IterationEvent:
     """The event after one run of the body of `loop`.
 
-    `iterations` ends with the number of this iteration of `loop`. `parameters` and `results` are
-    the values of the body's parameters and results, in order.
+    `iterations` holds the iteration of each enclosing loop, outermost first, and then that of
+    `loop`. `parameters` and `results` are the values of the body's parameters and results, in
+    order.
     """
 
     loop: Node
@@ -58,7 +59,7 @@ class LoopTracer(Protocol):
     """A tracer that is also called after each iteration of a body."""
 
     def __call__(self, event: TraceEvent, /) -> None:
-        """Called after each node."""
+        """Receive the event of a node; the executor calls this after each node."""
 
     def iteration(self, event: IterationEvent, /) -> None:
         """Called after each iteration of a body."""

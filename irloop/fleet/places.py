@@ -125,7 +125,7 @@ def target_of(address: str) -> str:
     """The address of results in the form that workers use: a local path becomes absolute.
 
     Raises:
-        UsageError: for a kind of address that results are not written to.
+        UsageError: for an address with a protocol that irloop only reads from.
     """
     if is_local(address):
         return place_of(address).path

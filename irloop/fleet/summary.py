@@ -173,7 +173,7 @@ def _diagnostic(path: str, item: Row) -> Diagnostic:
 
 
 class _Tops:
-    """Keeps, for each of three columns, the rows with the largest values."""
+    """Keeps the rows with the largest values of each column in `NAMES`, for each column apart."""
 
     NAMES = ("seconds", "memory", "max_abs")
 

@@ -487,7 +487,10 @@ def _code(item: Row) -> Row:
 
 
 def _line(value: Any) -> str:
-    """Shorten a text to one line that terminals and CI services do not interpret."""
+    """Convert a value to one short line that is safe to print in terminals and CI logs.
+
+    Control characters and the start of a CI command are escaped.
+    """
     return _line_of(str(value)[:LONGEST])
 
 

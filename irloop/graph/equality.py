@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields, replace
 
 from irloop.graph.model import Graph, Model, Node, Value
 from irloop.graph.op import Constant, Op
@@ -87,4 +88,14 @@ def _same_op(one: Op, two: Op) -> bool:
         same = left.element is right.element and left.shape == right.shape
         return same and bytes(left.raw()) == bytes(right.raw())
     # Attributes are compared as text, because a NaN does not equal itself.
-    return type(one) is type(two) and (one == two or repr(one) == repr(two))
+    if type(one) is not type(two):
+        return False
+    return one == two or repr(_as_written(one)) == repr(_as_written(two))
+
+
+def _as_written(op: Op) -> Op:
+    """Replace empty lists by the entries that a file has in their place; they mean the same."""
+    lists = {item.name: item.metadata.get("written") for item in fields(op)}
+    return replace(
+        op, **{name: new for name, new in lists.items() if new and not getattr(op, name)}
+    )

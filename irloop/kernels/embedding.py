@@ -108,7 +108,12 @@ def bags_by_segments(
     default: Array | None = None,
     weights: Array | None = None,
 ) -> Array:
-    """Sum the embeddings of each segment."""
+    """Sum the embeddings of each segment: [segments, ...].
+
+    `count` is the number of segments. `segments` has the segment of each entry of `indices`, and
+    `weights` its factor. `default` is the row of `table` that an empty segment gets; if it is
+    negative or None, an empty segment gets zeros.
+    """
     size = int(count.reshape(-1)[0])
     return _bags(table, indices, segments.astype(np.int64), size, default, weights)[0]
 

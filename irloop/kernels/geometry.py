@@ -127,10 +127,10 @@ class Window:
 
 
 def places_inside(start: int, stride: int, count: int, size: int) -> tuple[int, int, int]:
-    """Find which of the places start, start + stride, ... lie on an axis of `size` elements.
+    """Find which of the positions start, start + stride, ... lie on an axis of `size` elements.
 
-    There are `count` places. Return the index of the first place on the axis, the index after the
-    last one, and the position of the first one.
+    `count` is the number of positions. Return the number of the first one on the axis, the number
+    after the last one, both counted from 0, and the first one's coordinate on the axis.
     """
     low = min(max(0, -(start // stride)), count)
     high = min(count, (size - 1 - start) // stride + 1)

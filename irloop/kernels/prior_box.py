@@ -119,9 +119,9 @@ def element_boxes(priors: Priors) -> list[Box]:
 def count_of(priors: Priors) -> int:
     """The number of boxes per cell of the feature map, as OpenVINO counts them.
 
-    It can differ from the number of boxes that are generated: it includes aspect ratios for every
-    fixed size, although fixed ratios replace them, and without `scale_all_sizes` it leaves out the
-    boxes that `max_size` adds. Boxes beyond the count are dropped.
+    This can differ from the number of boxes that are generated. With fixed sizes, aspect ratios are
+    counted even if fixed ratios replace them. Without `scale_all_sizes`, the boxes that `max_size`
+    adds are not counted. Boxes beyond the count are dropped, and missing boxes are zeros.
     """
     ratios = len(aspect_ratios(priors))
     count = ratios + len(priors.min_size) - 1

@@ -138,8 +138,9 @@ def _align_axis(
 ) -> tuple[Array, Array, Array]:
     """Find the elements between which the samples on one axis lie.
 
-    Returns their indices [positions, 2], their weights, and which positions are on the axis or at
-    most one element outside.
+    A region of length `extent` has `count` bins on the axis, each with `ratio` samples; if `ratio`
+    is 0, each bin has about one sample per element. Returns the elements' indices [positions, 2],
+    their weights, and which positions are on the axis or at most one element outside.
     """
     samples = ratio if ratio > 0 else max(math.ceil(extent / count), 1)
     budget.reserve(samples * count * 80, "the samples of a region")

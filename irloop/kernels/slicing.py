@@ -211,9 +211,10 @@ def split_sizes(axis: int, sizes: tuple[int, ...]) -> Callable[[Array], Any]:
 
 
 def split_chunks(axis: int, count: int) -> Callable[..., Any]:
-    """Split into parts of the sizes in the second operand or, without it, into `count` equal parts.
+    """Make a kernel that splits its data along `axis`.
 
-    If equal parts are not possible, the last ones are smaller.
+    The parts have the sizes that the kernel receives as its second operand or, without it, there
+    are `count` equal parts. If equal parts are not possible, the last ones are smaller.
     """
 
     def run(data: Array, sizes: Array | None = None) -> Any:

@@ -93,7 +93,7 @@ def spend_products(
 
 
 def spend_overlaps(count: int, nanoseconds: int) -> None:
-    """Spend the steps of the budget for overlaps between one kept box and `count` other boxes.
+    """Charge the budget for the overlaps of one kept box with `count` other boxes.
 
     Computing one overlap takes `nanoseconds`.
 

@@ -65,8 +65,9 @@ class PassConfig:
 
 @contextmanager
 def failures_named(name: str, node: Node | None = None, what: str = "") -> Iterator[None]:
-    """Turn an exception that is not irloop's own into a `PassError` that names the pass and the
-    node.
+    """Turn an exception that is not irloop's own into a `PassError`.
+
+    The error names the pass `name`, the node if there is one, and `what`, if it is not empty.
     """
     try:
         yield

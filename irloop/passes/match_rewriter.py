@@ -1,4 +1,4 @@
-"""The rewriter that a graph rewrite passes to callbacks; it records the nodes that they insert."""
+"""The rewriter that callbacks of a graph rewrite receive; it records the nodes that they insert."""
 
 from __future__ import annotations
 

@@ -242,8 +242,8 @@ class Context:
     def has_dynamic_shapes(self) -> bool:
         """True if a port declares a dynamic dimension, or a Parameter a dynamic rank.
 
-        Such a file may also contain values of unknown rank, whose ports declare no dimensions, like
-        those of a scalar.
+        In such a file, a port without dimensions may belong to a scalar or to a value of unknown
+        rank.
         """
         for index in self.nets:
             if any("-1" in dims for dims in index.ports.dims):

@@ -89,9 +89,10 @@ def _layer(text: str, file: str) -> Layer | None:
 
 
 def _missing(layer: Layer) -> str:
-    """Return the XML text of those attributes that a layer lacks: id, name or version.
+    """Return XML text that adds the attributes id, name and version where a layer lacks them.
 
-    Every layer needs these attributes, but specifications omit them.
+    Every layer needs these attributes, but the examples in OpenVINO's specifications omit them. The
+    values are 0, the type in lower case, and the newest opset that introduced the type.
     """
     kind = layer.type or ""
     classes = OPENVINO.versions(kind)

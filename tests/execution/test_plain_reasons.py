@@ -27,9 +27,7 @@ def test_a_concatenated_axis_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(irloop.IrloopError) as caught:
         irloop.run(model, irloop.random_inputs(model))
     assert not RAW.search(str(caught.value).replace(str(path), ""))
-    assert re.search(
-        r"output \d joins its parts along axis 7, but it has only \d", str(caught.value)
-    )
+    assert "IRL622: the tensor has no axis 7" in str(caught.value)
 
 
 @pytest.mark.parametrize(

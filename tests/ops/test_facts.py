@@ -39,6 +39,8 @@ def operands(cls: type[Op]) -> list[Any]:
     is_logical = any(word in cls.type for word in ("And", "Or", "Xor", "Not"))
     pair = [LOGICAL, ~LOGICAL] if is_logical and "Equal" not in cls.type else [FLOATS, OTHER]
     least, most = cls.arity
+    if "x: i8" in cls.operands:
+        return [(100 * FLOATS).astype(np.int8), *[np.array(0.5, np.float32)] * (least - 1)]
     if least > 2:
         return [FLOATS, *[np.array(0.5, np.float32)] * (least - 1)]
     return pair if most != 1 else pair[:1]

@@ -16,7 +16,10 @@ _Returned = tuple[Value, Value]
 
 
 class BranchCauses:
-    """Compares what the branches of two corresponding Ifs return."""
+    """Finds Ifs whose branches are exchanged, or return values for wrong outputs.
+
+    Each If is compared with the corresponding If of the other model.
+    """
 
     def __init__(self, seen: Evidence) -> None:
         self._seen = seen

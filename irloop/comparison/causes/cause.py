@@ -301,10 +301,11 @@ class _Search:
         return [item for item in pairs if sizes(0, item[1], at) == sizes(1, item[2], at)]
 
     def _of_decomposed(self, first: Node, second: Node) -> Cause | None:
-        """Find the one constant by which a decomposed node differs from the other model.
+        """Find the one constant that differs if one node is decomposed in the other model.
 
-        Returns the cause if exactly one constant that the node reads equals no constant from which
-        the other node is computed, else None.
+        Either node may be the whole one. It must read at least two constants, and exactly one of
+        them must be equal to none of the constants from which the other node is computed. This one
+        is the cause; otherwise, the result is None.
         """
         for side, (node, other) in enumerate(((first, second), (second, first))):
             own = [item.producer for item in node.inputs if item is not None]

@@ -1,7 +1,7 @@
-"""Shortens the computation of corresponding values of two models: replaces many operations by one,
-and an If by one of its branches.
+"""Shortens the computation of corresponding values of two models.
 
-Each change is made to corresponding places of both models.
+Many operations are replaced by one, and an If by one of its branches. Each change is made to
+corresponding places of both models.
 """
 
 from __future__ import annotations

@@ -158,8 +158,8 @@ def _applied(
 ) -> Pair | None:
     """Apply `change` to a copy of `pair`, and remove what nothing reads from the result.
 
-    Returns None if `change` returns None or fails, or if a model then has more contradictions than
-    `most` allows it.
+    `most` is the permitted number of contradictions in each of the two models. Returns None if
+    `change` returns None or fails, or if a changed model has more contradictions than that.
     """
     try:
         copies = tuple(clone_model(model) for model in pair.models)

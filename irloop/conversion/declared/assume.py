@@ -127,7 +127,11 @@ def _replaced(node: Node, dims: list[Dims], rewriter: MatchRewriter) -> bool:
 
 
 def _entered(value: Value, builder: Builder, given: list[Value], rewriter: MatchRewriter) -> Value:
-    """A constant or a parameter of the builder's graph that represents an input of the node."""
+    """Return what represents an input of the node in the builder's graph.
+
+    This is a constant if `value` is known, and otherwise a new parameter, for which `value` is
+    appended to `given`.
+    """
     op = value.producer.op
     if isinstance(op, Constant):
         return builder.tensor(op.tensor)

@@ -35,7 +35,11 @@ MOST_DIMS = 8
 def _reduced(
     b: Builder, op: reduction.ByInput, inputs: Inputs, dims: list[Dims]
 ) -> list[Value] | None:
-    """A reduction over every set of axes that leads to the output shape, and the choice of one."""
+    """Emit a reduction over each set of axes that fits the output shape, and select at run time.
+
+    The value of the input `axes` decides which of them is the result. None if `axes` or the sizes
+    of the data are unknown, or if the possible sets of axes are none or too many.
+    """
     data = inputs[0]
     axes = inputs[1] if len(inputs) > 1 else None
     sizes = None if data is None else shape_of(data).static()

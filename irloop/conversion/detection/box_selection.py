@@ -133,7 +133,10 @@ def first_places(c: Conversion, boxes: Value) -> Value:
 
 
 def members(c: Conversion, boxes: Value, index: Value) -> Value:
-    """Select boxes [N, L, P, F] by an index [N, C, K] of axis 2: [N, C, K, F]; L is 1 or C."""
+    """Select boxes by indices along axis 2, separately for each class.
+
+    `boxes` is [N, L, P, F], where L is 1 or C; `index` is [N, C, K]; the result is [N, C, K, F].
+    """
     return forms.gather(c, one_list(c, boxes), forms.add(c, index, first_places(c, boxes)), 0)
 
 

@@ -56,7 +56,7 @@ class _Image:
         return forms.sub(c, self.height, one), forms.sub(c, self.width, one)
 
     def least(self, c: Conversion, smallest: float) -> tuple[Value, Value]:
-        """The minimum height and the minimum width of a box."""
+        """The minimum height and width of a box: `smallest` times the scales of the image."""
         factor = c.constant(smallest, F32)
         first, last = (forms.mul(c, scale, factor) for scale in self.scales)
         return first, last

@@ -62,7 +62,7 @@ class Maps:
 
 
 def integer(c: Conversion, size: Size) -> Value:
-    """A size as i64."""
+    """Convert a size, a number or an i64 value, to an i64 value."""
     return c.i64(size) if isinstance(size, int) else size
 
 

@@ -362,7 +362,10 @@ def import_clip6(c: Conversion, op: onnx.Clip6, x: Value) -> Value:
 def import_clip11(
     c: Conversion, op: onnx.Clip11, x: Value, low: Value | None = None, high: Value | None = None
 ) -> Value:
-    """Clip -> Clamp if both bounds are constant and exact, else Maximum and Minimum."""
+    """Clip -> Clamp, if x is a float tensor and both bounds are known, else Maximum and Minimum.
+
+    A lower bound above the upper one also leads to Maximum and Minimum.
+    """
     numbers = tuple(None if value is None else number_of(c, value) for value in (low, high))
     is_float = element_of(x).is_float
     if is_float and low is not None and high is not None and None not in numbers:

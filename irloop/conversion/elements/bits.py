@@ -166,7 +166,7 @@ def export_left_shift(c: Conversion, op: ov.BitwiseLeftShift, left: Value, right
 
 @exports(ov.BitwiseRightShift)
 def export_right_shift(c: Conversion, op: ov.BitwiseRightShift, left: Value, right: Value) -> Value:
-    """BitwiseRightShift -> BitShift; floor(x / 2^n) for signed integers before opset 28."""
+    """BitwiseRightShift -> BitShift, or floor(x / 2^n) for signed integers before opset 28."""
     left, right = operands(c, op, left, right)
     element = element_of(left)
     if not is_signed(element) or c.opset >= 28:

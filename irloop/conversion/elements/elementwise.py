@@ -321,8 +321,8 @@ def import_mod(c: Conversion, op: onnx.Mod, left: Value, right: Value) -> Value:
 def import_pow(c: Conversion, op: onnx.Pow, base: Value, exponent: Value) -> Value:
     """Pow -> Power of one element type; the result has the type of the base.
 
-    An exponent of another type is converted to the type of the base. Only if the base is an integer
-    and the exponent a float, Power computes in the type of the exponent.
+    An exponent of another type is converted to the type of the base. But if the base is an integer
+    and the exponent a float, the base is converted, and the result is converted back.
     """
     element, other = element_of(base), element_of(exponent)
     if element is other:

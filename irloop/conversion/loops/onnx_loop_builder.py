@@ -78,7 +78,11 @@ class OnnxLoopBuilder:
         states: list[Value],
         scans: list[Value],
     ) -> list[Value]:
-        """Make the Loop; return the states, then the stacked scan outputs."""
+        """Make the Loop; return the states, then the stacked scan outputs.
+
+        `limit` is the maximum trip count and `starts` the condition before the first iteration;
+        None leaves the input out. `condition`, `states` and `scans` are values of the body.
+        """
         self._have_a_state()
         if self._unused is not None:
             states = [self.inner(convert.Identity(), self._unused)]

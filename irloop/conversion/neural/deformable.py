@@ -171,7 +171,12 @@ def _gathered(
 def _axis_corners(
     c: Conversion, place: Value, size: int, *, blend: bool
 ) -> list[tuple[Value, Value]]:
-    """Index (i64) and weight of the two elements around each position on one axis."""
+    """Index (i64) and weight of the two elements around each position on one axis.
+
+    With `blend`, an element outside the axis has the weight 0. Without it, both weights are 0 for a
+    position outside the range from 0 to `size`, and other positions are clipped to the last
+    element.
+    """
     scale = None if blend else _inside(c, place, size)
     if not blend:
         place = forms.clip(c, place, 0.0, float(size - 1))

@@ -271,8 +271,9 @@ def _flat_places(
 
 
 def _column_major(c: Conversion, indices: Value, data: Value) -> Value:
-    """Convert row-major flat indices to column-major ones, in which the first spatial axis varies
-    fastest.
+    """Convert row-major flat indices to column-major ones.
+
+    In column-major order the first spatial axis varies fastest.
     """
     sizes = spatial_sizes(data)
     if sizes is None:

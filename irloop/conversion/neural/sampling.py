@@ -58,7 +58,10 @@ def _export_sampler(c: Conversion, op: ov.GridSample, data: Value, grid: Value) 
 def import_grid_sample(
     c: Conversion, op: onnx.GridSample | onnx.GridSample16, data: Value, grid: Value
 ) -> Value:
-    """GridSample -> GridSample of opset9, else a sum of Gathers."""
+    """GridSample -> GridSample of opset9, or a sum of Gathers.
+
+    Gathers are used below opset 9, or if `data` does not have rank 4.
+    """
     mode, align = mode_of(op.mode), op.align_corners != 0
     if c.opset >= 9 and shape_of(data).rank == 4:
         return c(ov.GridSample(align, _OLD_MODES[mode], op.padding_mode), data, grid)

@@ -69,7 +69,10 @@ def constant(c: Conversion, array: Array, like: Value, name: str) -> Value:
 def taken(
     c: Conversion, value: Value, places: Sequence[int], axis: int, name: str, gather: Gather
 ) -> Value:
-    """Take entries of `value` along an axis: a new constant, or a Gather at run time."""
+    """Take the entries at `places` of an axis: as a new constant, or by a Gather at run time.
+
+    A constant is made if `value` is a constant.
+    """
     array = array_of(value)
     if array is not None:
         return constant(c, array.take(places, axis=axis), value, f"{c.prefix}/{name}")

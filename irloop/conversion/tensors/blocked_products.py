@@ -187,10 +187,11 @@ _KEPT = frozenset({ElementType.DYNAMIC, ElementType.F32})
 
 
 def _united(codes: tuple[Array, int], zeros: Array, scales: Array) -> _Weights | None:
-    """Broadcast zero points and scales to the shape of the codes.
+    """Return quantised weights as unsigned 4-bit integers, with zero points and scales.
 
-    None if codes and zero points cannot be stored as unsigned 4-bit integers, or if the shapes do
-    not allow it.
+    `codes` are the quantised integers, and the number to add to them and to the zero points. Zero
+    points and scales are broadcast to the shape of the integers. None if integers or zero points
+    do not fit in unsigned 4 bits, or if the shapes cannot be broadcast.
     """
     array, shift = codes
     moved = zeros + shift

@@ -20,7 +20,11 @@ __all__ = ["col2im"]
 
 
 def col2im(c: Conversion, op: Col2Im, data: Value, image: Value, block: Value, rank: int) -> Value:
-    """The image with `rank` spatial axes, assembled from columns [n, c block, l]."""
+    """The image with `rank` spatial axes, assembled from columns.
+
+    The columns are [N, C * size of a block, number of blocks]; the sizes of the image and of a
+    block are inputs.
+    """
     element = element_of(data)
     real = element if element.is_float else ElementType.F32
     for name, times in (("strides", 1), ("dilations", 1), ("pads", 2)):

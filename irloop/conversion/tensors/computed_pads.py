@@ -18,7 +18,7 @@ __all__ = ["SelectComputedPads"]
 
 
 class SelectComputedPads(MatcherPass):
-    """Selects the value of a Pad outside of the data.
+    """Replaces a Pad with a computed value: pads with 0, then selects the value in the padding.
 
     Given::
 
@@ -29,7 +29,7 @@ class SelectComputedPads(MatcherPass):
         zeros = Pad(x, Const, Const)    ones = Broadcast(1, ShapeOf(x))
         inside = Convert(Pad(ones, Const, Const), boolean)    y = Select(inside, zeros, v)
 
-    Hazard OVN152 is the reason.
+    OpenVINO's CPU plugin would read the value before it is computed (hazard OVN152).
     """
 
     name = "select_computed_pads"

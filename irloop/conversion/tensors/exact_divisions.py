@@ -111,7 +111,7 @@ class _Parts:
         return self.emit(Add(), quotient, missing)
 
     def _reduced(self, value: Value) -> Value:
-        """`value` without the multiple of the divisor that a rounded quotient gives."""
+        """Return `value` - quotient * divisor, where the quotient may be rounded."""
         quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
         return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))
 

@@ -93,7 +93,7 @@ def _rolled(c: Conversion, data: Value, axis: int, steps: int) -> Value:
 
 @imports(onnx.Trilu)
 def import_trilu(c: Conversion, op: onnx.Trilu, data: Value, k: Value | None = None) -> Value:
-    """Trilu -> Select, and a comparison of row numbers with column numbers."""
+    """Trilu -> Select of the data or 0, by a comparison of row numbers with column numbers."""
     rows, columns = (_numbers(c, data, axis) for axis in (-2, -1))
     start = openvino_forms.unsqueeze(c, rows, [1])
     if k is not None:

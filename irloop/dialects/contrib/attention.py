@@ -366,7 +366,11 @@ class MultiHeadAttention(ContribOp, type="MultiHeadAttention", inputs=(1, 10), o
         return q, k, v
 
     def _biased(self, s: Steps, parts: Sequence[Term], bias: Term | None) -> list[Term]:
-        """Each part [batch, positions, heads, size] plus its bias, as [batch, heads, ...]."""
+        """Add the bias to each part, and swap the axes of positions and heads.
+
+        A part is [batch, positions, heads, size], and the result is [batch, heads, positions,
+        size]. `bias` holds the biases of all parts, one after the other; None means no bias.
+        """
         found, start = [], 0
         for part in parts:
             size = part.dim(3, "the size of a head")

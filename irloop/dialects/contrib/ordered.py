@@ -342,10 +342,10 @@ class QOrderedLayerNormalization(ContribOp, type="QOrderedLayerNormalization", i
 class QOrderedAttention(ContribOp, type="QOrderedAttention", inputs=(17, 20)):
     """Self-attention of quantized integers; scores, weights and the result are quantized, too.
 
-    The mask has the forms of Attention. Masked keys have the weight 0, and the largest score, which
-    is subtracted before the exponential, is that of all keys. ONNX Runtime's kernel ignores
-    `unidirectional`, the past and the bias of the scores, and needs both scales of the scores:
-    other nodes are refused.
+    The mask may have the same forms as that of Attention. Masked keys get the weight 0, but the
+    maximum that is subtracted from the scores before the exponential includes their scores. A node
+    is refused if it has `unidirectional`, a past or a bias of the scores, which ONNX Runtime's
+    kernel ignores, or if it lacks one of the two scales of the scores, which the kernel needs.
     """
 
     operands = (

@@ -111,7 +111,7 @@ class ScatterND(OnnxOp, type="ScatterND", since=11, inputs=3):
 class ScatterND16(OnnxOp, type="ScatterND", since=16, inputs=3):
     """Like ScatterND-11, combining with the old elements by `reduction` (ScatterND-16, 18).
 
-    The reduction is none, add, mul, or, since opset 18, min or max.
+    The reduction is none, add or mul; since opset 18 it may also be min or max.
     """
 
     not_moved = NARROW

@@ -62,7 +62,7 @@ class DFT17(_Dft, type="DFT", since=17, inputs=(1, 2)):
     """Discrete Fourier transform along `axis` (DFT-17); inputs data and an optional length.
 
     Data is real [..., 1] or complex [..., 2]. `onesided` keeps the first half of the frequencies;
-    with `inverse` the data is that half, and the result is real.
+    `onesided` with `inverse` takes that half as the data and returns real numbers.
     """
 
     axis: int = 1

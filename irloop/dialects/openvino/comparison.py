@@ -40,8 +40,9 @@ __all__ = [
 
 
 class Comparison(Binary):
-    """Base of comparisons, which map two operands of one type to booleans; `function` is the
-    kernel.
+    """Base of comparisons, which map two operands of one type to booleans.
+
+    `function` is the name of the kernel.
     """
 
     operands = "x: any, y: any -> boolean"

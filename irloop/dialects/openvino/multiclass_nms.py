@@ -79,8 +79,9 @@ class _Multiclass(_OfClasses):
 
 
 class MulticlassNms8(_Multiclass, type="MulticlassNms", since=8, inputs=2, outputs=3):
-    """Selects boxes that overlap no selected box of a higher score in their class
-    (MulticlassNms-8).
+    """Selects boxes by non-maximum suppression within each class (MulticlassNms-8).
+
+    A box is selected if it overlaps no selected box of a higher score in its class.
     """
 
 

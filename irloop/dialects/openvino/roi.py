@@ -166,10 +166,10 @@ class PSROIPooling(OpenVinoOp, type="PSROIPooling", since=1, inputs=2):
 
 
 class ROIAlignRotated(OpenVinoOp, type="ROIAlignRotated", since=15, inputs=3):
-    """ROIAlign for rotated regions (centre x, centre y, width, height, angle in radians).
+    """ROIAlign for rotated regions (ROIAlignRotated-15).
 
-    Input 2 holds the batch items. Each bin is the mean of its bilinear samples
-    (ROIAlignRotated-15).
+    A region is centre x, centre y, width, height and angle in radians. Input 2 holds the batch
+    item of each region. Each bin is the mean of its bilinear samples.
     """
 
     operands = "data: float, regions: float, batch indices: i32 | i64 -> float"

@@ -242,8 +242,9 @@ class Broadcast(OpenVinoOp, type="Broadcast", since=1, inputs=(2, 3)):
 class Broadcast3(OpenVinoOp, type="Broadcast", since=3, inputs=(2, 3)):
     """Broadcasts the first input to the shape in the second (Broadcast-3).
 
-    `mode` is numpy, explicit (input 2 maps the axes), bidirectional (ones of the target are
-    broadcast, too) or pdpd (the first axis of the data is aligned with `axis` of the target).
+    `mode` is numpy, explicit (input 2 maps the axes), bidirectional (target dimensions of 1 also
+    take the size of the data) or pdpd (the first axis of the data is aligned with `axis` of the
+    target).
     """
 
     expands = True

@@ -30,7 +30,7 @@ def _axes(args: Arguments, rank: int) -> list[int] | None:
 
 
 def _lengths(args: Arguments, axes: list[int]) -> list[Dim | None]:
-    """Return the lengths of a Fourier transform along `axes`, which input 2 gives.
+    """Return the lengths of a Fourier transform along `axes`; input 2 has them.
 
     None stands for an axis that keeps its size.
     """
@@ -104,8 +104,9 @@ def _half(dim: Dim) -> Dim:
 
 
 class RDFT(OpenVinoOp, type="RDFT", since=9, inputs=(2, 3)):
-    """Discrete Fourier transform of real numbers; keeps the first half of the frequencies on the
-    last axis (RDFT-9).
+    """Discrete Fourier transform of real numbers (RDFT-9).
+
+    The result has the first half of the frequencies on the last one of the transformed axes.
     """
 
     operands = "data: float, axes: i32 | i64, signal size?: i32 | i64 -> float"

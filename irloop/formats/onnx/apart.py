@@ -113,10 +113,11 @@ def _limit(seconds: float) -> None:
 
 
 def done(head: dict[str, Any], data: bytes) -> bytes:
-    """Run a step of onnx in this process: check a model, or inline functions.
+    """Check a model or inline functions with the onnx package in this process.
 
-    `head` describes the step, and `data` is the model if functions are inlined. Return the model
-    with the inlined functions, or nothing after a check.
+    `head` describes this step. For a check it has the path of the file, and the result is empty. To
+    inline functions, `data` is the encoded model, and the result is the model with the functions
+    inlined.
     """
     import onnx
     import onnx.inliner

@@ -78,9 +78,10 @@ class NodeSource:
 
 @dataclass(slots=True, eq=False, repr=False)
 class GraphSource:
-    """A GraphProto; `captures` are names of outer graphs, in the order of their first use.
+    """A GraphProto, with its nodes, its inputs and the values that it captures.
 
-    `inputs` are its inputs without default values.
+    `captures` are the names of values of outer graphs, in the order of their first use. `inputs`
+    are the inputs without default values.
     """
 
     proto: onnx.GraphProto

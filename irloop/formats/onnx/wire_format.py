@@ -78,7 +78,7 @@ class Tokens:
         self._count = 0
 
     def new(self) -> bytes:
-        """A new token of 24 bytes."""
+        """Return 24 bytes that stand for one piece of data, other bytes at each call."""
         self._count += 1
         return self.prefix + self._count.to_bytes(8, "little")
 

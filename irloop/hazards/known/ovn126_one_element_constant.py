@@ -40,13 +40,13 @@ class OneElementConstant(
     """A one-element constant with more dimensions than the other operand.
 
     What happens:
-        The arithmetic reads the result of a Gather, Squeeze, Reshape or Roll. The plugin computes
-        the arithmetic first and the other operation afterwards, and the dimensions that the
-        constant adds are lost.
+        An elementwise operation reads the constant and the result of a Gather, Squeeze, Reshape,
+        Roll or reduction. The plugin swaps the two operations: it computes the elementwise one
+        first, and the dimensions that the constant adds are lost.
     Where:
-        The second operand of an elementwise operation is a one-element constant with more
-        dimensions than the first operand, which is the result of a Gather, Squeeze, Reshape, Roll
-        or reduction.
+        The second operand of an arithmetic operation is a one-element constant with more dimensions
+        than the first operand, which is the result of a Gather, Squeeze, Reshape, Roll or
+        reduction.
     What irloop does:
         Conversion to IR computes with a scalar and adds the dimensions by an Unsqueeze.
     """

@@ -33,15 +33,18 @@ class BodyBarriers(LoopPass):
         Loop(x):  a' = Maximum(b, b)    b' = Maximum(a, a)    joined Maximum(a, a), axis 0
                   y = SoftMax(Maximum(x, x))
 
-    OpenVINO's CPU plugin copies back edges one after the other into the memory of the parameters;
-    before that, it copies the next slice. The maximum of a value with itself (for booleans,
-    LogicalOr) is an operation that the plugin neither removes nor computes in place; Concat, Tile,
-    Broadcast, Transpose and x + 0 were measured to alias. A state that never changes is not copied.
+    After an iteration, OpenVINO's CPU plugin copies the next slices and then the back edges, one
+    after the other, into the memory of the parameters. A result that shares this memory may be
+    overwritten before it is read, so it is copied, unless it is a state that never changes.
 
-    An invariant is written into the body's memory once, before the first iteration; so is a state
-    that never changes. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there, and so do
-    elementwise operations on a view of it, or on a Concat into which the plugin puts it without a
-    copy; the next iteration would read their result.
+    An invariant, or a state that never changes, is written into the body's memory only once, before
+    the first iteration. Operations in `hazards.shared_memory.IN_PLACE` overwrite it there, and so
+    do elementwise operations on a view of it, or on a Concat into which the plugin puts it without
+    a copy. The next iteration would read their result, so the body reads a copy instead.
+
+    The copy is the maximum of a value with itself (for booleans, LogicalOr), an operation that the
+    plugin neither removes nor computes in place. Concat, Tile, Broadcast, Transpose and x + 0 were
+    measured to alias.
     """
 
     name = "body_barriers"

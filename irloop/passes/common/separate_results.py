@@ -19,7 +19,7 @@ __all__ = ["SeparateResults"]
 
 
 class SeparateResults(ModelPass):
-    """Copies results of bodies that share a value if ONNX Runtime would compute them wrongly.
+    """Copies results of bodies that ONNX Runtime would otherwise compute wrongly.
 
     Given::
 
@@ -35,14 +35,14 @@ class SeparateResults(ModelPass):
 
     Measured in ONNX Runtime 1.31, with and without its optimisations:
 
-    - It swaps the buffers of a Scan's states and writes each value of a Scan body or a branch to
-      one buffer. A state or a slice that is returned unchanged is lost, and if one value is two
-      results, only one of them is written.
+    - It swaps the buffers of a Scan's states, and it writes each value of a Scan body or a branch
+      to only one buffer. A state or a slice that is returned unchanged is lost, and if one value is
+      two results, only one of them is written.
     - It counts the iterations of a Loop in one tensor. If that tensor is a scan output, every
       element has the last number; if it is a state, it has the number of the next iteration.
-    - It moves the strings that a Loop concatenates out of their tensors. If a tensor is
+    - When a Loop concatenates strings, it moves them out of their tensors. If a tensor is
       concatenated twice, or is also the next value of a state, all copies but the first are empty.
-      An Identity shares the tensor of a state; a Reshape copies it.
+      Strings are therefore copied by a Reshape: an Identity would share the tensor of a state.
 
     All other results of Loops are right and are not changed. Sequences and optionals are not
     changed in opsets whose Identity does not accept them (before 14 and 16).

@@ -96,8 +96,10 @@ def _keeps_types(wires: LoopWires) -> bool:
 
 
 def _is_plain(wires: LoopWires) -> bool:
-    """True if a Loop can express all slices and concatenated parts: each has one element, and the
-    range of each slice is the whole axis or has a known size.
+    """True if a Loop can express all slices and concatenated parts.
+
+    Each part must have one element, and the range of each slice must be the whole axis or the axis
+    must have a known size.
     """
     for item in wires.slices:
         port, dims = item.port, shape_of(item.outer).dims

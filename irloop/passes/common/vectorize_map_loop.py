@@ -310,7 +310,13 @@ class _Vectoriser:
         return self._node(node, node.op, given[0].value, self._forms.constant(list(moved)))
 
     def gather(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Gather the same elements of every slice, or different elements of an invariant tensor."""
+        """Convert a Gather, whose inputs are `given`, to one Gather for all iterations.
+
+        It takes the same elements of every slice, or different elements of an invariant tensor.
+
+        Raises:
+            _NotVectorisableError: when both data and indices are slices, or there are batch axes.
+        """
         if getattr(node.op, "batch_dims", 0):
             raise _NotVectorisableError
         data, indices = given[:2]

@@ -75,7 +75,10 @@ class LimitsOfQuantisation(
 
 
 def _first_infinite(limits: Sequence[tuple[float, ...] | None]) -> tuple[int, float] | None:
-    """The position of the first limit with a number that is not finite, and this number."""
+    """The index of the first item with a number that is not finite, and this number.
+
+    None if all numbers are finite; an item that is None is passed over.
+    """
     for at, limit in enumerate(limits):
         for number in limit or ():
             if not math.isfinite(number):

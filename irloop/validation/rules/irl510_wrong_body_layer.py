@@ -32,8 +32,9 @@ class WrongBodyLayer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input entry that names a body layer other than a Parameter, and one per
-        output entry that names a body layer other than a Result.
+        """Yield a finding for each entry that names a body layer of the wrong type.
+
+        An input entry must name a Parameter, an output entry a Result.
         """
         for wiring in context.wirings_with_body:
             for entry in (*wiring.inputs, *wiring.outputs):

@@ -32,9 +32,9 @@ class InfiniteLoop(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Loop with a constant trip count of -1 that no condition ends.
+        """One finding per Loop with a constant trip count of -1 and an always true condition.
 
-        The condition is known to be true in every iteration.
+        Loops whose condition is not known to be true in every iteration are not reported.
         """
         for wiring in context.loops:
             if context.trip_count(wiring) != -1:

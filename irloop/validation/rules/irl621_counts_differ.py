@@ -36,8 +36,9 @@ class CountsDiffer(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per TensorIterator entry that demands another number of iterations than the
-        first entry.
+        """Yield a finding for each TensorIterator entry that asks for another iteration count.
+
+        The count of the first entry is the one to which the others are compared.
         """
         for wiring in context.loops:
             if not wiring.is_iterator:

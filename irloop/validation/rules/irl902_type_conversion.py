@@ -36,8 +36,9 @@ class TypeConversion(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per input or output of a version 10 model if OpenVINO converts its element
-        type.
+        """One finding per input or output whose element type OpenVINO converts.
+
+        This happens only in models of version 10.
         """
         if context.version != 10:
             return
