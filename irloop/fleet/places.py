@@ -125,7 +125,7 @@ def target_of(address: str) -> str:
     """The address of results in the form that workers use: a local path becomes absolute.
 
     Raises:
-        UsageError: for an address with a protocol that irloop only reads from.
+        UsageError: for an address to which irloop cannot write results, such as https://.
     """
     if is_local(address):
         return place_of(address).path

@@ -159,7 +159,8 @@ def _applied(
     """Apply `change` to a copy of `pair`, and remove what nothing reads from the result.
 
     `most` is the permitted number of contradictions in each of the two models. Returns None if
-    `change` returns None or fails, or if a changed model has more contradictions than that.
+    `change` returns None or fails, or if a changed model has more contradictions than that. With
+    `keeps_ports`, loops keep inputs and outputs that nothing reads.
     """
     try:
         copies = tuple(clone_model(model) for model in pair.models)

@@ -37,8 +37,9 @@ def _reduced(
 ) -> list[Value] | None:
     """Emit a reduction over each set of axes that fits the output shape, and select at run time.
 
-    The value of the input `axes` decides which of them is the result. None if `axes` or the sizes
-    of the data are unknown, or if the possible sets of axes are none or too many.
+    The value of the input `axes` decides which of them is the result. None if there is no such
+    input, if the sizes of the data are unknown, if no set of axes fits, or if the dimensions or
+    the sets are too many.
     """
     data = inputs[0]
     axes = inputs[1] if len(inputs) > 1 else None

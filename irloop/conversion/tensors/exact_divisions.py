@@ -111,7 +111,10 @@ class _Parts:
         return self.emit(Add(), quotient, missing)
 
     def _reduced(self, value: Value) -> Value:
-        """Return `value` - quotient * divisor, where the quotient may be rounded."""
+        """Return `value` - q * divisor, where q is their quotient.
+
+        Division in f32 may round q to a neighbouring integer.
+        """
         quotient = self.emit(Divide(m_pythondiv=False), value, self.right)
         return self.emit(Subtract(), value, self.emit(Multiply(), quotient, self.right))
 

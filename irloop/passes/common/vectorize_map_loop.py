@@ -313,9 +313,6 @@ class _Vectoriser:
         """Convert a Gather, whose inputs are `given`, to one Gather for all iterations.
 
         It takes the same elements of every slice, or different elements of an invariant tensor.
-
-        Raises:
-            _NotVectorisableError: when both data and indices are slices, or there are batch axes.
         """
         if getattr(node.op, "batch_dims", 0):
             raise _NotVectorisableError
