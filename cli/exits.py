@@ -1,4 +1,8 @@
-"""The exit statuses. With 1 and 2 a pipeline can tell a bad model from a check that never ran."""
+"""The exit statuses of the commands.
+
+Status 1 means that the check found something wrong with a model, and 2 that it could not check.
+A pipeline can thus treat the two cases differently.
+"""
 
 from __future__ import annotations
 

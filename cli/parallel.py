@@ -28,8 +28,8 @@ def outcomes(
 ) -> Generator[Outcome, None, None]:
     """The result of each job, in the order of the jobs.
 
-    With `isolate`, or with several processes, models are validated in separate processes; if one of
-    them is killed, that is a finding in the model it was validating.
+    With `isolate`, or with several processes, models are validated in child processes. If such a
+    process is killed, that is a finding in the model it was validating.
 
     Raises:
         IrloopError: when a job cannot be done at all.

@@ -47,8 +47,8 @@ def changed_models(paths: Sequence[str], *, follow: bool = False) -> Found:
     """List the models to which the changed files in `paths` belong.
 
     A .bin belongs to the .xml of the same name. Files that do not exist any more are skipped.
-    Returns the models, and the files that are left out because they are links that lead out of
-    their folder; with `follow` these are models, too.
+    Without `follow`, models that are links to files outside their folder are not listed, but
+    returned separately as the second result.
     """
     found: dict[str, str] = {}
     leaving: list[str] = []

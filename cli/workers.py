@@ -66,7 +66,10 @@ class Workers:
                 self._next(worker)
 
     def _next(self, worker: _Worker) -> None:
-        """Give a process the next job of its group, or the first job of another group."""
+        """Start the next job of a worker's group.
+
+        A worker that has finished its group takes the group that has waited longest.
+        """
         if not worker.jobs and self._waiting:
             worker.jobs = self._waiting.popleft()
         worker.start_next()

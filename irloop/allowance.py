@@ -1,5 +1,6 @@
-"""The limits for the work on one model, in memory, seconds and steps, which the operating system
-and the budget enforce.
+"""The limits for the work on one model: memory, seconds and steps.
+
+The operating system and the budget enforce them.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ class Allowance:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Limit the work inside the block.
+        """Limit the memory and the time of the work inside the block.
 
-        The system refuses memory beyond the limit (`MemoryError`), and a timer interrupts Python
-        (`Expired`); both catch work that did not ask the budget first.
+        Beyond the memory limit the system refuses memory (`MemoryError`), and at the end of the
+        time a timer interrupts Python (`Expired`). Both also stop work that did not ask the budget
+        first.
         """
         with _bounded_memory(self.memory), _alarm(self.seconds), self._enforced():
             yield

@@ -210,8 +210,9 @@ class Builder(GraphBuilder):
         """Check and return the model. The builder cannot be used afterwards.
 
         Raises:
-            UsageError: if the model has no output, or inside a `with` block of a loop or branch.
-            InferenceError: naming an operation that contradicts itself.
+            UsageError: if the model has no output, or if the method is called inside a `with` block
+                of a loop or branch.
+            InferenceError: when an operation contradicts itself; the message names it.
         """
         self._require_open()
         if self._target.unfinished:

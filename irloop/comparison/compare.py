@@ -331,8 +331,8 @@ class _Work:
     def _for_second_model(self, trials: Sequence[Trial]) -> list[Trial]:
         """Convert the trials of the first model to trials of the second.
 
-        Each array moves to the position of the corresponding input of the second model, and gets
-        its integer type.
+        Each array moves to the position of the corresponding input of the second model. An integer
+        array also gets the integer type of that input.
         """
         first, second = (side.model.graph for side in self._sides)
         places = input_positions(first, second)

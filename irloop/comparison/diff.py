@@ -233,7 +233,7 @@ class _Differ:
                 self._pair(node, other)
 
     def _match_read(self, *, other_type: bool = False) -> None:
-        """Match producers of one type that feed the same input of matched readers.
+        """Match nodes of the same type that produce the same input of two matched nodes.
 
         With `other_type`, also match nodes of different types with the same numbers of inputs and
         outputs, so that a Tanh that became a Sigmoid is one change.
@@ -305,8 +305,9 @@ class _Differ:
     def _wires(
         self, old: tuple[Node, Body], new: tuple[Node, Body], inner: _Differ
     ) -> Iterator[Change]:
-        """The changes of wires between two bodies; `inner` knows which values inside them
-        correspond.
+        """Yield the changes of wires between two bodies of the same loop or branch.
+
+        `inner` knows which values in the old body correspond to which values in the new one.
         """
         ports = old[1].ports, new[1].ports
         if ports[0] == ports[1] and all(

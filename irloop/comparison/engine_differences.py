@@ -95,7 +95,11 @@ class Explainer:
     _reasons: dict[tuple[Lane, int, int], Reason | None] = field(default_factory=dict)
 
     def reason(self, lane: Lane, number: int, place: int, wanted: Any) -> Reason | None:
-        """The reason why an output of a trial differs from `wanted`; None if none is found."""
+        """Return the reason why an output differs from `wanted`; None if none is found.
+
+        The output is the one at position `place` in the trial with the number `number`, as computed
+        in `lane`.
+        """
         key = (lane, number, place)
         if key not in self._reasons:
             self._reasons[key] = self._search_reason(lane, number, place, wanted)
@@ -295,9 +299,10 @@ class Explainer:
     def _twin(self, lane: Lane, number: int, place: int, wanted: Any, found: Any) -> Reason | None:
         """Return a known fault of the engine as the reason if avoiding it gives the right value.
 
-        The engine runs a copy of the model that is rewritten so that the fault does not occur. The
-        result is None if there is no such copy, or if its value does not agree with `wanted`. Only
-        the first model is examined.
+        The engine runs a copy of the model that is rewritten so that the fault does not occur. Of
+        the runs of this copy, the one at index `number` is used, and of its outputs the one at
+        index `place`. The result is None if there is no such copy, if that output does not agree
+        with `wanted`, or if `lane` is of the second model: only the first is examined.
         """
         if lane.side == 1:
             return None

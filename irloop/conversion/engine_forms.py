@@ -1,11 +1,12 @@
 """The forms that an engine runs correctly, as one list of passes for each format.
 
 A model may have the right meaning and still have a form that its engine computes wrongly or
-refuses: for example a slice without readers, a constant condition, or a Concat that Abs overwrites.
-Conversion ends with these passes. `transform` runs them after the passes that the user selected.
-Nodes whose form the engine could not run correctly even before stay unchanged there, because the
-user asked for other changes. The exceptions are forms for which the engine returns uninitialised
-memory: a result that was right by chance may become wrong when the model changes elsewhere.
+refuses: for example a slice without readers, a constant condition, or a Concat that Abs
+overwrites. Conversion ends with these passes. `transform` runs them after the passes that the
+user selected, but it leaves nodes unchanged whose form the engine could not run correctly even
+before the selected passes, because the user asked for other changes. The exceptions are forms
+for which the engine returns uninitialised memory: a result that was right by chance may become
+wrong when the model changes elsewhere.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ def repairs_after(model: Model, inference: Inference, config: PassConfig) -> Man
 
 
 def _forms(dialect: str) -> list[Form]:
-    """The forms of the engine of a format; the modules of the other format's forms are not
-    imported.
+    """The forms for the engine of a dialect: ONNX Runtime for onnx, otherwise OpenVINO.
+
+    The modules of the other engine's forms are not imported.
     """
     if dialect == "onnx":
         from irloop.conversion.forms_for_onnxruntime import onnxruntime_forms

@@ -69,10 +69,12 @@ def broadcast(args: Arguments, element: ElementType | None = None) -> list[Value
 
 
 def broadcast_any(args: Arguments, element: ElementType) -> list[ValueType]:
-    """The type of all inputs broadcast as in NumPy, whatever their element types.
+    """The type of one result: element type `element`, and the shape of all inputs broadcast.
+
+    The shapes are broadcast as in NumPy; the element types of the inputs do not matter.
 
     Raises:
-        InferenceError: when the shapes do not match.
+        InferenceError: when the shapes cannot be broadcast.
     """
     shapes = [args.shape(position) for position in range(len(args))]
     shape = broadcast_shapes(shapes)

@@ -102,9 +102,9 @@ def kept_dims(args: Arguments) -> tuple[Dim, ...] | None:
 def repeated_dims(args: Arguments) -> tuple[Dim, ...] | None:
     """Return the dimensions that input 0 contains, one for each element of the output.
 
-    A single element is repeated. The result is None if the elements or the length of the output are
-    unknown, if the output is not a vector, or if there are more elements than one but not as many
-    as the output has.
+    If input 0 has a single element, it is repeated. The result is None if the elements or the
+    length of the output are unknown, if the output is not a vector, or if input 0 has neither one
+    element nor as many as the output.
     """
     dims, type = args.dims(0), args.outputs[0]
     if dims is None or not isinstance(type, TensorType) or type.shape.rank != 1:

@@ -159,8 +159,9 @@ def same_dim(args: Arguments, message: str, left: Dim, right: Dim) -> Dim:
 
 
 def ranks_agree(args: Arguments, data: Shape, filters: Shape, extra: int = 0) -> None:
-    """Check that the data has a spatial axis, and that the rank of the filter is the data's rank
-    plus `extra`.
+    """Check that the ranks of the data and of the filter match.
+
+    The data must have a spatial axis, and the filter must have the data's rank plus `extra`.
 
     Raises:
         InferenceError: when known ranks do not match.

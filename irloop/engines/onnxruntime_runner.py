@@ -81,10 +81,11 @@ class OnnxRuntimeRunner:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a list of maps (ZipMap) to an array: one row per map, with the columns in the order
-    of the keys.
+    """Convert an output of ONNX Runtime that is not an array to one.
 
-    A sparse constant that is an output of the model becomes the tensor that it stands for.
+    A list of maps (ZipMap) becomes one row per map, with the columns in the order of the keys. A
+    sparse constant that is an output of the model becomes the tensor that it stands for. Other
+    values are returned unchanged.
     """
     if hasattr(value, "get_coo_data"):
         return _dense(value)

@@ -261,7 +261,7 @@ class Loop:
     def _at_once(
         self, context: Context, slots: list[Any], feeds: Sequence[Feed], trip: int | None
     ) -> list[Feed]:
-        """Run the steps that can compute the slices of all iterations at once.
+        """Run the steps that can process all iterations at once, on all slices of the inputs.
 
         `trip` limits the number of slices; None means all. Return what the steps that remain for
         each iteration must be fed with: input slices and slices of the computed values.

@@ -98,10 +98,12 @@ def iterations(
     loop: str | None,
     limits: Limits | None,
 ) -> Generator[Iteration, None, None]:
-    """Run `model`; yield each iteration of the loop with this path, or of all loops.
+    """Run `model` and yield the iterations of its loops.
+
+    `loop` is the path of the loop whose iterations are yielded; None means all loops.
 
     Raises:
-        UsageError: for a loop that does not exist. The iterator also raises the errors of a run.
+        UsageError: when there is no such loop. The iterator also raises the errors of a run.
     """
     paths = [node_path(node) for node in all_nodes(model.graph) if node.op.body_labels == ("body",)]
     if loop is not None and loop not in paths:

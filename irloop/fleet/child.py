@@ -336,7 +336,7 @@ class _Peak:
                 os.write(self._reset, b"5")
 
     def read(self) -> int | None:
-        """The peak in bytes; None if unknown."""
+        """The peak resident memory in bytes; None if the system does not report it."""
         if self._status is None:
             return None
         found = _PEAK.search(os.pread(self._status, 4096, 0))

@@ -31,7 +31,8 @@ class Fetched:
 
     `files` maps the name of each file, as the model uses it, to the digest of the file; the model
     is first. `verdict` and `detail` are set if no step can run on the model. `may_have_data` is
-    true for an .onnx that may have external data; `add_data` fetches it once the names are known.
+    true for an .onnx model that may have external data. Once the names of the data files are
+    known, `add_data` fetches these files.
     """
 
     entry: Entry

@@ -152,7 +152,10 @@ def _archived(address: str) -> Iterator[Entry]:
 
 
 def _matching(pattern: str) -> Iterator[Entry]:
-    """The models, and models in archives, that match a pattern such as ``zoo/**/*.xml``."""
+    """Yield the model files that match a pattern such as ``zoo/**/*.xml``.
+
+    A matching archive yields all models that it contains.
+    """
     place = place_of(pattern)
     start = place.path
     while glob.has_magic(start):

@@ -129,10 +129,10 @@ def scan(target: str, columns: Sequence[str]) -> Iterator[tuple[str, str, dict[s
 
 
 def latest(target: str) -> Any:
-    """Return a boolean array that is true for the rows that no later row replaces.
+    """Return a boolean array that marks the latest row for each model and step in a table.
 
-    Rows with one model and step replace each other: only the one with the latest time is true. The
-    rows are in the order of `scan`.
+    Rows with the same model and step replace each other: only the one with the latest time is
+    marked. The elements are in the order of the rows in `scan`.
     """
     keys: list[np.ndarray[Any, np.dtype[np.uint64]]] = []
     times: list[np.ndarray[Any, np.dtype[np.float64]]] = []
@@ -154,10 +154,15 @@ def latest(target: str) -> Any:
 def rows_of(
     target: str, digests: Iterable[str], fits: Callable[[Mapping[str, Any]], bool]
 ) -> tuple[dict[tuple[str, str], Row], set[tuple[str, str, str]]]:
-    """Find a row for each of these digests and each step, among the rows for which `fits` is true.
+    """Look up the rows of models in the tables of a sweep: one row per digest and step.
+
+    Only rows whose digest is in `digests`, and for which `fits` returns true, are used. If several
+    rows have the same digest and step, the last one read is returned. `target` is the folder that
+    contains the tables.
 
     Returns:
-        The rows, keyed by digest and step, and the paths, digests and steps of all rows that fit.
+        The rows, keyed by (digest, step), and the set of (path, digest, step) of all rows that
+        fit.
 
     Raises:
         UsageError: when a file cannot be read.

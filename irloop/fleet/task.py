@@ -242,7 +242,7 @@ class _Model(Task):
 
 
 class _Work:
-    """Runs the steps on the models of a batch and makes the rows of the table.
+    """Runs the steps on the models of a batch, and makes a table row for each model and step.
 
     Converted files are first written to the temporary `folder`.
     """

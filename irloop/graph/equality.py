@@ -87,9 +87,9 @@ def _same_op(one: Op, two: Op) -> bool:
         left, right = one.tensor, two.tensor
         same = left.element is right.element and left.shape == right.shape
         return same and bytes(left.raw()) == bytes(right.raw())
-    # Attributes are compared as text, because a NaN does not equal itself.
     if type(one) is not type(two):
         return False
+    # Attributes are compared as text, because a NaN does not equal itself.
     return one == two or repr(_as_written(one)) == repr(_as_written(two))
 
 

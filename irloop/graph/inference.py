@@ -463,8 +463,9 @@ class Inference:
             self._constants[value] = np.asarray(array)
 
     def _may_be_constant(self, value: Value) -> bool:
-        """False if `constant` would certainly return None; this is determined without reading
-        weights.
+        """False if `constant` would certainly return None.
+
+        This is determined without reading weights.
         """
         return self._constants.get(value) is not None or isinstance(value.producer.op, Constant)
 

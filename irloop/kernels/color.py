@@ -38,10 +38,10 @@ def _coloured(luma: Array, blue: Array, red: Array, *, reverse: bool) -> Any:
 
 
 def nv12(*, reverse: bool) -> Function:
-    """NV12 to RGB: one plane [N, 3H/2, W, 1] with Y above interleaved UV, or Y and UV [N, H/2, W/2,
-    2].
+    """Convert NV12 to RGB, or with `reverse` to BGR.
 
-    With `reverse` the result is BGR.
+    The image is one plane [N, 3H/2, W, 1], with Y above interleaved UV. Alternatively, Y
+    [N, H, W, 1] and UV [N, H/2, W/2, 2] are two inputs.
     """
 
     def apply(luma: Array, pairs: Array | None = None) -> Any:

@@ -73,7 +73,9 @@ def one_hot(categories: Array, *, strict: bool) -> Function:
 
 
 def extract(x: Array, indices: Array) -> Array:
-    """Select columns of [..., C]; from [C] the result is a matrix of one row.
+    """Select the columns `indices` along the last axis of `x`.
+
+    If `x` has one axis, the result is a matrix of one row.
 
     Raises:
         ValueError: when a column does not exist.

@@ -83,7 +83,11 @@ def _grid(shape: tuple[int, ...]) -> tuple[Array, ...]:
 
 
 def coordinates(indices: Array, axis: int) -> tuple[Array, ...]:
-    """Full coordinates of each index: the index itself along `axis`, its own position elsewhere."""
+    """Return an array of coordinates for each axis; together they address one element per index.
+
+    Along `axis` the coordinate of the element is the index. Along the other axes it is the position
+    of the index in `indices`.
+    """
     grid = _grid(indices.shape)
     at = axis % indices.ndim
     return (*grid[:at], indices, *grid[at + 1 :])

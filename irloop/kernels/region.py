@@ -25,8 +25,9 @@ def region_yolo(
 ) -> Function:
     """Activate positions, confidence and classes of [N, regions * (coords + 1 + classes), H, W].
 
-    The first two coordinates and the confidence go through a sigmoid. The classes go through a
-    sigmoid or a softmax; with softmax the axes `flat` are flattened into one.
+    Each region has `coords` coordinates, the confidence and one value per class. The first two
+    coordinates and the confidence go through a sigmoid, and the classes through a sigmoid or a
+    softmax. With softmax, the axes from flat[0] to flat[1], both included, are flattened into one.
     """
     each = coords + 1 + classes
     by_class = activation.softmax(2)

@@ -1,8 +1,7 @@
-"""Collects the content of a page about a model (graphs, nodes, edges and wires) as plain data for
-JSON.
+"""Collects the content of a page about a model as plain data for JSON.
 
-The data is flat, even if bodies are nested: nodes and graphs are numbered, and refer to each other
-by these numbers.
+The content consists of graphs, nodes, edges and wires. The data is flat, even if bodies are nested:
+nodes and graphs are numbered, and refer to each other by these numbers.
 """
 
 from __future__ import annotations
@@ -45,7 +44,8 @@ LISTED = 200
 class Contents:
     """The content of the page of one model; `data` becomes its JSON.
 
-    `numbers` maps nodes to their numbers in the page, `constants` maps constants to theirs.
+    `numbers` maps nodes to their numbers in the page. `nodes`, `graphs` and `constants` hold the
+    entries of the page.
     """
 
     def __init__(self, model: Model, title: str) -> None:

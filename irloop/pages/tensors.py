@@ -136,9 +136,9 @@ def _type(made: Any) -> str:
 
 
 def _range(made: Made) -> tuple[str, float | None]:
-    """Describe the smallest and the largest element over all iterations, and the number of NaNs.
+    """Describe the values of all iterations: smallest and largest element, and number of NaNs.
 
-    Returns this text and the largest magnitude (None if there are no numbers).
+    Returns the description and the largest absolute value (None if there are no numbers).
     """
     lows, highs, nans = [], [], 0
     for value in made.values():

@@ -1,5 +1,6 @@
-"""Collects the values of a run for a page: those of each node in each iteration, up to a maximum
-number.
+"""Collects the values of a run for a page.
+
+These are the values of each node in each iteration, up to a maximum number.
 """
 
 from __future__ import annotations

@@ -30,8 +30,11 @@ def model_data(model: Model, inputs: Any = None, label: str = "") -> dict[str, A
     """The data that a page shows for a model.
 
     With `inputs` the model is run, and the data includes the values of the run. If the run fails,
-    they end at the failure, and the message is included. `label` is the title; None or empty means
-    the file name or the name of the graph.
+    the data includes the values up to the failure and the error message. `label` is the title; if
+    it is empty, the title is the file name or the name of the graph.
+
+    Raises:
+        IrloopError: when the run fails before any node has a value.
     """
     name = os.path.basename(model.source) if model.source else model.graph.name or "model"
     contents = Contents(model, label or name)

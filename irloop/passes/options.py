@@ -51,13 +51,13 @@ class Request(Record):
 
 
 def parse_request(text: str) -> Request:
-    """Parse a text such as ``unroll:trips=8``.
+    """Parse a string that names a pass and its options, such as ``unroll:trips=8``.
 
     In ``NAME=VALUE`` the value belongs to the first option of the pass; the result names this
     option "". NAME may be ``FILE.py:CLASS``.
 
     Raises:
-        UsageError: when the text cannot be parsed.
+        UsageError: when the string cannot be parsed.
     """
     # In FILE.py:CLASS, the file may contain colons and equals signs, but the class may not.
     file, marker, end = text.rpartition(".py:")

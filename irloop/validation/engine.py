@@ -170,7 +170,7 @@ def validate(
 
 
 class _Selection:
-    """Decides which codes the caller wants to see."""
+    """Decides by their codes, such as IRL203, which rules and findings the caller wants."""
 
     def __init__(self, select: Iterable[str], ignore: Iterable[str]) -> None:
         #: Suppressions in the model itself; set once the model has been read.

@@ -34,7 +34,7 @@ def at_graph(graph: OutlineGraph) -> Location:
 
 
 def at_path(path: str) -> Location:
-    """A location from the text of a path through bodies."""
+    """Make a location from a string that describes a path through bodies."""
     return Location(path=path, element=path)
 
 

@@ -43,9 +43,10 @@ class LoopCauses:
         self._seen = seen
 
     def of_source(self, value: Value, at: tuple[int, ...]) -> Cause | None:
-        """Return the cause if `value` differs and comes from outside a loop body, else None.
+        """Return the cause if `value` differs and enters a loop body from outside, else None.
 
-        Such a value is a parameter of the body, or a slice that the body gathers from a parameter.
+        `value` is a parameter of the body, or a slice that the body gathers from a parameter. `at`
+        holds the iteration numbers of the enclosing loops.
         """
         mine = self._seen.twin.get(value)
         if mine is None or not self._seen.differ(mine, value, at):
@@ -286,7 +287,7 @@ class LoopCauses:
     def _of_constant_condition(
         self, nodes: tuple[Node, Node], ends: tuple[Value, Value]
     ) -> Cause | None:
-        """Return a cause if the condition of one of two loops is the constant False, else None."""
+        """Return a cause if either loop's condition is the constant False, else None."""
         for side, value in enumerate(ends):
             op = value.producer.op
             if not isinstance(op, Constant) or op.tensor.numpy().any():

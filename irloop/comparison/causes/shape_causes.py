@@ -197,11 +197,11 @@ class ShapeCauses:
         yield outer[0], outer[1], at[:-1] if isinstance(owners[1].op, LOOPS) else at
 
     def _carried(self, pair: _Pair) -> _Pair | None:
-        """Return the values that two states took over from the previous iteration, else None.
+        """Return the body results from which two states got their values, else None.
 
-        `pair` holds the two states and the numbers of the current iteration; the result holds the
-        body results that the states took over and the numbers of the previous iteration. The result
-        is None in the first iteration, or if one of the two values is not a state.
+        `pair` holds the two states and the iteration number of each enclosing loop. The result
+        holds the body results and the iteration numbers of the previous iteration. It is None in
+        the first iteration, or if one of the two values is not a state.
         """
         at = pair[2]
         if not at or not at[-1]:
@@ -296,8 +296,8 @@ class ShapeCauses:
 def _alike(first: Node, second: Node) -> bool:
     """True if the inputs of two nodes correspond by position.
 
-    The nodes must have equally many inputs and be of the same type; for elementwise operations it
-    is enough that the operations may correspond.
+    The nodes must have the same number of inputs. Two elementwise operations must also satisfy
+    `may_correspond`, and other operations must have the same type.
     """
     if len(first.inputs) != len(second.inputs):
         return False

@@ -219,7 +219,7 @@ class _Reduction:
         return new
 
     def cut_around_divergence(self, pair: Pair) -> Pair:
-        """Reduce both models to the operations from equal values to the first difference."""
+        """Cut both models down to the operations between equal values and a difference."""
         return self._cut_around(pair, loops=False)
 
     def cut_around_loop(self, pair: Pair) -> Pair:
@@ -314,10 +314,10 @@ def _with_result(model: Model, index: int) -> Model:
 
 
 def _kind(found: Comparison) -> tuple[str, bool, bool]:
-    """The cause, and two facts about the outputs; a smaller case must preserve all three.
+    """Return the cause and two facts about the outputs; a smaller case must preserve all three.
 
-    The facts are whether an output differs in shape or element type, and whether any output was
-    compared. If the cause names a place, they are always False and True.
+    The first fact is whether an output differs in shape or element type, the second whether any
+    output was compared. If the cause names a place, the facts are always (False, True).
     """
     form = (Verdict.SHAPE, Verdict.STACKED, Verdict.TYPE, Verdict.ZERO_SHAPE)
     cause = "" if found.cause is None else found.cause.signature

@@ -259,10 +259,10 @@ def _resized(size: int, new: int) -> Callable[[Pair], Pair | None]:
 
 
 def _recounted(size: int, new: int) -> Callable[[Pair], Pair | None]:
-    """Make a change that lowers sizes and constant trip counts of `size` to `new`.
+    """Make a change that lowers constant trip counts and axis lengths from `size` to `new`.
 
-    Sizes are lowered as by `_resized`. The change returns None if no loop has this constant trip
-    count.
+    The axes are cut as by `_resized`. The change returns None if no loop has the constant trip
+    count `size`.
     """
 
     def change(pair: Pair) -> Pair | None:

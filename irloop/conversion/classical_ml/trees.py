@@ -58,9 +58,10 @@ class _Descent:
         self.modes: list[int] = sorted({int(mode) for mode in inner})
 
     def table(self, items: Any, at: Value, like: Value | None = None) -> Value:
-        """Look up the entry in `items` for each node in `at`.
+        """Gather from a constant of `items`, which has an entry for each node of the forest.
 
-        The entries have the element type of `like`, or i64 if it is None.
+        `at` holds the numbers of the nodes to look up. The result has the element type of `like`,
+        or i64 if that is None.
         """
         element = ElementType.I64 if like is None else element_of(like)
         return forms.gather(self.c, self.c.constant(np.asarray(items), element), at, 0)

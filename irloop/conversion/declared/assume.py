@@ -1,8 +1,8 @@
 """Replaces operations whose output shapes follow from inputs of the model.
 
-An ONNX model may have an input `axes` or `shape`, and nevertheless declare the shape of the output
-that it decides. For a runtime that needs static shapes, the declared shape is the only one that
-the output can have, and often it also determines what the input must be.
+An input `axes` or `shape` of an ONNX model may determine the shape of an output, and the model may
+declare a fixed shape for this output all the same. A runtime that needs static shapes can support
+no other shape, and often the declared shape also determines the value of the input.
 """
 
 from __future__ import annotations

@@ -177,7 +177,11 @@ def _padded(b: Builder, op: padding.Pad11, inputs: Inputs, dims: list[Dims]) -> 
 
 
 def _inside(b: Builder, at: Value, size: int, mode: str) -> Value:
-    """The positions of elements that padding reads instead of those outside an axis of a size."""
+    """Map positions that may be outside an axis to the positions of the elements to read.
+
+    `at` holds the positions and `size` is the length of the axis. `mode` is the mode of Pad, such
+    as "wrap" or "reflect"; modes other than these two read the nearest element.
+    """
     if mode == "wrap":
         return b(Mod(), at, b.i64(size))
     if mode == "reflect" and size > 1:

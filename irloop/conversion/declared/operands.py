@@ -30,7 +30,10 @@ Inputs = Sequence[Value | None]
 def _with(
     b: Builder, op: Op, inputs: Inputs, at: int, numbers: object, n_outputs: int = 1
 ) -> list[Value]:
-    """The operation with a constant as input `at`, in the type of that input."""
+    """Emit `op` with the constant `numbers` in place of input `at`, and return its outputs.
+
+    The constant has the element type of the input that it replaces.
+    """
     given = list(inputs)
     operand = given[at]
     assert operand is not None

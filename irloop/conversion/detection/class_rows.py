@@ -51,10 +51,10 @@ class Rows:
 
 
 def sorted_rows(c: Conversion, op: _OfClasses, rows: Rows, *, by_class: bool) -> Rows:
-    """The best `keep_top_k` rows of each item, in the requested order.
+    """Select the best `keep_top_k` rows of each item, and sort them as `op` demands.
 
-    Rows of equal scores are sorted by class and box. With `by_class`, the rows of each item are
-    also sorted by class if the order is classid.
+    Rows of equal scores are sorted by class and box. If the rows of each item shall be sorted by
+    class, but not across items, this is done only with `by_class`.
     """
     item, label, box = (box_selection.column(c, rows.found, at) for at in range(3))
     keys = [box, label, rows.values]

@@ -189,7 +189,7 @@ def _of_class(c: Conversion, boxes: Value, label: Value) -> Value:
 
 
 def _limited(c: Conversion, rows: Value, values: Value, items: Size, limit: int) -> Value:
-    """Select the `limit` rows of each batch item with the best scores, in the order they had.
+    """Select for each batch item the `limit` rows with the best scores, and keep their order.
 
     `rows` are (item, class, box), and `values` their scores. A negative `limit` selects all rows.
     """

@@ -42,11 +42,12 @@ class Rule:
 def greedy(
     c: Conversion, boxes: Value, scores: Value, limit: Value | None, rule: Rule
 ) -> tuple[Value, Value]:
-    """The kept rows (item, class, box) [M, 3], best first within a class, and their scores.
+    """Select boxes greedily; return the kept rows (item, class, box) [M, 3] and their scores.
 
-    Boxes are features [N, L, P, F] of any kind, where L is 1 or C; scores [N, C, P] are f32, minus
-    infinity for boxes that are not candidates. At most `limit` (a one-element i64 vector) per class
-    are kept.
+    The rows of a class are ordered by score, the best first. `boxes` holds any F features of each
+    of P boxes, [N, L, P, F], where L is 1 or C. `scores` [N, C, P] is f32, and minus infinity for
+    boxes that are not candidates. At most `limit` boxes are kept for each item and class; it is an
+    i64 vector of one element, or None for no limit.
     """
     trips = OnnxSizes(c).list([OnnxSizes(c).of(boxes, 4)[2]])
     trips = trips if limit is None else forms.minimum(c, trips, limit)

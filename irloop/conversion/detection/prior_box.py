@@ -139,7 +139,12 @@ def _column(c: Conversion, numbers: Sequence[float]) -> Value:
 
 
 def _clipped(c: Conversion, grid: _Grid, boxes: Value) -> Value:
-    """Boxes [h, w, boxes, 4], clipped to 0..1 if requested."""
+    """Clip the corners of boxes to 0..1, as far as `grid` demands it.
+
+    `boxes` is [rows, columns, boxes of a cell, 4]. With `grid.clip` all coordinates are clipped.
+    Otherwise only the boxes whose own flag in `grid.boxes` is set are clipped: their low corner at
+    0, and their high corner at 1.
+    """
     at_once = [box[4] for box in grid.boxes]
     if grid.clip:
         return forms.clip(c, boxes, 0.0, 1.0)

@@ -99,7 +99,11 @@ def _best(c: Conversion, boxes: Value, scores: Value, before: int) -> box_select
 def _chosen(
     c: Conversion, found: box_selection.Candidates, overlap: float, border: float, after: int
 ) -> _Chosen:
-    """Drop each box that overlaps a box of a higher score; keep the best `after` of each item."""
+    """Drop boxes that overlap a better one, and keep the best `after` boxes of each batch item.
+
+    Two boxes overlap if their overlap exceeds `overlap` after `border` has been added to the high
+    corners of all boxes of `found`. The boxes in the result have no border.
+    """
     bordered = geometry.with_border(c, found.boxes, border)
     rows = box_selection.suppressed(c, bordered, found.scores, overlap, limit=after)
     item = box_selection.column(c, rows, 0)

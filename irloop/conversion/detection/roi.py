@@ -87,9 +87,10 @@ def _sampled(c: Conversion, size: tuple[int, int], items: Value, box: list[Value
 
 
 def _axis(c: Conversion, low: Value, high: Value, count: int) -> Value:
-    """`count` positions from `low` to `high`, converted from 0..1 to -1..1: [R, count].
+    """Return `count` equally spaced positions between `low` and `high`, as [R, count].
 
-    The bounds are [R, 1]. A single position is in the middle.
+    `low` and `high` have the shape [R, 1], and both ends are included. If `count` is 1, the
+    position is in the middle. The bounds are in 0..1, and the result is scaled to -1..1.
     """
     import numpy as np
 

@@ -81,7 +81,12 @@ def _inside(c: Conversion, place: Value, size: Size, margin: float) -> Value:
 
 
 def _corners(c: Conversion, place: Value, size: Size) -> list[tuple[Value, Value]]:
-    """Indices (clamped to the map) and weights of the two elements around each position."""
+    """Return the indices and weights of the two elements around each position along an axis.
+
+    `place` holds the positions and `size` is the size of the axis, to which they are clamped. The
+    first pair (indices, weights) is for the elements below the positions, the second for those
+    above.
+    """
     last = forms.sub(c, _number(c, size), c.constant(1.0, F32))
     bounded = forms.minimum(c, forms.maximum(c, place, c.constant(0.0, F32)), last)
     low = c(elementwise.Floor(), bounded)

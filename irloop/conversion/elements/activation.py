@@ -289,8 +289,9 @@ def _rectified(c: Conversion, x: Value, slope: Value) -> Value:
 
 @imports(onnx.PRelu)
 def import_prelu(c: Conversion, op: onnx.PRelu, x: Value, slope: Value) -> Value:
-    """PRelu -> PReLU; a one-dimensional slope, which belongs to the last axis, gets the rank of the
-    data.
+    """PRelu -> PReLU; a one-dimensional slope gets the rank of the data.
+
+    In ONNX such a slope belongs to the last axis, whereas OpenVINO would apply it to axis 1.
     """
     rank, size = shape_of(x).rank, shape_of(slope).count()
     if shape_of(slope).rank is None:

@@ -136,8 +136,10 @@ exports(ov.BitwiseXor)(_export_bitwise(onnx.BitwiseXor, onnx.Xor))
 
 @exports(ov.BitwiseNot)
 def export_bitwise_not(c: Conversion, op: ov.BitwiseNot, x: Value) -> Value:
-    """BitwiseNot -> BitwiseNot; before opset 18, -1 - x, or the largest number minus x for unsigned
-    types.
+    """BitwiseNot -> BitwiseNot, or a subtraction before opset 18.
+
+    The subtraction is -1 - x for signed types and the largest number minus x for unsigned types.
+    Booleans become a Not.
     """
     element = element_of(x)
     if element is ElementType.BOOLEAN:
@@ -222,8 +224,8 @@ def _by_openvino_bits(c: Conversion, logical: type[Op], left: Value, right: Valu
     """Apply a logical operation to the bits of two integers.
 
     The integers are split into groups of 16 bits by divisions. OpenVINO's CPU plugin divides in
-    f32, which is exact for 16 bits. It takes u32 from 2^31 on for negative numbers, so the bits of
-    u32 are combined in i32.
+    f32, which is exact for 16 bits. It treats u32 numbers of 2^31 or more as negative, so the bits
+    of u32 are combined in i32.
     """
     original = element_of(left)
     element = ElementType.I32 if original.bits <= 32 else original
@@ -339,9 +341,9 @@ def import_bit_shift(c: Conversion, op: onnx.BitShift, x: Value, amount: Value) 
 
 
 def _shifted_sign(c: Conversion, x: Value, amount: Value) -> Value:
-    """What turns a right shift of i32 by `amount` into that of u32.
+    """Return the number to add to a right shift of i32 by `amount` to get that of u32.
 
-    That is 2^(32 - amount) for negative `x`, whose right shift fills in ones.
+    It is 2^(32 - amount) for negative `x`, whose right shift fills in ones, and 0 for other `x`.
     """
     zero = ov_forms.scalar(c, 0, x)
     outside = c(ov.LogicalOr(), *_outside(c, amount))

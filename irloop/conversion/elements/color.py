@@ -45,9 +45,10 @@ def export_i420(
 
 
 def _planes(c: Conversion, image: Value) -> tuple[Value, Value, tuple[Size, Size, Size]]:
-    """Split a YUV image in a single plane into the rows of Y and the rows of chroma below them.
+    """Split a YUV image, stored as one plane, into its Y rows and the chroma rows below them.
 
-    The third result is the batch size, and the height and width of the planes U and V.
+    Returns the Y rows, the chroma rows, and the sizes of the planes U and V: batch, height and
+    width.
     """
     sizes = OnnxSizes(c)
     items, rows, width, _ = sizes.of(image)

@@ -1,4 +1,7 @@
-"""Moves strings with Gather, which OpenVINO's CPU plugin can run on strings."""
+"""Rewrites operations that move strings, because OpenVINO's CPU plugin cannot run them.
+
+The plugin can run a Gather of strings, so Gather moves the strings instead.
+"""
 
 from __future__ import annotations
 

@@ -314,7 +314,10 @@ def non_negative(c: Conversion, indices: Value, value: Value, axis: int) -> Valu
 def non_negative_coordinates(
     c: Conversion, indices: Value, value: Value, batch_dims: int = 0
 ) -> Value:
-    """Make negative coordinates along the last axis of `indices` non-negative.
+    """Convert negative coordinates, which count from the end of an axis, to non-negative ones.
+
+    The last axis of `indices` holds the coordinates of an element of `value`, along the axes that
+    follow the first `batch_dims` axes.
 
     Raises:
         RefusedError: when the number of coordinates is not known.
@@ -380,8 +383,9 @@ def pad(
 def range_(
     c: Conversion, start: Value, stop: Value, step: Value, element: ElementType = ElementType.I64
 ) -> Value:
-    """The numbers from `start` up to, but excluding, `stop`, in steps of `step`; all are
-    scalars.
+    """The numbers from `start` up to, but excluding, `stop`, in steps of `step`.
+
+    All three are scalars.
     """
     return c(generate.Range4(output_type=element), start, stop, step)
 

@@ -125,9 +125,9 @@ def refuse_unknown_elements(source: Graph, converter: Converter) -> None:
 
 
 def refuse_not_tensors(source: Graph, results: Sequence[Converted], converter: Converter) -> None:
-    """Record a refusal for each input that is no tensor, and each output that cannot be one.
+    """Refuse each input that is not a tensor, and each output that cannot become a tensor.
 
-    Such inputs are sequences and optionals.
+    The refusals are recorded in `converter`. The refused inputs are sequences and optionals.
     """
     for node in source.parameters:
         type = node.outputs[0].type

@@ -70,7 +70,7 @@ class _Heads:
         self.rewriter = Rewriter(graph)
 
     def sequence(self, type: SequenceType, length: int) -> Value:
-        """Make a sequence of new inputs."""
+        """Create `length` new parameters and return the sequence of them, which has type `type`."""
         name = self._old.name
         items = [self.parameter(f"{name}_{at}", type.item) for at in range(length)]
         if items:

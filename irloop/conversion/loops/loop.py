@@ -44,8 +44,9 @@ NO_LIMIT = 2**63 - 1
 
 @exports(ov.Loop)
 def export_loop(c: Conversion, op: ov.Loop, *inputs: Value | None) -> list[Value | None]:
-    """Loop -> Loop; a trip count of -1 becomes an omitted M, and invariant inputs become
-    captures.
+    """Loop -> Loop, in which invariant inputs become captures.
+
+    A trip count of -1 becomes an omitted M.
     """
     trip, condition = inputs[0], inputs[1]
     assert trip is not None

@@ -134,7 +134,7 @@ def item_at(c: Conversion, op: onnx.SequenceAt, sequence: Converted, position: V
 @takes_virtual
 @imports(onnx.SequenceLength)
 def length(c: Conversion, op: onnx.SequenceLength, sequence: Converted) -> Value:
-    """SequenceLength -> the number of items, a constant for a list."""
+    """SequenceLength -> a constant, or the size of axis 0 if the items are stacked."""
     if isinstance(sequence, Stacked):
         return shape_forms.size_of(c, sequence.tensor, 0)
     return c.i64(len(_items(sequence, "counting").values))

@@ -121,7 +121,7 @@ def inserted(c: Conversion, stack: Value, item: Value, position: Value | None) -
 
 
 def erased(c: Conversion, stack: Value, position: Value | None) -> Value:
-    """Remove the item at `position`, or the last one if that is omitted."""
+    """Remove the slice at `position` of the first axis of `stack`; None removes the last one."""
     if position is None:
         return _before(c, stack, c.i64([-1]))
     at = shape_forms.as_list(c, shape_forms.as_i64(c, position))

@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 @exports(ov.AdaptiveAvgPool)
 def export_average(c: Conversion, op: ov.AdaptiveAvgPool, data: Value, shape: Value) -> Value:
-    """AdaptiveAvgPool -> AveragePool for equal bins, else a product along each axis."""
+    """AdaptiveAvgPool -> AveragePool for bins of equal size, else a MatMul for each axis."""
     known = _sizes(c, data, shape)
     if known is None:
         return _averaged(c, data, list(_weights(c, data, shape)))

@@ -34,8 +34,9 @@ def import_attention(
     past_value: Value | None = None,
     lengths: Value | None = None,
 ) -> Sequence[Value | None]:
-    """Attention -> MatMul, Add of the bias, SoftMax, MatMul; a Concat appends the new keys and
-    values to the past.
+    """Attention -> MatMul, Add of the bias, SoftMax, MatMul.
+
+    If there are past keys and values, a Concat appends the new ones to them.
     """
     rank = needed_rank(c, query)
     q = _split_heads(c, query, op.q_num_heads)

@@ -77,8 +77,10 @@ def _places(c: Conversion, labels: Value) -> Value:
 def _decoded(
     c: Conversion, labels: Value, valid: Value, blank: Value, *, merge: bool
 ) -> tuple[Value, Value]:
-    """Move the kept labels of rows [N, T] to the front, padded with -1; also return their counts
-    [N].
+    """Move the labels that remain in rows [N, T] to the front, padded with -1.
+
+    A label remains if it is valid, is not `blank`, and, with `merge`, differs from the label before
+    it. The function also returns the number of remaining labels in each row, [N].
     """
     kept = c(comparison.And(), valid, forms.logical_not(c, forms.equal(c, labels, blank)))
     if merge:

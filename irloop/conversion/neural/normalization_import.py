@@ -250,7 +250,10 @@ def import_mean_variance(c: Conversion, op: onnx.MeanVarianceNormalization, x: V
 
 @imports(onnx.LRN)
 def import_lrn(c: Conversion, op: onnx.LRN, x: Value) -> Value:
-    """LRN -> LRN; OpenVINO's window is symmetric, so an even size becomes sums of slices."""
+    """LRN -> LRN for a window of odd size, else sums of slices and elementwise operations.
+
+    OpenVINO's window is symmetric, so it cannot have an even size.
+    """
     if op.size % 2:
         return c(ov.LRN(op.alpha, op.beta, op.bias, op.size), x, c.i64([1]))
     rank = c.rank_of(x)

@@ -137,7 +137,10 @@ def _dilated_mean(c: Conversion, window: Window, data: Value, *, include: bool) 
 
 
 def _dilated_sum(c: Conversion, window: Window, data: Value) -> Value:
-    """The sum over dilated windows as a convolution of each channel with ones."""
+    """Sum the elements of each dilated window by a convolution whose kernels contain only ones.
+
+    Each channel is convolved separately.
+    """
     import numpy as np
 
     dims, sizes = shape_of(data).dims, spatial_sizes(data)

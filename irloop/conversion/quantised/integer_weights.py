@@ -1,4 +1,4 @@
-"""Writes constant integers with scales as DequantizeLinear if integer kernels read the result."""
+"""Writes constant integers and their scales as DequantizeLinear where integer kernels read it."""
 
 from __future__ import annotations
 

@@ -90,8 +90,9 @@ def _joined_bias(c: Conversion, bias: Value, width: int) -> Value:
 
 
 def _linear_bias(c: Conversion, bias: Value, size: int) -> Value:
-    """Convert the four-part bias [D, 4*S] of a GRU to ONNX's [D, 6*S]: z r h for the input, and 0 0
-    h for the recurrence.
+    """Convert the four-part bias [D, 4*S] of a GRU to the bias [D, 6*S] of ONNX.
+
+    ONNX's parts are z r h for the input, and 0 0 h for the recurrence.
     """
     import numpy as np
 

@@ -43,9 +43,9 @@ _DEPTH = 8
 
 @dataclass
 class _Weights:
-    """Weights that equal (codes - zeros) * scales.
+    """Quantized weights, which stand for the real numbers (codes - zeros) * scales.
 
-    The codes are unsigned 4-bit numbers, and the three arrays have the same shape.
+    `codes` are the quantized integers, unsigned with 4 bits. The three arrays have the same shape.
     """
 
     codes: Array

@@ -87,8 +87,10 @@ class _Axis:
         return cls(size, extent, count, stride, dilation, pads[at])
 
     def matrix(self, c: Conversion, element: ElementType) -> Value:
-        """A matrix [block count, size] that is 1 where an element of a block covers an element of
-        the image.
+        """Return a matrix [block * count, size] that shows which elements each block covers.
+
+        An entry is 1 where an element of a block covers the element of the image, else 0. `block`
+        is the number of elements of a block, and `count` the number of blocks, along this axis.
         """
         inside = forms.multiply(c, self._numbers(c, self.block), c.i64(self.dilation))
         starts = forms.multiply(c, self._numbers(c, self.count), c.i64(self.stride))

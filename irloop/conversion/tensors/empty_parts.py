@@ -28,7 +28,7 @@ class DropEmptyParts(MatcherPass):
         a = VariadicSplit(x, axis 1, [8])
         y = Concat(f(a))
 
-    Only known lengths are removed, and only if something is left.
+    A part or an operand is removed only if its length is known, and at least one always stays.
     """
 
     name = "drop_empty_parts"

@@ -55,7 +55,7 @@ class DialectForms:
         return found
 
     def combined(self, c: Conversion, reduction: str, left: Value, right: Value) -> Value:
-        """Combine two tensors by a reduction."""
+        """Combine two tensors elementwise by a scatter's `reduction`: add, mul, min or max."""
         if reduction == "mul":
             return self.multiply(c, left, right)
         function = {"add": "add", "min": "minimum", "max": "maximum"}[reduction]

@@ -61,8 +61,9 @@ class StopRangesAtTheirStart(MatcherPass):
 
 
 def is_unlimited(node: Node) -> bool:
-    """True for a Range that the pass `StopRangesAtTheirStart` changes: its start and stop have the
-    same type, and the type of its step is known.
+    """Return whether the pass `StopRangesAtTheirStart` changes this node.
+
+    It changes a Range only if start and stop have the same type and the type of the step is known.
     """
     if not may_point_away(node):
         return False

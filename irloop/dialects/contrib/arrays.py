@@ -98,7 +98,10 @@ def _reserve_broadcast(arrays: Sequence[Array | None], what: str) -> None:
 
 
 def kernel_of(write_out: WriteOut, n_outputs: int) -> Kernel:
-    """A kernel that runs the decomposition of an operation."""
+    """Make a kernel that computes the decomposition that `write_out` makes, on arrays.
+
+    The kernel returns the first `n_outputs` results: an array if there is one, else a tuple.
+    """
 
     def run(*arrays: Any) -> Any:
         import numpy as np

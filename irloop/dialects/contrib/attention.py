@@ -113,7 +113,9 @@ def seen_by(s: Steps, mask: Term, key: Term) -> Term:
 
 
 def seen_by_lengths(s: Steps, mask: Term, key: Term) -> Term:
-    """A mask [batch, 1, 1, keys], true from the first position of each item up to its length.
+    """Return a mask [batch, 1, 1, keys] that is true for the keys that each item may attend to.
+
+    These are the keys from the first position of the item, or from 0, to its length (exclusive).
 
     `mask` is a vector: the lengths [batch], the lengths and first positions [2 * batch], or the
     lengths and the offsets of queries and keys in a packed batch [3 * batch + 2]; the offsets are

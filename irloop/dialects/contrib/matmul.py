@@ -51,10 +51,10 @@ class _Product(ContribOp):
 
 
 class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
-    """``alpha * A' @ B'``; A' and B' are A and B, with their last two axes swapped if the
-    attributes demand it.
+    """Computes ``alpha * A' @ B'``, where A' and B' are A and B, transposed on demand.
 
-    `transBatchA` and `transBatchB` first move the first axis of an operand before its last axis.
+    `transA` and `transB` swap the last two axes of an operand. Before that, `transBatchA` and
+    `transBatchB` move the first axis of an operand to the place before its last axis.
     """
 
     operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"
@@ -67,8 +67,9 @@ class FusedMatMul(_Product, type="FusedMatMul", inputs=2):
 
 
 class TransposeMatMul(_Product, type="TransposeMatMul", inputs=2):
-    """``alpha * A' @ B'``; A' and B' are A and B, with their last two axes swapped if the
-    attributes demand it.
+    """Computes ``alpha * A' @ B'``, where A' and B' are A and B, transposed on demand.
+
+    `transA` and `transB` swap the last two axes of an operand.
     """
 
     operands = "a: T, b: T -> T where T: bf16 | f16 | f32 | f64"

@@ -230,11 +230,11 @@ class LayerNormalization1(
 class EmbedLayerNormalization(
     ContribOp, type="EmbedLayerNormalization", inputs=(7, 9), outputs=None
 ):
-    """Rows of embeddings by word, position and segment, added and normalised.
+    """Adds the embeddings of each token's word, position and segment, and normalises the sums.
 
     Inputs: word ids, segment ids (optional), the embeddings of words, positions and segments
     (optional), gamma, beta, a mask (optional) and the ids of positions (optional, else 0, 1, 2...).
-    Output 1 counts the ones of the mask for each item of the batch (zeros without a mask), output 2
+    Output 1 is the number of ones in the mask for each batch item (zeros without a mask), output 2
     is the sum before it is normalised.
     """
 

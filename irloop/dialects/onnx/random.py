@@ -112,8 +112,9 @@ class Bernoulli(_Like, type="Bernoulli", since=15, inputs=1):
 
 
 class Multinomial(_Random, type="Multinomial", since=7, inputs=1):
-    """Classes sampled by log-probabilities: [batch, classes] -> [batch, samples] (Multinomial-7,
-    22).
+    """Samples classes by log-probabilities (Multinomial-7, 22).
+
+    [batch, classes] -> [batch, samples].
     """
 
     dtype: ElementType = ElementType.I32

@@ -298,8 +298,9 @@ class OptionalHasElement(OnnxOp, type="OptionalHasElement", since=15, inputs=(0,
 
 
 class OptionalGetElement(OnnxOp, type="OptionalGetElement", since=15, inputs=1):
-    """The value in an optional; since opset 18 the input may also be a tensor or a sequence, which
-    is returned itself (OptionalGetElement-15, 18).
+    """Returns the value in an optional (OptionalGetElement-15, 18).
+
+    Since opset 18 the input may also be a tensor or a sequence, which is returned unchanged.
     """
 
     def infer(self, args: Arguments) -> list[ValueType]:

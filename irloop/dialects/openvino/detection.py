@@ -60,7 +60,13 @@ class Detecting(OpenVinoOp):
         return self.code_type.lower() == _CODES[1]
 
     def rows(self, items: int, priors: int, classes: int) -> int:
-        """The number of rows of the result."""
+        """The number of boxes in the result.
+
+        Args:
+            items: the size of the batch.
+            priors: the number of prior boxes.
+            classes: the number of classes.
+        """
         if self.keep_top_k[0] > 0:
             return items * self.keep_top_k[0]
         return items * classes * (priors if self.top_k == -1 else self.top_k)

@@ -67,8 +67,8 @@ class SpaceToDepth(_Blocks, type="SpaceToDepth", since=1, inputs=1):
 class BatchToSpace(OpenVinoOp, type="BatchToSpace", since=2, inputs=4):
     """Moves the batch into blocks of the other axes, then crops (BatchToSpace-1).
 
-    Inputs: data, block shape (its first number is 1), crops at the begins, crops at the ends. Files
-    contain it from opset2 on.
+    Inputs: data, block shape (its first number is 1), and how many elements to crop at the begin
+    and at the end of each axis. Files can contain the operation from opset2 on.
     """
 
     expands = True

@@ -50,7 +50,9 @@ def inline(model: bytes, functions: list[tuple[str, str]]) -> bytes:
 
 
 def answer(head: dict[str, Any], data: bytes) -> bytes:
-    """Run a step in a child process, which reads `head` and `data`, and return its result.
+    """Run a step of onnx in a child process, and return the bytes that the child prints.
+
+    The child receives `head`, which names the step, as a line of JSON, and after it `data`.
 
     Raises:
         ApartError: when the step fails or crashes.
@@ -100,7 +102,11 @@ def main() -> int:
 
 
 def _limit(seconds: float) -> None:
-    """Set limits after which the system ends this process, even if its parent was killed."""
+    """Let the system end this process after `seconds` of CPU time, and forbid core dumps.
+
+    The limit also holds if the parent process was killed. On systems other than POSIX nothing is
+    limited.
+    """
     if os.name != "posix":
         return
     import resource

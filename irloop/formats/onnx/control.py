@@ -227,7 +227,7 @@ class FoldedBody(Record):
 
 @dataclass(slots=True, eq=False, repr=False)
 class FoldedNode:
-    """A node as it is written; an output that is not read is None."""
+    """A node as the file will contain it; an output that nothing reads is None."""
 
     inputs: list[Value | None]
     outputs: list[Value | None]

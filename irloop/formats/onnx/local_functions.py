@@ -331,8 +331,9 @@ class _Copy:
                     names[name] = self.fresh(name)
 
     def rename(self, node: onnx.NodeProto, names: _Names) -> None:
-        """Rename the values in a node and its bodies, and resolve attributes that refer to
-        attributes of the function.
+        """Rename a node and the values in it and in its bodies.
+
+        Attributes that refer to attributes of the function are replaced by their values.
         """
         if node.name:
             node.name = self.fresh(node.name)

@@ -95,8 +95,8 @@ def read(path: str | os.PathLike[str], *, expand: Expand | None = None) -> Model
 def _may_expand(model: Model, expand: Expand | None) -> bool:
     """True if reading the file of `model` again with `expand` could give another model.
 
-    `model` was read without `expand`; so the file is read again if `expand` selects one of its
-    operations.
+    `model` was read without `expand`, which selects operations by type and domain. The result is
+    True if it selects an operation of `model`.
     """
     if expand is None:
         return False

@@ -95,7 +95,10 @@ class _Walk:
     def message(
         self, start: int, end: int, fields: Mapping[int, Any]
     ) -> tuple[list[Piece], int] | None:
-        """Rewrite the fields of a message in the bytes from `start` to `end`.
+        """Rewrite fields of the message that occupies the bytes from `start` to `end`.
+
+        `fields` maps the number of a field to None if the field itself may be replaced, or to such
+        a mapping if the field is a message whose fields may be replaced.
 
         Returns the new content in pieces, and its length in bytes; None if nothing changes.
 

@@ -55,7 +55,7 @@ def signed(text: str | None) -> int | None:
 
 
 def unsigned(text: str | None) -> int | None:
-    """An id, offset or size: a nonnegative integer of the XML structure; None for other texts."""
+    """Parse an id, offset or size: a nonnegative integer. Return None for any other string."""
     value = signed(text)
     return None if value is None or value < 0 else value
 

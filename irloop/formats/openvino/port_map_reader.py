@@ -247,7 +247,7 @@ class Wiring:
 
     @property
     def sliced(self) -> list[Entry]:
-        """Input entries with an axis."""
+        """The input entries that have an axis, and so slice their input."""
         return [entry for entry in self.inputs if entry.has_axis]
 
     @property

@@ -82,7 +82,7 @@ class _Planner:
         return wires
 
     def _input_ports(self) -> list[tuple[int, int]]:
-        """Return the input ports as pairs: external input, and how many earlier ports it has.
+        """Return the input ports as pairs (number of an input, number of its earlier ports).
 
         A port feeds one Parameter of a body, so an input for several Parameters has several ports.
         """

@@ -361,7 +361,7 @@ def _connected(node: Node) -> tuple[Value, ...]:
 
 
 def _type_of(node: Node) -> tuple[str, str]:
-    """The type and version of a layer as texts."""
+    """Return the type and the version of a layer, as strings."""
     op = node.op
     if isinstance(op, UnknownOp) and not op.op_domain:
         return op.name, op.version

@@ -30,8 +30,8 @@ class PartsOfStringsGathered(
         Gather selects strings along an axis after which there is an axis with more than one
         element, such as the rows of a matrix.
     What irloop does:
-        Conversion to ONNX gathers the numbers of the strings, and then each string by its number,
-        and so does `transform` if a pass made the Gather.
+        Conversion to ONNX gathers the indices of the strings first, and then each string by its
+        index. `transform` does the same for a Gather that a pass made.
     """
 
     operations = (Gather,)

@@ -48,9 +48,10 @@ class JoinedLengthOfAnEarlierRun(
 
 
 def _is_cut(value: Value) -> bool:
-    """Return whether every reader of a joined output may restrict it to the right length.
+    """Return whether a joined output has no readers other than slices, ShapeOf and If.
 
-    Such readers are slices, ShapeOf (the shape may decide where to cut) and If (a branch may cut).
+    Such readers may cut the output to the right length: a slice does so directly, the result of a
+    ShapeOf may decide where to cut, and a branch of an If may contain the slice.
     """
     cutting = (Slice, StridedSlice, If, ShapeOf, ShapeOf3)
     return all(isinstance(user.op, cutting) for user in readers_of(value))

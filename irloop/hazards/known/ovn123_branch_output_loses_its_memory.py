@@ -25,11 +25,11 @@ class BranchOutputLosesItsMemory(
 
     What happens:
         Before the plugin computes the operations after the If, it infers their shapes and allocates
-        their memory, up to an operation whose shape depends on values. It does not consider that
-        these operations still need the output of the If, and assigns the memory of the output to
-        another value. The output is lost if that value is larger than in any earlier inference or
-        iteration. An output of the model counts as a following operation if the plugin converts its
-        element type.
+        their memory, up to an operation whose shape depends on values. It ignores that these
+        operations still have to read the output of the If, and lets another value use the memory of
+        this output. The output is lost if that value is larger than in any earlier inference or
+        iteration. This also happens to an output of the model that the If computes, if the plugin
+        converts its element type, because the conversion is an operation after the If.
     Where:
         An If has an output of unknown size, and an operation other than ShapeOf or Slice reads it.
     What irloop does:

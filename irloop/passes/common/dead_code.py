@@ -132,9 +132,10 @@ def _unread_outputs(
 
 
 def _counting_outputs(node: Node, body: Body) -> set[int]:
-    """Return the outputs that determine how often a TensorIterator without slices runs.
+    """Return the positions of the outputs that determine a TensorIterator's trip count.
 
-    These are the positions of its concatenated outputs. For any other loop the result is empty.
+    These are its concatenated outputs, if it has no sliced input. For any other loop the result is
+    empty.
     """
     if not isinstance(node.op, ov.TensorIterator):
         return set()

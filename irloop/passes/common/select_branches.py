@@ -99,7 +99,11 @@ def _have_one_static_type(values: Sequence[Value | None]) -> bool:
 
 
 def _is_harmless(body: Body, rewriter: MatchRewriter) -> bool:
-    """True if a branch may be computed although it is not taken."""
+    """True if computing a branch that is not taken does no harm.
+
+    A loop that may run zero iterations does harm, because OpenVINO may refuse to fold it, and so
+    does an operation that is not pure.
+    """
     for node in all_nodes(body.graph):
         is_loop = isinstance(node.op, control_flow.Loop)
         if is_loop and not trip_count(node, rewriter.inference):

@@ -262,7 +262,11 @@ class _Vectoriser:
         return self._forms.reshaped(item.value, [dims[0], *[1] * (rank - item.rank), *dims[1:]])
 
     def product(self, node: Node, given: list[_Vectorised]) -> Value:
-        """Multiply each slice by its own matrix, or by one that all iterations share."""
+        """Return one MatMul for all iterations, in place of the MatMul `node` of the body.
+
+        `given` holds the two operands. Each is either stacked over the iterations, or the same in
+        all of them.
+        """
         left, right = given
         if left.whole and not right.whole and (left.rank, right.rank) == (1, 2):
             if getattr(node.op, "transpose_a", False):

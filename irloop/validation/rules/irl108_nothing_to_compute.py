@@ -31,8 +31,9 @@ class NothingToCompute(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per net with neither a Result nor an Assign, unless it is the body of a layer
-        without outputs.
+        """One finding per net that has neither a Result nor an Assign.
+
+        The body of a layer without outputs needs neither.
         """
         for index in context.nets:
             owner = index.net.owner

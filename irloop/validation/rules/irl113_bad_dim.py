@@ -16,7 +16,7 @@ class BadDim(Rule, code="IRL113", severity=Severity.ERROR, title="malformed dim"
     What it does:
         Checks that each `dim` is 0 or a positive number, or -1 for a dynamic dimension.
     Why is this bad:
-        OpenVINO 2026.4 refuses the file; `?`, ranges and the empty text are not allowed here
+        OpenVINO 2026.4 refuses the file; `?`, ranges and empty elements are not allowed here
         although the shape of a Parameter may contain them. OpenVINO 2021.4 refuses -1 as well.
     Bad example:
         <dim>?</dim>

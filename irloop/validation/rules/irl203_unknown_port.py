@@ -46,9 +46,9 @@ class UnknownPort(
 
 
 def _gives(layer: Layer, wanted: str | None) -> bool:
-    """True if `layer` has an output port with the id `wanted`, from which an edge may start.
+    """Return whether an edge may start from an output port of `layer` with the id `wanted`.
 
-    A Parameter and a Const have only one output, the first.
+    Only the first output port of a Parameter or a Const counts.
     """
     ports = layer.outputs
     return _has_port(ports[:1] if layer.type in ("Parameter", "Const") else ports, wanted)

@@ -33,8 +33,9 @@ class PortMapMissing(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per body whose port map is missing or empty, except in an If
-        without outputs.
+        """One finding per body whose port map is missing or empty.
+
+        The bodies of an If without outputs need no port map.
         """
         branches = (w for _, layer, both in context.branches if layer.outputs for w in both)
         for wiring in (*context.loops, *branches):

@@ -40,8 +40,10 @@ class ParameterWithoutValue(
     """
 
     def check(self, context: Context) -> Iterator[Diagnostic]:
-        """One finding per Parameter of a loop body if a Result depends on it, but neither an input
-        entry nor a back edge names it.
+        """One finding per Parameter of a loop body that is used but gets no value.
+
+        A Parameter is used if a Result depends on it. It gets a value if an input entry or a back
+        edge names it.
         """
         for wiring in context.wirings_with_body:
             body = wiring.body

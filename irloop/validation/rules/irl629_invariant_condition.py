@@ -35,7 +35,7 @@ class InvariantCondition(
     def check(self, context: Context) -> Iterator[Diagnostic]:
         """Yield a finding for each Loop whose condition is a body Parameter without a back edge.
 
-        IRL512 reports a Parameter that the port map does not name either.
+        A Parameter that is missing from the port map is left to IRL512.
         """
         for wiring in context.loops:
             entry, body = wiring.condition, wiring.body

@@ -28,8 +28,9 @@ class OperationRule(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per node whose operands or attributes break a rule of its operation; ONX104
-        reports missing inputs.
+        """One finding per node whose operands or attributes break a rule of its operation.
+
+        Missing inputs are reported by ONX104 instead.
         """
         for error in context.inference_errors:
             if error.kind == "inputs":

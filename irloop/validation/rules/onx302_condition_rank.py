@@ -32,8 +32,9 @@ class ConditionRank(
     """
 
     def check(self, context: OnnxContext) -> Iterator[Diagnostic]:
-        """One finding per condition of rank 1 or more, be it of an If, passed to a Loop or returned
-        by its body.
+        """One finding per loop or If condition of rank 1 or more.
+
+        A Loop has two conditions: the one passed to it and the one that its body returns.
         """
         for node in context.nodes("Loop", "If"):
             position = 1 if node.type == "Loop" else 0
