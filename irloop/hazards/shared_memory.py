@@ -202,10 +202,9 @@ def _splits_in_place(node: Node) -> bool:
 
 
 def _is_outermost(axis: int, dims: Sequence[object]) -> bool:
-    """Return whether no axis in front of `axis` is known to have another size than 1."""
-    return all(
-        dim == 1 or not isinstance(dim, int) for dim in dims[: axis % len(dims) if dims else 0]
-    )
+    """Return whether each axis in front of `axis` has size 1, or a size that is not known."""
+    before = dims[: axis % len(dims)] if dims else ()
+    return all(dim == 1 or not isinstance(dim, int) for dim in before)
 
 
 def begins_in_place(node: Node, value: Value) -> bool:

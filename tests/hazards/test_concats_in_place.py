@@ -35,7 +35,7 @@ class Of:
     split = staticmethod(lambda value, *sizes: np.split(value, np.cumsum(sizes)[:-1]))
 
 
-class OfOpenVino(Of):
+class OfOpenVino:
     """The operations of a body in OpenVINO."""
 
     concat = staticmethod(lambda *parts: ov.concat(list(parts), 0))

@@ -29,7 +29,8 @@ class ViewComputedInPlace(
         this memory before it copies the state over the back edge: the state has a wrong value.
     Where:
         The next value of a state is computed elementwise from a Reshape, Squeeze, Unsqueeze or
-        Transpose of a slice or of another state.
+        Transpose of a slice or of another state; or it is computed from a Concat, Split or
+        VariadicSplit of them, if only axes of size 1 are in front of the axis of this operation.
     What irloop does:
         Conversion to IR copies the value in the body; for a model that is already IR, the
         pass body_barriers does this.
