@@ -180,16 +180,17 @@ def _weights(folder: Path, megabytes: int) -> Calls:
     """An ONNX model whose weights are in a file beside it, converted to IR."""
     side = 1024
     count = max(1, megabytes // 4)
-    block = np.random.default_rng(1).random((side, side), np.float32).tobytes()
+    block = np.random.default_rng(1).random((side, side), np.float32)
     weights = folder / "weights.bin"
     with weights.open("wb") as file:
-        for _ in range(count):
-            file.write(block)
+        for at in range(count):
+            # Equal constants would be stored once, so no two of them have the same bytes.
+            file.write((block + np.float32(at)).tobytes())
     tensors = []
     for at in range(count):
         tensor = TensorProto(name=f"w{at}", data_type=TensorProto.FLOAT, dims=[side, side])
         tensor.data_location = TensorProto.EXTERNAL
-        place = {"location": weights.name, "offset": at * len(block), "length": len(block)}
+        place = {"location": weights.name, "offset": at * block.nbytes, "length": block.nbytes}
         for key, value in place.items():
             tensor.external_data.add(key=key, value=str(value))
         tensors.append(tensor)

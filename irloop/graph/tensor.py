@@ -16,6 +16,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from irloop.diagnostics import Location
@@ -24,6 +25,8 @@ from irloop.files import open_regular
 from irloop.graph.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,6 +50,12 @@ OPEN = 32
 
 #: Number of bytes that are copied at a time.
 PIECE = 1 << 20
+
+#: Windows of at least this many bytes are copied by the system.
+COPIED = 1 << 18
+
+#: Number of bytes that the system copies at a time; signals are handled in between.
+COPIED_AT_ONCE = 1 << 26
 
 
 class Tensor(ABC):
@@ -93,6 +102,16 @@ class Tensor(ABC):
         raw = self.raw()
         for start in range(0, len(raw), step):
             yield raw[start : start + step]
+
+    def write_to(self, stream: BinaryIO) -> None:
+        """Write the bytes of `raw()` at the position of `stream`, without holding them all.
+
+        Raises:
+            OSError: when they cannot be written.
+            ReadError: when the file that they come from cannot be read.
+        """
+        for piece in self.pieces():
+            stream.write(piece)
 
     def ends(self, count: int) -> tuple[bytes, bytes]:
         """The first and the last `count` bytes of `raw()`; all bytes twice if there are fewer."""
@@ -195,6 +214,41 @@ class MappedFile:
             self._fill(piece, offset + start)
             yield piece
 
+    def copy_to(self, stream: BinaryIO, offset: int, nbytes: int) -> None:
+        """Write the bytes of a window at the position of `stream`.
+
+        The system copies large windows if it can, so that they never enter this process.
+
+        Raises:
+            ValueError: when the window is not inside the file.
+            OSError: when the bytes cannot be written.
+            ReadError: when the file cannot be read, has become shorter, or was replaced.
+        """
+        self._require_inside(offset, nbytes)
+        done = self._copied(stream, offset, nbytes) if nbytes >= COPIED else 0
+        for piece in self.chunks(offset + done, nbytes - done):
+            stream.write(piece)
+
+    def _copied(self, stream: BinaryIO, offset: int, nbytes: int) -> int:
+        """Let the system copy a window into `stream`; return how many bytes it has copied.
+
+        These may be fewer than requested, because not every pair of files can be copied this way.
+        """
+        opened = self._opened()
+        start = stream.tell()
+        done = 0
+        # Reading and writing the rest reports an error of the system, if it occurs again.
+        with suppress(OSError):
+            stream.flush()
+            while done < nbytes and (
+                count := opened.copy_to(
+                    stream.fileno(), offset + done, start + done, min(nbytes - done, COPIED_AT_ONCE)
+                )
+            ):
+                done += count
+        stream.seek(start + done)
+        return done
+
     def _require_inside(self, offset: int, nbytes: int) -> None:
         if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
             raise ValueError(f"bytes {offset}..{offset + nbytes} of {self.path} do not exist")
@@ -277,6 +331,16 @@ class _Descriptor:
         buffer[: len(data)] = data
         return len(data)
 
+    def copy_to(self, target: int, offset: int, place: int, nbytes: int) -> int:
+        """Copy bytes from `offset` to `place` in the file with the descriptor `target`.
+
+        Returns the number of bytes copied, which is 0 at the end of the file, and on systems that
+        cannot copy between files.
+        """
+        if not hasattr(os, "copy_file_range"):
+            return 0
+        return os.copy_file_range(self.handle, target, nbytes, offset, place)
+
 
 class _Descriptors:
     """Keeps the descriptors of the files that were read last.
@@ -350,6 +414,9 @@ class MappedTensor(Tensor):
 
     def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
         return self.file.chunks(self.offset, self.nbytes, step)
+
+    def write_to(self, stream: BinaryIO) -> None:
+        self.file.copy_to(stream, self.offset, self.nbytes)
 
     def ends(self, count: int) -> tuple[bytes, bytes]:
         size = min(count, self.nbytes)
@@ -429,6 +496,9 @@ class ReshapedTensor(Tensor):
 
     def pieces(self, step: int = PIECE) -> Iterator[memoryview]:
         return self._source.pieces(step)
+
+    def write_to(self, stream: BinaryIO) -> None:
+        self._source.write_to(stream)
 
     def ends(self, count: int) -> tuple[bytes, bytes]:
         return self._source.ends(count)

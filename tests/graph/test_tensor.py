@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from irloop.errors import ReadError
 from irloop.graph.tensor import (
+    COPIED,
     OPEN,
     ArrayTensor,
     MappedFile,
@@ -85,6 +87,65 @@ def test_a_file_is_mapped_only_when_elements_are_needed(tmp_path: Path) -> None:
     assert tensor.nbytes == 4_000_000_000
     with pytest.raises(OSError, match="absent"):
         tensor.numpy()
+
+
+def _copied(folder: Path, data: bytes, offset: int) -> bytes:
+    """The content of a new file after one byte, a window of a file, and another byte."""
+    (folder / "weights").write_bytes(bytes(offset) + data + b"rest")
+    tensor = MappedTensor(MappedFile(folder / "weights"), offset, ElementType.U8, (len(data),))
+    with (folder / "made").open("w+b") as stream:
+        stream.write(b"<")
+        tensor.write_to(stream)
+        stream.write(b">")
+    return (folder / "made").read_bytes()
+
+
+@pytest.mark.parametrize("size", [0, 5, COPIED - 1, COPIED, 2 * COPIED + 3])
+def test_a_window_is_copied_to_the_position_of_the_stream(tmp_path: Path, size: int) -> None:
+    data = np.random.default_rng(size).bytes(size)
+    assert _copied(tmp_path, data, 7) == b"<" + data + b">"
+
+
+@pytest.mark.skipif(not hasattr(os, "pwrite"), reason="this system does not write at an offset")
+@pytest.mark.parametrize("parts", [(), (0,), (100, 0), (4096, 5), (1 << 30,)])
+def test_a_window_is_copied_whatever_the_system_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[int, ...]
+) -> None:
+    """The system copies the given numbers of bytes, and then fails."""
+    left = list(parts)
+
+    def copy(source: int, target: int, count: int, offset: int, place: int) -> int:
+        if not left:
+            raise OSError(errno.EXDEV, "not on this disk")
+        done = min(count, left.pop(0))
+        os.pwrite(target, os.pread(source, done, offset), place)
+        return done
+
+    monkeypatch.setattr(os, "copy_file_range", copy, raising=False)
+    data = np.random.default_rng(1).bytes(COPIED + 9)
+    assert _copied(tmp_path, data, 3) == b"<" + data + b">"
+    assert left == []
+
+
+def test_a_system_that_cannot_copy_files_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "copy_file_range", raising=False)
+    data = np.random.default_rng(2).bytes(COPIED)
+    assert _copied(tmp_path, data, 0) == b"<" + data + b">"
+
+
+def test_a_file_that_becomes_shorter_is_not_copied(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(bytes(2 * COPIED))
+    tensor = MappedTensor(MappedFile(path), 0, ElementType.U8, (2 * COPIED,))
+    assert tensor.file.size == 2 * COPIED
+    os.truncate(path, COPIED + 1)
+    with (
+        (tmp_path / "made").open("w+b") as stream,
+        pytest.raises(ReadError, match="has become shorter"),
+    ):
+        tensor.write_to(stream)
 
 
 def test_empty_windows_need_no_bytes(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import onnx
 
@@ -30,8 +29,6 @@ SMALL = 1024
 PAGED = 1 << 16
 PAGE = 4096
 ALIGNMENT = 64
-#: Number of bytes that are written at a time.
-CHUNK = 1 << 22
 #: Number of bytes of a protobuf that are reserved for everything except the weights.
 MARGIN = 1 << 26
 
@@ -212,18 +209,13 @@ def _replace(outputs: list[tuple[Path, Iterable[Piece]]]) -> None:
         with replacing(*(target for target, _ in outputs)) as streams:
             for stream, (_, pieces) in zip(streams, outputs, strict=True):
                 for piece in pieces:
-                    _write_piece(stream, piece)
+                    if isinstance(piece, Tensor):
+                        piece.write_to(stream)
+                    else:
+                        stream.write(piece)
     except (OSError, ReadError) as error:
         reason = reason_of(error, model) if isinstance(error, OSError) else error.message
         raise WriteError(
             f"{model} cannot be written: {reason}",
             fix="choose an existing folder that is writable and has enough space",
         ) from error
-
-
-def _write_piece(file: BinaryIO, piece: Piece) -> None:
-    if not isinstance(piece, Tensor):
-        file.write(piece)
-        return
-    for chunk in piece.pieces(CHUNK):
-        file.write(chunk)

@@ -193,8 +193,7 @@ class WeightsWriter:
         step = 64 if size >= 4096 else 8
         start = -(-self._end // step) * step
         self._stream.write(bytes(start - self._end))
-        for chunk in tensor.pieces():
-            self._stream.write(chunk)
+        tensor.write_to(self._stream)
         self._end = start + size
         return start
 
