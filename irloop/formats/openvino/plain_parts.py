@@ -1,4 +1,4 @@
-"""Removes ports and edges in their usual form from an IR before parsing, to make it faster.
+"""Removes layers, ports and edges in their usual form from an IR before parsing: it is faster.
 
     <input>                    <input _part_="7"/>
       <port id="0" precision="FP32">
@@ -6,9 +6,9 @@
       </port>
     </input>
 
-The parser calls Python for every element, and nearly all elements are ports, dimensions and edges.
-They are the same in many layers, so this module reads each distinct text only once. Line breaks are
-kept, so the other elements stay on their lines, but their columns may change.
+The parser calls Python for every element. Here one regular expression matches a whole layer, or the
+ports of a layer that is not plain as a whole, and each distinct text of ports is read only once.
+Line breaks are kept, so the other elements stay on their lines, but their columns may change.
 """
 
 from __future__ import annotations
@@ -18,29 +18,38 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-__all__ = ["ATTRIBUTE", "Edges", "Part", "PlainPort", "Ports", "taken"]
+from irloop.errors import ReadError
+
+__all__ = ["ATTRIBUTE", "Edges", "Layers", "Part", "PlainPort", "Ports", "taken"]
 
 #: The attribute that replaces the text of a part of the file, such as the ports of a layer; its
 #: value is the number of the part.
 ATTRIBUTE = "_part_"
 
-_SPACE = rb"[ \t\n]*+"
+_SPACE = r"[ \t\n]*+"
+#: Printable ASCII without the characters that markup or entities need.
+_TEXT = r"[ !#-%'-;=?-~]*+"
 _PORT = (
-    rb'<port id="[0-9]{1,9}"(?: precision="[A-Za-z0-9]{1,16}")?+'
-    # Printable ASCII without the characters that markup or entities need.
-    rb"(?: names=\"[ !#-%'-;=?-~]*+\")?+"
-    rb"(?:/>|>" + _SPACE + rb"(?:<dim>-?[0-9]{1,20}</dim>" + _SPACE + rb")*+</port>)"
+    r'<port id="[0-9]{1,9}"(?: precision="[A-Za-z0-9]{1,16}")?+'
+    rf'(?: names="{_TEXT}")?+'
+    rf"(?:/>|>{_SPACE}(?:<dim>-?[0-9]{{1,20}}</dim>{_SPACE})*+</port>)"
 )
-_INPUT = rb"<input>" + _SPACE + rb"(?:" + _PORT + _SPACE + rb")++</input>"
-_OUTPUT = rb"<output>" + _SPACE + rb"(?:" + _PORT + _SPACE + rb")++</output>"
+_INPUT = rf"<input>{_SPACE}(?:{_PORT}{_SPACE})++</input>"
+_OUTPUT = rf"<output>{_SPACE}(?:{_PORT}{_SPACE})++</output>"
+_PORTS = rf"{_INPUT}(?:{_SPACE}{_OUTPUT})?+|{_OUTPUT}"
 _EDGE = (
-    rb'<edge from-layer="[0-9]{1,18}" from-port="[0-9]{1,9}" '
-    rb'to-layer="[0-9]{1,18}" to-port="[0-9]{1,9}" ?+/>'
+    r'<edge from-layer="[0-9]{1,18}" from-port="[0-9]{1,9}" '
+    r'to-layer="[0-9]{1,18}" to-port="[0-9]{1,9}" ?+/>'
 )
-_EDGES = rb"<edges>" + _SPACE + rb"(?:" + _EDGE + _SPACE + rb")++</edges>"
-_PARTS = re.compile(
-    _INPUT + rb"(?:" + _SPACE + _OUTPUT + rb")?+" + rb"|" + _OUTPUT + rb"|" + _EDGES
+_EDGES = rf"<edges>{_SPACE}(?:{_EDGE}{_SPACE})++</edges>"
+_PARTS = re.compile(f"{_PORTS}|{_EDGES}")
+_NAME = "[A-Za-z_][A-Za-z0-9_]*+"
+_LAYER = re.compile(
+    rf'<layer id="([0-9]{{1,18}})" name="({_TEXT})" type="({_NAME})" version="({_NAME})">'
+    rf'({_SPACE})(?:<data((?: {_NAME}="{_TEXT}")*+) ?+/>)?+'
+    rf"({_SPACE}(?:(?:{_PORTS}){_SPACE})?+)</layer>({_SPACE})"
 )
+_ONE_ATTRIBUTE = re.compile(rf' ({_NAME})="({_TEXT})"')
 #: One port of a part, or the tag before the outputs.
 _ITEM = re.compile(
     r'(<output>)|<port id="(\d+)"(?: precision="(\w+)")?(?: names="([^"]*)")?(/?>)'
@@ -54,10 +63,6 @@ _DIM = re.compile(r"<dim>([^<]*)</dim>")
 #: Finds the declaration of an encoding other than these three, in which tags may not be the bytes
 #: of ASCII.
 _ENCODING = re.compile(rb"encoding\s*=\s*[\"'](?!(?:utf-8|us-ascii|iso-8859-1)[\"'])", re.I)
-
-#: A file with one of these texts or with `<!` is left unchanged: what looks like a tag may be in a
-#: comment, `\r` may change the numbers of lines, and the other two are irloop's own names.
-_UNUSUAL = (b"\r", b"_part_", b"_dims_")
 
 
 class PlainPort(NamedTuple):
@@ -80,42 +85,118 @@ class Ports(NamedTuple):
     outputs: tuple[PlainPort, ...] | None
 
 
+#: A layer of a run: the text of its id, its name, type and version, its line, the attributes of
+#: `<data>` and their line, its ports and their line. Attributes are None without `<data>`, ports
+#: are None if there are none. Lines are counted from the line on which the run begins.
+PlainLayer = tuple[str, str, str, str, int, dict[str, str] | None, int, Ports | None, int]
+
+
+class Layers:
+    """A run of layers with nothing but white space between them."""
+
+    def __init__(self) -> None:
+        #: The matches of `_LAYER`.
+        self.matches: list[re.Match[str]] = []
+
+    def __iter__(self) -> Iterator[PlainLayer]:
+        # Most layers have the same ports or the same attributes as another one.
+        known_data: dict[str | None, dict[str, str] | None] = {None: None}
+        known_ports: dict[str, tuple[Ports | None, int, int]] = {}
+        line = 0
+        for match in self.matches:
+            key, name, kind, version, space, attributes, rest, end = match.groups()
+            if attributes not in known_data:
+                known_data[attributes] = _attributes(attributes)
+            if rest not in known_ports:
+                known_ports[rest] = _ports_in(rest)
+            data, data_line = known_data[attributes], line + space.count("\n")
+            ports, before, lines = known_ports[rest]
+            yield key, name, kind, version, line, data, data_line, ports, data_line + before
+            line = data_line + lines + end.count("\n")
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """The attributes of an element.
+
+    Raises:
+        ReadError: when it has two of one name, which is not well-formed.
+    """
+    found = _ONE_ATTRIBUTE.findall(text)
+    attributes = dict(found)
+    if len(attributes) < len(found):
+        raise ReadError("duplicate attribute")
+    return attributes
+
+
 class Edges:
     """The `<edges>` of a net."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
 
-    def __iter__(self) -> Iterator[tuple[int, tuple[str, str, str, str]]]:
+    def __iter__(self) -> Iterator[tuple[int, str, str, str, str]]:
         """For each edge, its line relative to the line of the section, and its four attributes."""
         line = 0
-        for match in _ONE_EDGE.finditer(self._text.decode("ascii"), len("<edges>")):
-            space, *ends = match.groups()
+        for space, from_layer, from_port, to_layer, to_port in _ONE_EDGE.findall(self._text):
             line += space.count("\n")
-            yield line, (ends[0], ends[1], ends[2], ends[3])
+            yield line, from_layer, from_port, to_layer, to_port
 
 
-Part = Ports | Edges
+Part = Ports | Edges | Layers
 
 
 def taken(data: bytes) -> tuple[bytes, list[Part], int]:
-    """Take the plain parts out of an IR: ports and edges in their usual form.
+    """Take the plain parts out of an IR: layers, ports and edges in their usual form.
 
     Returns the shorter document, the distinct parts, and the number of parts that were taken out.
-    Text in this form may also occur outside of layers and nets. Therefore the caller counts the
-    parts that it finds in layers and nets, and reads the original document if some are missing. A
+    Text in this form may also occur in other places of a document. Therefore the caller counts the
+    parts that it finds in nets and layers, and reads the original document if some are missing. A
     document with anything unusual is returned unchanged.
     """
-    # Search for `!` first, because a search for one character is much faster than one for two.
-    is_unusual = (b"!" in data and b"<!" in data) or any(text in data for text in _UNUSUAL)
+    # What looks like a tag may be in a comment, and `\r` may change the numbers of lines. `!` is
+    # searched first, because a search for one character is much faster than one for two.
+    is_unusual = (b"!" in data and b"<!" in data) or b"\r" in data
     if is_unusual or _ENCODING.search(data, 0, 1024):
         return data, [], 0
+    # Latin-1 maps each byte to one character, and what is taken out is ASCII in any case.
+    text = data.decode("latin-1")
     parts = _Parts()
-    shorter, count = _PARTS.subn(parts, data)
-    return shorter, parts.found, count
+    rest = _without_layers(text, parts.found)
+    count = len(parts.found)
+    shorter, more = _PARTS.subn(parts, rest)
+    count += more
+    # The document must not use irloop's own names.
+    if shorter.count(ATTRIBUTE) > count or "_dims_" in shorter:
+        return data, [], 0
+    return shorter.encode("latin-1"), parts.found, count
 
 
-class _Parts(dict[bytes, bytes]):
+def _without_layers(text: str, found: list[Part]) -> str:
+    """Replace each run of plain layers by one element, and append the run to `found`."""
+    runs: list[Layers] = []
+    end = -1
+    for match in _LAYER.finditer(text):
+        if match.start() != end:
+            runs.append(Layers())
+        runs[-1].matches.append(match)
+        end = match.end()
+    pieces = []
+    done = 0
+    for run in runs:
+        start, end = run.matches[0].start(), run.matches[-1].end()
+        pieces += [text[done:start], _replacement("layer", len(found), text[start:end])]
+        found.append(run)
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _replacement(tag: str, number: int, text: str) -> str:
+    """The element that replaces part `number`, with as many line breaks as the text of the part."""
+    lines = "\n" * text.count("\n")
+    return f'<{tag} {ATTRIBUTE}="{number}">{lines}</{tag}>'
+
+
+class _Parts(dict[str, str]):
     """Maps a piece of XML to a short element with a number, and collects the replaced pieces.
 
     `found` lists the pieces, as they were read, by number. Equal port sections get one number,
@@ -125,25 +206,32 @@ class _Parts(dict[bytes, bytes]):
     def __init__(self) -> None:
         self.found: list[Part] = []
 
-    def __call__(self, match: re.Match[bytes]) -> bytes:
+    def __call__(self, match: re.Match[str]) -> str:
         return self[match.group()]
 
-    def __missing__(self, text: bytes) -> bytes:
-        tag = text[1 : text.index(b">")]
-        part: Part
-        if tag == b"edges":
-            part = Edges(text)
-        else:
-            # The ports of small layers are the same in many models, so they are read only once.
-            read = _ports if len(text) > _SHORT else _known_ports
-            part = read(text.decode("ascii"))
-        lines = b"\n" * text.count(b"\n")
-        number = len(self.found)
-        self.found.append(part)
-        made = b'<%b %b="%d">%b</%b>' % (tag, ATTRIBUTE.encode(), number, lines, tag)
-        if tag != b"edges":
+    def __missing__(self, text: str) -> str:
+        tag = text[1 : text.index(">")]
+        made = _replacement(tag, len(self.found), text)
+        self.found.append(Edges(text) if tag == "edges" else _ports_of(text))
+        if tag != "edges":
             self[text] = made
         return made
+
+
+def _ports_in(text: str) -> tuple[Ports | None, int, int]:
+    """Read the ports in a text of white space and ports.
+
+    Returns them with the number of line breaks before them and in the whole text.
+    """
+    ports = text.strip()
+    before = text.count("\n", 0, text.index(ports))
+    return _ports_of(ports) if ports else None, before, text.count("\n")
+
+
+def _ports_of(text: str) -> Ports:
+    """The ports in the text of an `<input>`, an `<output>`, or both."""
+    # The ports of small layers are the same in many models, so they are read only once.
+    return _ports(text) if len(text) > _SHORT else _known_ports(text)
 
 
 def _ports(text: str) -> Ports:

@@ -36,7 +36,7 @@ from irloop.formats.openvino.envelope import EDGE_ATTRIBUTES, Envelope, has_plai
 from irloop.formats.openvino.joined_dims import ATTRIBUTE, joined
 from irloop.formats.openvino.numbers import canonical_id, unsigned
 from irloop.formats.openvino.plain_parts import ATTRIBUTE as PART
-from irloop.formats.openvino.plain_parts import Edges, Part, Ports, taken
+from irloop.formats.openvino.plain_parts import Edges, Layers, Part, Ports, taken
 from irloop.formats.openvino.recognise import recognised, refuse_references, refused
 from irloop.formats.openvino.xml_refusals import MAX_BODIES, MAX_DEPTH
 from irloop.graph.collector import collector_paused
@@ -162,7 +162,8 @@ class _Builder:
         """
         if listener() is not None:
             # Another encoding, or a comment with layers, only makes the remaining time less exact.
-            self._expected = data.count(b"<layer ")
+            runs = [part for part in self._parts if isinstance(part, Layers)]
+            self._expected = data.count(b"<layer ") + sum(len(run.matches) for run in runs)
         try:
             self._parser.Parse(data, True)
             self._start("", {})  # an empty tag name only processes the end tags that were collected
@@ -259,6 +260,9 @@ class _Builder:
         self.has_doctype = True
 
     def _open_layer(self, attributes: dict[str, str]) -> _Table:
+        if PART in attributes:
+            self._plain_layers(int(attributes[PART]))
+            return _SKIP
         get = attributes.get
         net = self._current
         self._layer = layer = Layer(
@@ -282,6 +286,37 @@ class _Builder:
         if self._parsed % 1024 == 0:
             told("layers parsed", self._parsed, max(self._expected, self._parsed + 1))
         return self._layer_table
+
+    def _plain_layers(self, number: int) -> None:
+        """Add the layers of plain part `number` to the net that is being read."""
+        part = self._parts[number]
+        assert isinstance(part, Layers)
+        self.joined += 1
+        first, net, ids = self._parser.CurrentLineNumber, self._current, self._ids
+        layers = net.layers
+        for key, name, kind, version, line, data, data_line, ports, ports_line in part:
+            layer = Layer(
+                ids[key],
+                name,
+                kind,
+                version,
+                first + line,
+                net,
+                {"id": key, "name": name, "type": kind, "version": version},
+                _NO_DATA if data is None else data,
+                None if data is None else first + data_line,
+                [],
+                [],
+                {},
+                {},
+            )
+            if data:
+                self.envelope.inside("data", data)
+            if ports is not None:
+                self._add_ports(layer, ports, first + ports_line)
+            layers.append(layer)
+        self._parsed += len(part.matches)
+        told("layers parsed", self._parsed, max(self._expected, self._parsed + 1))
 
     def _data(self, attributes: dict[str, str]) -> _Table:
         self.envelope.open_data(attributes)
@@ -311,20 +346,24 @@ class _Builder:
         part = self._parts[int(attributes[PART])]
         assert isinstance(part, Ports)
         self.joined += 1
-        first, layer, ids, dims = self._parser.CurrentLineNumber, self._layer, self._ids, self.dims
         if part.inputs is not None:
             self.envelope.open_child("input", _NO_DATA)
-            for key, precision, names, shape, line in part.inputs:
-                size = dims.setdefault(shape, shape)
-                layer.inputs.append(Port(ids[key], precision, names, size, first + line))
         if part.outputs is not None:
             self.envelope.open_child("output", _NO_DATA)
-            for key, precision, names, shape, line in part.outputs:
-                if precision is None:  # the only attribute that a port of a part may lack
-                    self.envelope.conforms = False
-                size = dims.setdefault(shape, shape)
-                layer.outputs.append(Port(ids[key], precision, names, size, first + line))
+        self._add_ports(self._layer, part, self._parser.CurrentLineNumber)
         return _SKIP
+
+    def _add_ports(self, layer: Layer, part: Ports, first: int) -> None:
+        """Add the ports of a plain part, whose text begins on line `first`, to a layer."""
+        ids, dims = self._ids, self.dims
+        for key, precision, names, shape, line in part.inputs or ():
+            size = dims.setdefault(shape, shape)
+            layer.inputs.append(Port(ids[key], precision, names, size, first + line))
+        for key, precision, names, shape, line in part.outputs or ():
+            if precision is None:  # the only attribute that a port of a part may lack
+                self.envelope.conforms = False
+            size = dims.setdefault(shape, shape)
+            layer.outputs.append(Port(ids[key], precision, names, size, first + line))
 
     def _plain_edges(self, number: int) -> None:
         """Add the edges of plain part `number` to the net that is being read.
@@ -336,7 +375,7 @@ class _Builder:
         self.joined += 1
         first, edges, ids = self._parser.CurrentLineNumber, self._current.edges, self._ids
         self.envelope.check("edge", dict.fromkeys(EDGE_ATTRIBUTES, ""))
-        for line, (a, b, c, d) in part:
+        for line, a, b, c, d in part:
             edges.append(Edge(ids[a], ids[b], ids[c], ids[d], first + line))
 
     def _net_part(self, name: str, table: _Table, attributes: dict[str, str]) -> _Table:

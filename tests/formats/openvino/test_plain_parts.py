@@ -1,4 +1,4 @@
-"""Plain ports and edges are removed before parsing; readers must not notice any difference."""
+"""Plain layers, ports and edges are removed before parsing; readers notice no difference."""
 
 from __future__ import annotations
 
@@ -36,6 +36,30 @@ EDGES = (
     '<edge from-layer="1" from-port="0" to-layer="3" to-port="0"></edge>',
     '<edge from-layer="+1" from-port="0" to-layer="3" to-port="0"/>',
 )
+#: The start tags of layers and their data; the first three may belong to a plain layer.
+HEADS = (
+    '<layer id="{}" name="l" type="Add" version="opset1">',
+    '<layer id="{}" name="" type="ReLU" version="opset1">',
+    '<layer id="{}" name="a/b c:0;" type="Result" version="x_1">',
+    '<layer id="0{}" name="&lt;x&gt;" type="Add" version="opset1">',
+    '<layer id="+{}" name="l" type="Add" version="opset1">',
+    '<layer name="ä" id="{}" type="Add">',
+    '<layer id="{}" name="l" type="Add" version="opset1" precision="FP32">',
+    "<layer id='{}' name='l' type='Add' version='opset1'>",
+)
+DATA = (
+    "",
+    '<data shape="1,3" element_type="f32" />',
+    '<data a="x"/>',
+    "<data/>",
+    '<data a="1" a="2"/>',
+    '<data a="&quot;"/>',
+    '<data a="1"></data>',
+    '<data a="ä" b="1"/>',
+    '<data xmlns_a="x"/>',
+    '<data  a="1"/>',
+    '<data a="1"/><data b="2"/>',
+)
 SPACES = ("", "\n", "\n\t\t", " ", "\n\n")
 
 
@@ -52,7 +76,9 @@ def document(draw: random.Random) -> bytes:
         return f"<{tag}>{several(items, 4)}</{tag}>" if draw.random() < 0.8 else ""
 
     def layer(number: int, inside: str = "") -> str:
-        head = f'<layer id="{number}" name="l{number}" type="Add" version="opset1">'
+        head = draw.choice(HEADS if draw.random() < 0.05 else HEADS[:3]).format(number)
+        data = draw.choice(DATA if draw.random() < 0.05 else DATA[:3])
+        head += draw.choice(SPACES) + data
         space = draw.choice(SPACES)
         ports = f"{section('input', PORTS)}{space}{section('output', PORTS)}"
         return f"{head}{draw.choice(SPACES)}{ports}{inside}</layer>"
@@ -66,15 +92,20 @@ def document(draw: random.Random) -> bytes:
 
 
 Port = tuple[str | None, str | None, str | None, tuple[str, ...], int]
-Content = list[tuple[list[Port], list[Port], list[tuple[str, ...]], list[int]]]
+Data = tuple[list[tuple[str, str]], int] | None
+Head = tuple[list[tuple[str, str]], int, Data]
+Content = list[tuple[Head, list[Port], list[Port], list[tuple[str, ...]], list[int]]]
 
 
 def wanted(data: bytes) -> Content:
-    """The ports of each layer with their lines, and the edges of the nets inside, as libxml2 reads
-    them.
+    """The attributes, data and ports of each layer with their lines, and the edges of the nets
+    inside, as libxml2 reads them.
     """
     found: Content = []
     for layer in etree.fromstring(data).iter("layer"):
+        first = next((child for child in layer if etree.QName(child).localname == "data"), None)
+        inner = None if first is None else (attributes(first), line_of(first))
+        head = attributes(layer), line_of(layer), inner
         sides = [
             [
                 (
@@ -90,8 +121,12 @@ def wanted(data: bytes) -> Content:
         ]
         edges = layer.findall("body/edges/edge")
         ends = [tuple(canonical(edge.get(end)) or "" for end in ENDS) for edge in edges]
-        found.append((sides[0], sides[1], ends, [line_of(edge) for edge in edges]))
+        found.append((head, sides[0], sides[1], ends, [line_of(edge) for edge in edges]))
     return found
+
+
+def attributes(element: etree._Element) -> list[tuple[str, str]]:
+    return [(str(name), str(text)) for name, text in element.attrib.items()]
 
 
 def line_of(element: etree._Element) -> int:
@@ -119,7 +154,13 @@ def found_in(net: Net) -> Content:
             (edge.from_layer or "", edge.from_port or "", edge.to_layer or "", edge.to_port or "")
             for edge in edges
         ]
-        found.append((inputs, outputs, [*ends], [edge.line for edge in edges]))
+        data = layer.data, layer.data_line
+        inner = None if data[1] is None else ([*data[0].items()], data[1])
+        assert layer.id == canonical(layer.attributes.get("id"))
+        own = (layer.name, layer.type, layer.version)
+        assert own == tuple(map(layer.attributes.get, ("name", "type", "version")))
+        head = [*layer.attributes.items()], layer.line, inner
+        found.append((head, inputs, outputs, [*ends], [edge.line for edge in edges]))
         for body in bodies:
             found += found_in(body)
     return found
