@@ -76,7 +76,9 @@ Examples:
 @weights_option("weights_file")
 @click.option("--check", is_flag=True, help="Run both models and compare before writing.")
 @engines_option
-@click.option("--opset", type=click.IntRange(min=1), help="The ai.onnx opset to write.")
+@click.option(
+    "--opset", type=click.IntRange(min=1), help="The opset to write: of ai.onnx or OpenVINO."
+)
 @click.option(
     "--ir-version",
     type=click.Choice(["10", "11"]),

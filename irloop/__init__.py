@@ -367,7 +367,8 @@ def convert(
         model: a model, or the path of one.
         to: the target format; by default the other one. A model that already has it is returned
             unchanged, or as a copy with the changes that the other arguments demand.
-        opset: the ai.onnx opset to write (to ONNX only).
+        opset: the opset to write, of ai.onnx or of OpenVINO; without it, to ONNX opset 17 and to
+            OpenVINO opset8, unless something needs a newer one, which a note then names.
         loops: the preferred form of loops: a Scan (in IR a TensorIterator), a Loop, the unrolled
             operations of the body, or a recurrent sequence; "keep" selects the closest form. A note
             for each loop describes its new form and the reason. None means the closest form,

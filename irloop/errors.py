@@ -207,8 +207,9 @@ MEANINGS = {
     "CNV103": "A loop inserts tensors into a sequence, and their shapes are known only at run "
     "time. In an IR one tensor holds all of them, so they must all have the same shape.",
     "CNV104": "Two inputs or outputs of the model have the same name, so one was renamed.",
-    "CNV105": "A newer ONNX opset than the default one is written, because the default one lacks "
-    "an operation or type that the model needs. With --opset 17 the error names it.",
+    "CNV105": "A newer opset than the default one is written, because the default one lacks an "
+    "operation or type that the model needs, or could only compare every element with every "
+    "other. --opset N selects the opset: for ONNX the default is 17, for an IR 8.",
     "CNV106": "Large constants are stored as f16, as requested. The note tells how many, the "
     "largest rounding error, and which constants are kept because f16 cannot represent them.",
     "CNV107": "The form in which a loop is written, and why it is not the requested one, if so.",

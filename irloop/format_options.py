@@ -10,9 +10,9 @@ __all__ = ["require_change", "require_fitting"]
 
 _NAMES = {"onnx": "ONNX", "openvino": "OpenVINO IR"}
 
-#: The only format that each of these options can be used with, as it is named in the API.
+#: The only format that each of these options can be used with, as it is named in the API. The other
+#: options fit both formats.
 _FORMAT_OF = {
-    "opset": "onnx",
     "external_data": "onnx",
     "weights": "onnx",
     "standard": "onnx",
@@ -38,7 +38,7 @@ def require_fitting(
         UsageError: naming the option and the format that it belongs to.
     """
     for name, is_given in given.items():
-        wanted = _FORMAT_OF[name]
+        wanted = _FORMAT_OF.get(name, to)
         if is_given and wanted != to:
             raise UsageError(
                 f"{(spelling or {}).get(name, name)} is an option for {_NAMES[wanted]}, "

@@ -59,6 +59,15 @@ def convert_model(
             "standard and contrib contradict each other: "
             "one removes the operations that the other writes"
         )
+    if opset is not None and target is not None:
+        raise UsageError("opset and target contradict each other: the target has its own opset")
+    known_opsets = pipelines.OPENVINO_OPSETS
+    if wanted == "openvino" and opset is not None and opset not in known_opsets:
+        raise UsageError(
+            f"OpenVINO opset {opset} cannot be written",
+            expected=f"opset {known_opsets[0]} to {known_opsets[-1]}",
+            fix="for an older OpenVINO, use the target openvino-2021.4",
+        )
     writes_form = loops is not None or standard or contrib
     rewrites = target is not None or compress_to_fp16 or writes_form
     given = {
@@ -112,7 +121,9 @@ def convert_model(
         prefer = "scan" if loops == "scan" else "loop"
         result, notes = pipelines.to_onnx(source, opset=opset, prefer=prefer, shapes=new_shapes)
     elif translates:
-        known: ImportOptions = {} if reader is None else targets.import_options(reader)
+        known: ImportOptions = {"opset": opset}
+        if reader is not None:
+            known = targets.import_options(reader)
         result, more = pipelines.to_openvino(source, shapes=new_shapes, lengths=lengths, **known)
         notes += more
     if loops is not None:

@@ -5,7 +5,7 @@ passes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irloop.conversion.engine_forms import engine_forms
@@ -26,7 +26,7 @@ from irloop.conversion.framework.steps import (
     Translate,
 )
 from irloop.conversion.framework.translation import EXPORTS, IMPORTS, Converter
-from irloop.diagnostics import Diagnostic, Severity
+from irloop.diagnostics import Diagnostic, Location, Severity
 from irloop.dialects.onnx import ONNX
 from irloop.errors import InferenceError, UnsupportedError, UsageError
 from irloop.formats.onnx.signature import NEWEST
@@ -35,12 +35,13 @@ from irloop.graph.input_types import set_input_shapes
 from irloop.graph.model import Model
 from irloop.graph.op import Constant
 from irloop.graph.types import EIGHT_BIT_FLOATS, ElementType, Shape
-from irloop.graph.walk import all_nodes
+from irloop.graph.walk import all_nodes, node_path
 from irloop.passes.base import Pass
 from irloop.passes.manager import Manager
 
 __all__ = [
     "DEFAULT_ONNX_OPSET",
+    "DEFAULT_OPENVINO_OPSET",
     "only_by_function",
     "to_onnx",
     "to_openvino",
@@ -48,6 +49,16 @@ __all__ = [
 
 #: The current ONNX Runtime, TensorRT and DirectML read this opset.
 DEFAULT_ONNX_OPSET = 17
+
+#: Every OpenVINO since 2022.1 reads this opset.
+DEFAULT_OPENVINO_OPSET = 8
+
+#: The OpenVINO opsets that a user can request. `targets` has what older opsets need.
+OPENVINO_OPSETS = range(DEFAULT_OPENVINO_OPSET, 17)
+
+#: For each OpenVINO opset that replaces a large form of the default one, the first version of
+#: OpenVINO that has it.
+_VERSIONS = {10: "2022.3", 12: "2023.1", 15: "2024.5"}
 
 #: The element types of 4-bit weights.
 _FOUR_BITS = frozenset({ElementType.I4, ElementType.U4, ElementType.NF4, ElementType.F4E2M1})
@@ -71,9 +82,9 @@ def to_onnx(
     """Convert a model to ONNX; return it with notes for the user.
 
     If `opset` is omitted, it is `DEFAULT_ONNX_OPSET` or, if needed, the first newer opset in which
-    everything converts and 4-bit weights remain 4-bit; for a model with 8-bit floats it is at least
-    21. With `prefer` "scan", a Loop whose trip count depends only on its slices is written as a
-    Scan. `shapes` fixes the shapes of inputs by name.
+    everything converts without large tables and 4-bit weights remain 4-bit; for a model with 8-bit
+    floats it is at least 21. With `prefer` "scan", a Loop whose trip count depends only on its
+    slices is written as a Scan. `shapes` fixes the shapes of inputs by name.
 
     Raises:
         UsageError: when `model` is not an OpenVINO model, or has no input of a given name, or when
@@ -94,11 +105,12 @@ def to_onnx(
     if opset is None and _has_4_bit_weights(model):
         first = ELEMENT_SINCE[ElementType.U4]
         reason = f"opset {first} is written: older ones would store 4-bit weights in 8 bits"
-    converter = Converter(EXPORTS, first, options=options)
+    converter = Converter(EXPORTS, first, options=options, may_be_newer=opset is None)
     try:
         result = _run(model, _onnx_passes(model, converter))
     except UnsupportedError:
         newer = max(converter.cures, default=0)
+        large, count = converter.newer, len(converter.cures)
         if opset is not None or 0 in converter.cures or newer <= converter.opset:
             raise
         if newer < TRANSPOSES_8_BIT_FLOATS and _has_8_bit_floats(model):
@@ -106,6 +118,12 @@ def to_onnx(
         converter = Converter(EXPORTS, newer, options=options)
         result = _run(model, _onnx_passes(model, converter))
         reason = f"opset {newer} is written: opset {first} cannot express the whole model"
+        if len(large) == count:
+            path = node_path(large[0][1])
+            reason = (
+                f"opset {newer} is written: opset {first} has only forms with large tables for "
+                f"{large[0][1].op.label} {path!r}"
+            )
     if reason:
         converter.notes.append(Diagnostic("CNV105", Severity.INFO, reason))
     result.version = 0
@@ -165,12 +183,16 @@ def _onnx_passes(model: Model, converter: Converter) -> list[Pass]:
 def to_openvino(
     model: Model,
     *,
-    opset: int = 8,
+    opset: int | None = None,
     shapes: Mapping[str, Shape] | None = None,
     lengths: Mapping[str, int] | None = None,
     computed_weights: bool = True,
 ) -> tuple[Model, list[Diagnostic]]:
     """Convert a model to OpenVINO operations up to `opset`; return it with notes for the user.
+
+    If `opset` is omitted, it is `DEFAULT_OPENVINO_OPSET`, except for operations that this opset
+    expresses only by comparing every element with every other. If the table of these comparisons is
+    large or of unknown size, the operation of a newer opset is written, and a note names it.
 
     An If whose condition is computed stays an If, whatever the opset.
 
@@ -191,7 +213,10 @@ def to_openvino(
 
         set_input_lengths(model, lengths)
     set_input_shapes(model, shapes or {})
-    converter = Converter(IMPORTS, opset, options={"computed_weights": computed_weights})
+    options = {"computed_weights": computed_weights}
+    converter = Converter(
+        IMPORTS, opset or DEFAULT_OPENVINO_OPSET, options=options, may_be_newer=opset is None
+    )
     try:
         result = _run(model, _openvino_passes(model, converter))
     except InferenceError as error:
@@ -200,7 +225,24 @@ def to_openvino(
         raise
     result.version = 10
     result.metadata = {}
-    return result, converter.notes
+    return result, [*converter.notes, *_newer_operations(converter)]
+
+
+def _newer_operations(converter: Converter) -> Iterator[Diagnostic]:
+    """A note for each opset that is written although it is newer than the default one."""
+    for since in sorted({since for since, _ in converter.newer}):
+        nodes = [node for opset, node in converter.newer if opset == since]
+        first = nodes[0]
+        others = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+        yield Diagnostic(
+            "CNV105",
+            Severity.INFO,
+            f"{first.op.label} {node_path(first)!r}{others}: an operation of opset{since} is "
+            f"written, which OpenVINO has since {_VERSIONS[since]}; opset{converter.opset} would "
+            "compare every element with every other",
+            Location(line=first.location.line, path=node_path(first)),
+            fix=f"for an older OpenVINO: --opset {converter.opset}",
+        )
 
 
 def _openvino_passes(model: Model, converter: Converter) -> list[Pass]:

@@ -110,7 +110,7 @@ def find_target(name: str) -> Target:
 class ImportOptions(TypedDict, total=False):
     """The options of `pipelines.to_openvino` that depend on the target."""
 
-    opset: int
+    opset: int | None
     computed_weights: bool
 
 

@@ -11,6 +11,7 @@ A rule returns the target value of each source output. `rules` has the tables of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from irloop.graph.builder import Builder, Names, shape_of
 from irloop.graph.inference import Inference
 from irloop.graph.model import Body, Graph, Node, Value
 from irloop.graph.op import Constant, Op, UnknownOp
-from irloop.graph.types import ElementType, TensorType, ValueType
+from irloop.graph.types import Dim, ElementType, TensorType, ValueType
 from irloop.graph.walk import node_path
 from irloop.graph.wellformed import misfit
 from irloop.progress import counted
@@ -46,6 +47,11 @@ RuleT = TypeVar("RuleT", bound=Rule)
 
 #: Rules that accept virtual inputs (sequences and optionals).
 _TAKES_VIRTUAL: set[Rule] = set()
+
+
+#: The most elements of a table that compares every element with every other, if the default opset
+#: is written. Up to this size the table takes about as long as an operation of a newer opset.
+LARGEST_TABLE = 2**14
 
 
 class RefusedError(Exception):
@@ -100,6 +106,18 @@ class Converter:
     cures: list[int] = field(default_factory=list)
     #: Known constants and partly known shapes of the source graph.
     source: Inference = field(default_factory=Inference)
+    #: True if `opset` is only the default, so an operation may be written in a newer opset.
+    may_be_newer: bool = False
+    #: The source nodes whose form in the default opset was too large, with the opset they need.
+    newer: list[tuple[int, Node]] = field(default_factory=list)
+
+
+def _is_small(table: Sequence[Dim | None]) -> bool:
+    """True for known dimensions, and for one without elements, of at most `LARGEST_TABLE`."""
+    if 0 in table:
+        return True
+    sizes = [size for size in table if isinstance(size, int)]
+    return len(sizes) == len(table) and math.prod(sizes) <= LARGEST_TABLE
 
 
 class Conversion(Builder):
@@ -172,6 +190,27 @@ class Conversion(Builder):
         return RefusedError(
             reason, fix or (f"write opset {opset} or newer" if opset else ""), opset
         )
+
+    def has(self, since: int, *table: Dim | None) -> bool:
+        """Return whether to write an operation of opset `since` instead of an older form.
+
+        `table` has the dimensions of the largest tensor of the older form. If an opset was
+        requested, it decides. The default opset is exceeded for a table of more than
+        `LARGEST_TABLE` elements or of unknown size: an IR names the opset of each operation, but
+        ONNX has one for the whole model.
+
+        Raises:
+            RefusedError: naming the newer ONNX opset in which the model is to be written.
+        """
+        if self.opset >= since:
+            return True
+        if not self.converter.may_be_newer or _is_small(table):
+            return False
+        self.converter.newer.append((since, self.node))
+        if self.converter.rules is EXPORTS:
+            reason = f"opset {self.opset} has only a form with a large table for it"
+            raise self.refuse(reason, opset=since)
+        return True
 
     def rank_of(self, data: Value) -> int:
         """The rank of an operand of this node.

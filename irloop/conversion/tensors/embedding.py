@@ -8,7 +8,7 @@ from __future__ import annotations
 from irloop.conversion.forms import onnx_forms as forms
 from irloop.conversion.framework.known_inputs import ints, needed_rank
 from irloop.conversion.framework.translation import Conversion, exports
-from irloop.conversion.tensors.scatter_parts import ONNX, neutral, rows_by_comparing
+from irloop.conversion.tensors.scatter_parts import ONNX, neutral, rows_by_comparing, rows_table
 from irloop.dialects.onnx import comparison as onnx_comparison
 from irloop.dialects.onnx import matmul as onnx_matmul
 from irloop.dialects.onnx import scatter as onnx_scatter
@@ -232,7 +232,7 @@ def export_segment_max(
     bottom = c.constant(neutral("max", element), element)
     rows = forms.where(c, _with_rank_of(c, inside, data), data, bottom)
     places = forms.unsqueeze(c, kept, [1])
-    if c.opset >= 18:
+    if c.has(18, *rows_table(blank, places, rows)):
         found = c(onnx_scatter.ScatterND16("max"), blank, places, rows)
     else:
         found = rows_by_comparing(c, ONNX, "max", (blank, places, rows))

@@ -9,8 +9,10 @@ from irloop.conversion.tensors.scatter_parts import (
     ONNX,
     OPENVINO,
     elements_by_comparing,
+    elements_table,
     neutral,
     rows_by_comparing,
+    rows_table,
 )
 from irloop.dialects.onnx import scatter as onnx
 from irloop.dialects.onnx.scatter import Reduction
@@ -31,9 +33,8 @@ _TO_ONNX: dict[str, Reduction] = {
 _TO_OPENVINO = {"none": "none", "add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
-def _has_reduction(c: Conversion, reduction: str) -> bool:
-    """True if the scatters of the target opset have this reduction."""
-    return c.opset >= {"none": 0, "add": 16, "mul": 16}.get(reduction, 18)
+#: The first ONNX opset whose scatters have a reduction. Minimum and maximum are newer.
+SINCE = {"none": 0, "add": 16, "mul": 16, "min": 18, "max": 18}
 
 
 def _elements(
@@ -44,7 +45,7 @@ def _elements(
     axis: int,
     reduction: Reduction = "none",
 ) -> Value:
-    if not _has_reduction(c, reduction):
+    if not c.has(SINCE[reduction], *elements_table(data, indices, axis)):
         return elements_by_comparing(c, ONNX, reduction, axis, (data, indices, updates))
     where = indices
     if element_of(indices) not in (ElementType.I32, ElementType.I64):
@@ -155,7 +156,7 @@ def _coordinates(
     c: Conversion, data: Value, indices: Value, updates: Value, reduction: Reduction = "none"
 ) -> Value:
     where = onnx_forms.as_i64(c, indices)
-    if not _has_reduction(c, reduction):
+    if not c.has(SINCE[reduction], *rows_table(data, where, updates)):
         return rows_by_comparing(c, ONNX, reduction, (data, where, updates))
     if c.opset < 16:
         return c(onnx.ScatterND(), data, where, updates)
@@ -230,7 +231,7 @@ def import_scatter_elements_16(
 ) -> Value:
     if op.reduction == "none":
         return _import_elements(c, op.axis, data, indices, updates)
-    if c.opset >= 12:
+    if c.has(12, *elements_table(data, indices, op.axis)):
         newer = ov.ScatterElementsUpdate12(_TO_OPENVINO[op.reduction])
         return c(newer, data, indices, updates, c.i64(op.axis))
     inputs = (data, indices, updates)
@@ -256,6 +257,6 @@ def import_scatter_nd_16(
 ) -> Value:
     if op.reduction == "none":
         return _import_rows(c, data, indices, updates)
-    if c.opset >= 15:
+    if c.has(15, *rows_table(data, indices, updates)):
         return c(ov.ScatterNDUpdate15(_TO_OPENVINO[op.reduction]), data, indices, updates)
     return rows_by_comparing(c, OPENVINO, op.reduction, (data, indices, updates))

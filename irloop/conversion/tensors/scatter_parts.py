@@ -1,7 +1,7 @@
 """Writes scatters with a reduction as operations that every opset of a dialect has.
 
 A table has one entry for each pair of an update and an element: the update if it goes to this
-element, otherwise the neutral element of the reduction. The table is then reduced over the
+element, otherwise an element that does not change the result. The table is then reduced over the
 updates. Its size is the number of updates times the size of the axis (for coordinates, times the
 size of the data).
 """
@@ -25,8 +25,10 @@ __all__ = [
     "OPENVINO",
     "DialectForms",
     "elements_by_comparing",
+    "elements_table",
     "neutral",
     "rows_by_comparing",
+    "rows_table",
 ]
 
 #: Maximum number of elements of a table that compares each index with each position. A scatter that
@@ -115,10 +117,21 @@ def elements_by_comparing(
     positions = f.range_(c, c.i64(0), size, c.i64(1))
     positions = f.reshape(c, positions, [-1] + [1] * (rank - 1 - at))
     meets = f.equal(c, f.unsqueeze(c, where, [at + 1]), positions)
-    blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
+    blank = _blank(c, reduction, data, lambda: f.unsqueeze(c, data, [at]))
     table = dialect.select(c, meets, f.unsqueeze(c, updates, [at + 1]), blank)
     found = f.reduce(c, _KINDS[reduction], table, [at], keep=False)
     return dialect.combined(c, reduction, data, found)
+
+
+def _blank(c: Conversion, reduction: str, data: Value, own: Callable[[], Value]) -> Value:
+    """Return what the table has in place of an update that does not go to an element.
+
+    For a minimum or maximum it is the element itself (`own`, broadcast to the table), because
+    OpenVINO reduces integers as f32, in which the largest i32 becomes the smallest.
+    """
+    if reduction in ("min", "max"):
+        return own()
+    return c.constant(neutral(reduction, element_of(data)), element_of(data))
 
 
 def _non_negative(c: Conversion, dialect: DialectForms, indices: Value, size: Value) -> Value:
@@ -166,6 +179,20 @@ def _completed(
     return whole
 
 
+def elements_table(data: Value, indices: Value, axis: int) -> tuple[Dim | None, ...]:
+    """The number of indices and the size of the axis: the sizes of the table that pairs them."""
+    shape = shape_of(data)
+    return shape_of(indices).count(), shape.dim(axis) if shape.rank else None
+
+
+def rows_table(data: Value, indices: Value, updates: Value) -> tuple[Dim | None, ...]:
+    """The number of updates and the places that coordinates can name: the sizes of the table."""
+    shape, where = shape_of(data), shape_of(indices)
+    depth = where.dim(-1) if where.rank else None
+    places = shape.dims[:depth] if isinstance(depth, int) and shape.dims else (None,)
+    return shape_of(updates).count(), *places
+
+
 def _require_small(c: Conversion, updates: Dim | None, places: Dim | None) -> None:
     if isinstance(updates, int) and isinstance(places, int) and updates * places > LARGEST_TABLE:
         raise c.refuse(
@@ -201,7 +228,8 @@ def rows_by_comparing(
     # name single elements.
     inner = f.reduce(c, "Prod", f.slice_(c, dims, [depth], [2**31 - 1], [0]), [0])
     rows = f.reshape_to(c, updates, f.concat(c, [c.i64([-1, 1]), inner], 0))
-    blank = c.constant(neutral(reduction, element_of(data)), element_of(data))
+    whole = f.concat(c, [c.i64([1]), f.unsqueeze(c, count, [0]), inner], 0)
+    blank = _blank(c, reduction, data, lambda: f.reshape_to(c, data, whole))
     table = dialect.select(c, meets, rows, blank)
     found = f.reduce(c, _KINDS[reduction], table, [0], keep=False)
     return dialect.combined(c, reduction, data, f.reshape_to(c, found, dims))

@@ -8,7 +8,7 @@ from irloop.conversion.framework.translation import Conversion, exports, imports
 from irloop.dialects.onnx import search as onnx
 from irloop.dialects.openvino import comparison, reduction
 from irloop.dialects.openvino import search as ov
-from irloop.graph.builder import element_of
+from irloop.graph.builder import element_of, shape_of
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
 
@@ -36,12 +36,28 @@ def export_unique(
 def import_unique(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
     """Unique -> Unique-10; before opset10, comparisons of every slice with every other."""
     count = len(c.node.outputs)
-    if c.opset >= 10:
-        axis = None if op.axis is None else c.i64(op.axis)
-        return list(c.emit(ov.Unique(op.in_order), data, axis, n_outputs=4).outputs[:count])
+    slices = None
+    if shape_of(data).rank is not None:
+        slices = shape_of(data).count() if op.axis is None else shape_of(data).dim(op.axis)
+    if c.has(10, slices, shape_of(data).count()):
+        return _newer(c, op, data)[:count]
     if op.axis is None:
         return _Groups(c, openvino_forms.reshape(c, data, [-1]), 0, op.in_order).outputs[:count]
     return _Groups(c, data, op.axis, op.in_order).outputs[:count]
+
+
+def _newer(c: Conversion, op: onnx.Unique, data: Value) -> list[Value]:
+    """Emit Unique-10. It compares 8-bit elements as i32.
+
+    OpenVINO groups slices of 8-bit elements wrongly.
+    """
+    element = element_of(data)
+    axis = None if op.axis is None else c.i64(op.axis)
+    wide = data
+    if axis is not None and element.bits <= 8:
+        wide = openvino_forms.convert(c, data, ElementType.I32)
+    groups, *others = c.emit(ov.Unique(op.in_order), wide, axis, n_outputs=4).outputs
+    return [openvino_forms.converted(c, groups, element), *others]
 
 
 class _Groups:
