@@ -108,10 +108,13 @@ EMPTY_COPIES = [
     ((None, None, 4), (0, 0, -1, 1), (lambda n, m: (n, m, 4, 1))),
     ((None, None, 0), (0, -1), (lambda n, m: (n, 0 * m))),
     ((None, None, None), (0, -1), (lambda n, m: (n, 4 * m))),
+    ((None, None, None), (-1, 0), (lambda n, m: (4 * n, m))),
+    ((None, None, 4), (0, 2, -1), (lambda n, m: (n, 2, 2 * m))),
+    ((None, None, 4), (0, -1, 2, 1), (lambda n, m: (n, 2 * m, 2, 1))),
 ]
 
 
-@pytest.mark.parametrize("opset", [11, 13, 17])
+@pytest.mark.parametrize("opset", [11, 13, 17, 18])
 @pytest.mark.parametrize(("declared", "pattern", "result"), EMPTY_COPIES)
 def test_a_computed_size_beside_a_copied_one(
     declared: tuple[int | None, ...],
@@ -138,6 +141,17 @@ def test_a_computed_size_beside_a_copied_one(
         want = feed[0].reshape(result(n, m))
         np.testing.assert_array_equal(got, want, strict=True)
         np.testing.assert_array_equal(openvino(feed)[0], want, strict=True)
+
+
+def test_a_group_of_channels_takes_few_operations() -> None:
+    """The channels cancel out, so that only the sizes of the image are multiplied."""
+    b = Builder(Graph("groups"))
+    image = Shape.of(UNKNOWN_DIM, 32, UNKNOWN_DIM, UNKNOWN_DIM)
+    x = b.parameter("x", TensorType(ElementType.F32, image))
+    b.result(b(Reshape(special_zero=True), x, b.constant([0, 32, -1], I64)), "y")
+    model, _ = irloop.convert(Model(b.graph, "openvino", 11))
+    types = [node.op.type for node in model.graph.nodes if node.op.type != "Const"]
+    assert sorted(types) == ["Concat", "ReduceProd", "Reshape", "Shape", "Shape"]
 
 
 def _flattening_loop(b: Builder, count: Value, limit: Value, state: Value, depth: int) -> Value:

@@ -16,7 +16,7 @@ from irloop.dialects.openvino import activation, convolution, elementwise, norma
 from irloop.graph.builder import Builder
 from irloop.graph.model import Value
 from irloop.graph.types import ElementType
-from tests.conversion.both_engines import F32, needs_engines
+from tests.conversion.both_engines import F32, agree, needs_engines
 from tests.passes.openvino_models import model_of
 
 Build = Callable[[Builder, Value], Value]
@@ -122,3 +122,27 @@ def test_other_axes_are_normalised_by_their_parts(
     (wanted,) = engines.run_all("openvino", ir, sets, tmp_path)
     (found,) = engines.run_all("onnxruntime", target, sets, tmp_path)
     np.testing.assert_allclose(found[0], wanted[0], 1e-4, 1e-5)
+
+
+@needs_engines
+@pytest.mark.parametrize(
+    ("scale", "bias", "left"),
+    [
+        ("{1, 1}", "{0, 0}", []),
+        ("{1, 2}", "{0, 0}", ["Multiply"]),
+        ("{1, 1}", "{0, 3}", ["Add"]),
+        ("{2, 2}", "{1, 1}", ["Add", "Multiply"]),
+    ],
+)
+def test_a_scale_of_1_and_a_bias_of_0_are_left_out(
+    scale: str, bias: str, left: list[str], tmp_path: Path, engines: Engines
+) -> None:
+    text = f"""g (float[n, 2, m] x) => (float[n, 2, m] y)
+      <float[2] scale = {scale}, float[2] bias = {bias}> {{
+        y = InstanceNormalization (x, scale, bias)
+      }}"""
+    sets = [[np.random.default_rng(at).standard_normal((at, 2, 5)).astype(F32)] for at in (1, 3)]
+    agree(text, sets, engines, tmp_path)
+    model = irloop.read_model(tmp_path / "model.xml")
+    types = sorted(node.op.type for node in model.graph.nodes)
+    assert [type for type in types if type in ("Add", "Multiply")] == left

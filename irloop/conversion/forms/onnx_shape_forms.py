@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
+from itertools import groupby
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from irloop.dialects.onnx import (
     elementwise,
     generate,
     padding,
+    reduction,
     search,
     slicing,
 )
@@ -115,18 +116,37 @@ def reshape(c: Conversion, value: Value, dims: Sequence[int]) -> Value:
         return reshape_to(c, value, c.i64([*dims[:at], factor // divisor, *dims[at + 1 :]]))
     if computed == [at] and factor == divisor:
         return reshape_to(c, value, c.i64([*dims[:at], 0, *dims[at + 1 :]]))
-    sizes = shape(c, value)
-    factors = [gather(c, sizes, c.i64([axis]), 0) for axis in computed]
-    if factor != 1 or not computed:
-        factors.append(c.i64([factor]))
-    size = reduce(lambda left, right: c(elementwise.Mul(), left, right), factors)
-    if divisor != 1:
-        size = c(elementwise.Div(), size, c.i64([divisor]))
-    pieces = [
-        c.i64([dim]) if dim > 0 else size if dim < 0 else gather(c, sizes, c.i64([axis]), 0)
-        for axis, dim in enumerate(dims)
-    ]
+    common = math.gcd(factor, divisor)
+    size = _inferred(c, value, computed, factor // common, divisor // common)
+    pieces = []
+    for dim, run in groupby(enumerate(dims), key=lambda item: min(item[1], 1)):
+        if dim < 0:
+            pieces.append(size)
+        elif dim == 0:
+            pieces.append(_dims(c, value, [axis for axis, _ in run]))
+        else:
+            pieces.append(c.i64([known for _, known in run]))
     return reshape_to(c, value, concat(c, pieces, 0), special_zero=False)
+
+
+def _inferred(c: Conversion, value: Value, axes: list[int], factor: int, divisor: int) -> Value:
+    """The product of the dimensions on `axes` and of `factor`, divided by `divisor`, as a list."""
+    if not axes:
+        return c.i64([factor // divisor])
+    size = _dims(c, value, axes)
+    if len(axes) > 1:
+        size = c(reduction.ReduceProd18() if c.opset >= 18 else reduction.ReduceProd1(), size)
+    if factor != 1:
+        size = c(elementwise.Mul(), size, c.i64([factor]))
+    return size if divisor == 1 else c(elementwise.Div(), size, c.i64([divisor]))
+
+
+def _dims(c: Conversion, value: Value, axes: list[int]) -> Value:
+    """The dimensions of `value` on ascending `axes`, as an i64 list."""
+    first, last = axes[0], axes[-1]
+    if c.opset >= 15 and last - first + 1 == len(axes):
+        return c(shapes.Shape15(first, last + 1), value)
+    return gather(c, shape(c, value), c.i64(axes), 0)
 
 
 def reshape_to(c: Conversion, value: Value, pattern: Value, *, special_zero: bool = True) -> Value:

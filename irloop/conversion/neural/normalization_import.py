@@ -138,9 +138,23 @@ def _running(c: Conversion, old: Value, new: Value, momentum: float) -> Value:
 def import_instance_norm(
     c: Conversion, op: onnx.InstanceNormalization, x: Value, scale: Value, bias: Value
 ) -> Value:
+    """InstanceNormalization -> MVN, Multiply by the scale unless it is 1, Add of the bias unless 0.
+
+    Exporters write a group normalisation as one with a scale of 1 and a bias of 0 between Reshapes.
+    """
     rank = c.rank_of(x)
-    unit = standardized(c, x, range(2, rank), op.epsilon)
-    return scaled(c, unit, per_channel(c, scale, rank), per_channel(c, bias, rank))
+    result = standardized(c, x, range(2, rank), op.epsilon)
+    if not _is_filled(c, scale, 1):
+        result = forms.multiply(c, result, per_channel(c, scale, rank))
+    if not _is_filled(c, bias, 0):
+        result = forms.add(c, result, per_channel(c, bias, rank))
+    return result
+
+
+def _is_filled(c: Conversion, parameter: Value, number: int) -> bool:
+    """True for a constant whose elements all are `number`."""
+    known = c.constant_of(parameter)
+    return known is not None and bool((known == number).all())
 
 
 @imports(onnx.GroupNormalization18)
