@@ -93,7 +93,11 @@ class Arguments(Protocol):
         """Return the value of a body result that `infer_body` found to be constant, else None."""
 
     def errors_ignored(self) -> AbstractContextManager[None]:
-        """Drop the errors found in the block; a body that never runs may contradict itself."""
+        """Return a context in which inference errors are ignored.
+
+        The first exception ends the block quietly, and errors recorded in the block are removed.
+        This is used for bodies that may never run, because their errors do not matter then.
+        """
 
     def error(
         self,

@@ -42,10 +42,11 @@ def clone_graph(graph: Graph) -> Graph:
 
 
 def clone_upstream(node: Node, known: Mapping[Value, Tensor] = MappingProxyType({})) -> Graph:
-    """Copy `node`, and all nodes that it depends on, to a graph without inputs.
+    """Copy `node`, and all nodes that it depends on, to a new graph without inputs.
 
-    The outputs of the graph are those of the copy. The values in `known` become constants; `node`
-    must not depend on parameters in any other way. Constants share their data.
+    The results of the new graph are the outputs of the copied `node`. A value in `known` becomes a
+    constant, so the nodes before it are not needed. Whatever reaches `node` from a parameter must
+    pass through such a value. The copied constants share their data with the original ones.
     """
     assert node.graph is not None
     needed, pending, used = {node}, [node], dict[Value, None]()

@@ -38,7 +38,10 @@ class Rewriter:
         self._new: set[Node] = set()
 
     def on_change(self, node: Node) -> None:
-        """Called for every node that is inserted or whose inputs change."""
+        """Do nothing; a subclass can override this method to learn of changes.
+
+        It is called with each node that has been inserted or has other inputs than before.
+        """
 
     def insert(
         self,
@@ -57,7 +60,7 @@ class Rewriter:
         node = make_node(op, name, inputs, n_outputs, types, names, bodies, location)
         link(self.graph, node, before)
         self._new.add(node)
-        self._changed(node)
+        self.modified = True
         return node
 
     def insert_constant(self, tensor: Tensor, *, before: Node | None, name: str) -> Value:
@@ -80,7 +83,7 @@ class Rewriter:
         node.inputs = tuple(inputs)
         if value is not None:
             value._uses[(node, position)] = None
-        self._changed(node)
+        self.modified = True
 
     def set_inputs(self, node: Node, values: tuple[Value | None, ...]) -> None:
         """Replace the inputs of `node` by a list of any length."""
@@ -91,7 +94,7 @@ class Rewriter:
         for position, value in enumerate(values):
             if value is not None:
                 value._uses[(node, position)] = None
-        self._changed(node)
+        self.modified = True
 
     def replace_value(self, old: Value, new: Value, *, keep_names: bool = True) -> None:
         """Make every reader of `old` read `new` instead.
@@ -145,7 +148,7 @@ class Rewriter:
         if node.op == op:
             return
         change_op(node, op)
-        self._changed(node)
+        self.modified = True
 
     def set_attributes(self, node: Node, **changes: object) -> None:
         """Change attributes of the operation of `node`."""
@@ -154,7 +157,7 @@ class Rewriter:
     def set_bodies(self, node: Node, bodies: tuple[Body, ...]) -> None:
         """Give `node` other bodies or other port maps."""
         change_bodies(node, bodies)
-        self._changed(node)
+        self.modified = True
 
     def set_outputs(self, node: Node, n_outputs: int) -> None:
         """Give `node` more outputs, or drop unused ones at the end.
@@ -171,7 +174,7 @@ class Rewriter:
         kept = node.outputs[:n_outputs]
         extra = tuple(Value(node, index) for index in range(len(kept), n_outputs))
         node.outputs = kept + extra
-        self._changed(node)
+        self.modified = True
 
     def drop_outputs(self, node: Node, positions: set[int]) -> None:
         """Remove unused outputs of `node`; the others move up."""
@@ -186,7 +189,7 @@ class Rewriter:
         for index, value in enumerate(kept):
             value.index = index
         node.outputs = tuple(kept)
-        self._changed(node)
+        self.modified = True
 
     def erase(self, node: Node) -> None:
         """Remove a node without readers.
@@ -242,7 +245,3 @@ class Rewriter:
             if value is not None:
                 del value._uses[(node, position)]
         node.inputs = ()
-
-    def _changed(self, node: Node) -> None:
-        self.modified = True
-        self.on_change(node)

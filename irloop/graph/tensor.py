@@ -459,7 +459,10 @@ class ArrayTensor(Tensor):
 
 
 class BytesTensor(Tensor):
-    """A constant stored as bytes in the layout of a file; making it does not need NumPy."""
+    """A constant that holds its elements as bytes, exactly as a model file stores them.
+
+    It can be created and written without NumPy.
+    """
 
     __slots__ = ("_bytes",)
 
@@ -613,7 +616,10 @@ def unpack(raw: memoryview | bytes, element: ElementType, shape: tuple[int, ...]
 
 
 def pack(array: Array, element: ElementType) -> bytes:
-    """The bytes of `array` as a model file stores elements of a type; the inverse of `unpack`."""
+    """Convert `array` to the bytes that a model file stores for a constant of type `element`.
+
+    Elements of fewer than 8 bits are packed without gaps. `unpack` is the inverse.
+    """
     import numpy as np
 
     if element.bits >= 8:
